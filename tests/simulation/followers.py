@@ -45,7 +45,7 @@ class Follower:
     def _note_end(self, error):
         if error.reason == "CURSOR_EXPIRED" and self.world.store == "postgresql":
             # After a fail-over. What has ended meanwhile is told by nothing but its own view.
-            self.cursor, self.began_anew = "", self.world.now
+            self.cursor = ""
             return
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self} ends with {error}")
@@ -64,6 +64,8 @@ class Follower:
                 if data is None:
                     self.world.fail(f"{self} ends without an error")
                 response = feed_pb2.WatchMatchesResponse.FromString(data)
+                if listing:
+                    self.began_anew = self.world.now
                 if bool(response.cursor) == (listing and len(response.updates) == 500):
                     self.world.fail(f"{self}: a response has a wrong cursor")
                 for update in response.updates:

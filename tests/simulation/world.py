@@ -178,7 +178,8 @@ class World:
         self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
         self.faults = frozenset(faults)
         self.rng = random.Random(f"world/{seed}")
-        self.store = store or self.rng.choice(STORES)
+        drawn = self.rng.choice(STORES)  # Also if it is given, so that the rest is the same.
+        self.store = store or drawn
         self.loop = SimulatedLoop(seed)
         self.story = []
         self.counts = Counter()
