@@ -8,6 +8,7 @@ import pytest
 from lab.service_bench.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Cluster, Replica
 from tests.support.serving import Client, Servers
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
 
 def pytest_configure():
@@ -71,6 +72,16 @@ def postgres():
     server = Postgres()
     yield server
     server.close()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    """A place for a log of each kind."""
+    if request.param == "memory":
+        return MemoryPlace()
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path / "log")
+    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture

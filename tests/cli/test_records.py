@@ -22,7 +22,6 @@ from tests.support.play import seeded
 from tests.support.random_matches import random_match
 from tests.support.stores import (
     NOT_DUE,
-    MemoryPlace,
     PostgresPlace,
     SqlitePlace,
     action,
@@ -34,15 +33,6 @@ from tests.support.stores import (
 TOKEN = "an operator's token, of 32 or more".replace(" ", "-")
 SECONDS = 20
 GAMES = tuple(wire.hosted_games())
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPlace()
-    if request.param == "sqlite":
-        return SqlitePlace(tmp_path / "log")
-    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 class Operated:

@@ -6,7 +6,7 @@
 | the clocks of the module `time` | the time of the loop |
 | `secrets`, `os.urandom`, `random` without a seed | generators that are seeded |
 | `GrpcListener`, but for its handlers | `network.py`: calls come as messages in memory |
-| `asyncpg`: connections and pools | `postgresql.py`: a model of the database and its fail-over |
+| `asyncpg`: connections and pools | `postgresql_connections.py`, to a model of the database |
 | the thread of `SqliteWriter`; the disk below SQLite | `sqlite.py` |
 | `SearchServers`, the connection to search servers | `searching.py`: they die, and answer late |
 | `answer`, the search itself | `searching.py`: a legal action, drawn from the seed of the search |
@@ -37,7 +37,7 @@ import service.searching.searches
 import service.store.postgresql_connections
 import service.store.sqlite
 import service.store.sqlite_writer
-from tests.simulation import network, postgresql, searching, sqlite
+from tests.simulation import network, postgresql_connections, searching, sqlite
 from tests.simulation.loop import EPOCH
 
 real_perf_counter = time.perf_counter
@@ -106,8 +106,8 @@ def install():
     server.SearchServers = searching.SimulatedSearchServers
     server.check_free = lambda host, port: None
     service.searching.searches.answer = searching.answer
-    asyncpg.connect = postgresql.connect
-    asyncpg.create_pool = postgresql.create_pool
+    asyncpg.connect = postgresql_connections.connect
+    asyncpg.create_pool = postgresql_connections.create_pool
     sqlite.install()
     gc.disable()  # When garbage is found depends on what the process did before: see `begin`.
 

@@ -13,7 +13,15 @@ from pathlib import Path
 
 from service.hosting.clocks import Clock
 from service.running.server import Options, Server
-from tests.simulation import FAULTS, STORES, postgresql, replaced, searching, sqlite
+from tests.simulation import (
+    FAULTS,
+    STORES,
+    postgresql,
+    postgresql_connections,
+    replaced,
+    searching,
+    sqlite,
+)
 from tests.simulation import network as networks
 from tests.simulation.inhabitants import Inhabitants
 from tests.simulation.loop import EPOCH, Owner, SimulatedLoop
@@ -290,7 +298,7 @@ class World:
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":
             self.database = postgresql.Database(self.loop, self.seed)
-            postgresql.database = self.database
+            postgresql_connections.database = self.database
         else:
             self.disk = sqlite.Disk(
                 self.data, random.Random(f"disk/{self.seed}"), self._power_is_gone

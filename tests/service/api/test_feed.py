@@ -76,15 +76,6 @@ def by_key(name, player=None):
 AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPlace()
-    if request.param == "sqlite":
-        return SqlitePlace(tmp_path / "log")
-    return PostgresPlace(request.getfixturevalue("postgres"))
-
-
 @pytest.fixture
 def start(servers, tmp_path):
     """Starts a server on the log at a place, and returns it with a client."""

@@ -10,7 +10,6 @@ import pytest
 from service.store import MatchStatus
 from service.store.sqlite_tables import MIGRATIONS
 from tests.support.stores import (
-    MemoryPlace,
     PostgresPlace,
     SqlitePlace,
     action,
@@ -21,15 +20,6 @@ from tests.support.stores import (
 SECONDS = 60
 MATCHES, ROUNDS, READERS = 12, 25, 3
 OVER = MatchStatus(over=True)
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPlace()
-    if request.param == "sqlite":
-        return SqlitePlace(tmp_path / "log")
-    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 def on_log(place, test, servers=1):

@@ -10,9 +10,6 @@ from tests.support.stores import (
     NEVER_DUE,
     NOT_DUE,
     Heard,
-    MemoryPlace,
-    PostgresPlace,
-    SqlitePlace,
     action,
     header,
     opened,
@@ -20,15 +17,6 @@ from tests.support.stores import (
 )
 
 SECONDS = 20
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPlace()
-    if request.param == "sqlite":
-        return SqlitePlace(tmp_path / "log")
-    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 def on_log(place, test):
