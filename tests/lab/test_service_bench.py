@@ -75,12 +75,13 @@ def test_players_say_that_they_have_no_more_matches(tmp_path):
 
 def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
     scripts = write_scripts("skystones", 2)
-    human.measure(tmp_path, scripts, 6, pace=0.2, seconds=1.0)
-    row = capsys.readouterr().out.splitlines()[-1].split()
-    matches, connections, rate = (int(figure) for figure in row[:3])
+    human.measure(tmp_path, scripts, 6, pace=0.2, seconds=3.0)
+    row, feed = capsys.readouterr().out.splitlines()[-2:]
+    matches, connections, rate = (int(figure) for figure in row.split()[:3])
     assert (matches, connections) == (6, 3)
     # Each match has at most an action every 0.2 seconds.
     assert 0 < rate <= 6 / 0.2
+    assert int(feed.rsplit(maxsplit=2)[1].replace(",", "")) > 0, feed
 
 
 @pytest.mark.skipif(not LONG_FORM, reason="`make soak` runs it, for half a minute")
