@@ -3,6 +3,9 @@
 import contextlib
 import os
 import random
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +20,8 @@ KILLS = int(os.environ.get("TEST_KILLS", "3"))
 TABLES = min(KILLS, 8)
 SEED = os.environ.get("TEST_SEED", "1")
 MODES = ("immediate", "fast")
+CROWD = int(os.environ.get("TEST_CROWD", "0"))  # Matches at a time.
+PACE = "20"  # Seconds that a seat thinks, on average.
 
 
 @contextlib.contextmanager
@@ -26,7 +31,7 @@ def followed(replicas):
         replica.ready()
     reader = FeedReader([replica.address for replica in replicas], OPERATOR)
     try:
-        yield
+        yield reader
         with Client(replicas[0].address) as client:
             reader.check(Operator(client, OPERATOR))
     finally:
@@ -93,5 +98,56 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
         run.finish()
     report_figures(run)
     check_log(pair[0], run, operator, tmp_path)
+    for replica in pair:
+        replica.end_well()
+
+
+@contextlib.contextmanager
+def crowd(replicas):
+    """While people play CROWD matches, half of them with each server before the others."""
+    addresses = [replica.address for replica in replicas]
+    command = [sys.executable, "-m", "cli", "load", "--pace", PACE, "--seconds", "604800"]
+    command += ["--matches", str(CROWD // 2), "--seats-a-connection", "50"]
+    loads = [
+        subprocess.Popen(
+            [*command, "--server", f"ipv4:{','.join(order)}", "--seed", SEED],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for order in (addresses, addresses[::-1])
+    ]
+    try:
+        for load in loads:
+            assert any(line.endswith(" s left\n") for line in load.stderr), "nobody has been seated"
+        yield
+        for load in loads:
+            load.send_signal(signal.SIGINT)
+        for load in loads:
+            report, _ = load.communicate()
+            print(report)
+            # No call and no stream had to be given up.
+            assert load.returncode == 0, report
+    finally:
+        for load in loads:
+            load.kill()
+            load.communicate()
+
+
+@pytest.mark.skipif(CROWD < 2, reason="`make soak` runs it")
+def test_a_crowd_whose_replicas_are_killed_is_told_of(replicas, database, operator):
+    store = ("--store", database.url(database.new_schema()), *operator)
+    pair = [replicas(*store), replicas(*store)]
+    rng = random.Random(f"crowd {SEED}")
+    with followed(pair) as reader, crowd(pair):
+        for number in range(KILLS):
+            victims = rng.choice((pair[:1], pair[1:]))
+            victims[0].ready()
+            reader.wait_updates(rng.randint(1, CROWD))
+            victims[0].kill()
+            victims[0].start()
+            print(f"{number + 1} killed, {reader.updates} updates", flush=True)
+        for replica in pair:
+            replica.ready()
     for replica in pair:
         replica.end_well()

@@ -58,6 +58,12 @@ class FeedReader:
         seen[name] = self.told[name] = version
         self.updates += 1
 
+    def wait_updates(self, count):
+        """Returns when `count` more updates have come."""
+        with self._changed:
+            until = self.updates + count
+            assert self._changed.wait_for(lambda: self.updates >= until or self.wrong, LIMIT)
+
     def check(self, operator):
         """Returns when it has been told of every match as the log has it; nothing more may come."""
         wanted = {match.name: match.version for match in operator.matches()}
