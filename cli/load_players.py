@@ -209,6 +209,10 @@ class Table:
                 failed, others = group.split(CroupierError)
                 if failed is None or others is not None:
                     raise
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    # Players gave up in the moment in which the load ended.
+                    raise asyncio.CancelledError from None
                 errors = _leaves(failed)
                 if not self.seated.is_set():
                     raise errors[0] from None

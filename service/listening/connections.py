@@ -26,6 +26,11 @@ KEEPALIVE_SECONDS = 60.0
 KEEPALIVE_TIMEOUT_SECONDS = 20.0
 # A client that asks more often than this, three times, is disconnected.
 MIN_PING_SECONDS = 10.0
+# Calls that have come and that Python has not taken up yet. Beyond the first number gRPC cancels
+# some of them, whoever calls, and beyond the second one all. When a server dies, the streams of all
+# its players come to another one in the same second; with gRPC's own limits, of 1,000 and 3,000,
+# they and everybody else there were sent away again and again.
+PENDING_CALLS, MAX_PENDING_CALLS = 10_000, 20_000
 MAX_METADATA_BYTES = 8 << 10
 # Of any request, also when it is decompressed: the largest is a view, sent for a hint.
 MAX_REQUEST_BYTES = 320 << 10
@@ -74,6 +79,8 @@ def channel_options(limits: ConnectionLimits, listeners: int = 1) -> tuple[tuple
         ("grpc.keepalive_time_ms", _milliseconds(KEEPALIVE_SECONDS)),
         ("grpc.keepalive_timeout_ms", _milliseconds(KEEPALIVE_TIMEOUT_SECONDS)),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", _milliseconds(MIN_PING_SECONDS)),
+        ("grpc.server.max_pending_requests", PENDING_CALLS),
+        ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
         ("grpc.max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),

@@ -1,17 +1,23 @@
 """`croupier load` plays like people, outlasts what clients outlast, and reports what it noticed."""
 
+import asyncio
 import hashlib
+import random
 import re
 import signal
 import subprocess
 import sys
 
+import grpc
 import pytest
 
+from cli import load_players
 from cli.load import report
-from cli.load_players import Figures, Load, Marks
+from cli.load_players import Figures, Load, Marks, Table
 from cli.main import main
+from croupier.errors import CroupierError
 from croupier.transport import CLEARTEXT
+from croupier.v1 import game_pb2, match_pb2
 
 END = 60
 COMMAND = (sys.executable, "-m", "cli", "load")
@@ -89,6 +95,38 @@ def test_an_interrupt_ends_it_with_the_figures(replicas):
     assert errors == ""
     assert number(printed, "matches created") >= 2
     assert number(printed, "calls and streams given up") == 0
+
+
+def test_it_ends_also_when_players_give_up_in_that_moment(monkeypatch):
+    class Leaver:
+        def __init__(self, *_):
+            self.seated = asyncio.Event()
+
+        async def play(self):
+            self.seated.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise CroupierError(grpc.StatusCode.UNAVAILABLE, "gone") from None
+
+    async def create(_table, _ruleset):
+        tokens = [match_pb2.SeatToken(seat=seat) for seat in (0, 1)]
+        return match_pb2.CreateMatchResponse(name="matches/m", seat_tokens=tokens)
+
+    async def end():
+        async with grpc.aio.insecure_channel("localhost:1") as channel:
+            load = Load("here", CLEARTEXT, [game_pb2.Ruleset()], 1, 1.0, 10.0, 1, "", 0)
+            channels, slots = [channel, channel], asyncio.Semaphore()
+            table = Table(load, Figures(), random.Random(0), 0, channels, slots)
+            playing = asyncio.create_task(table.play())
+            await table.seated.wait()
+            playing.cancel()
+            done, _ = await asyncio.wait([playing], timeout=END)
+            return done and playing.cancelled()
+
+    monkeypatch.setattr(load_players, "Player", Leaver)
+    monkeypatch.setattr(Table, "_create", create)
+    assert asyncio.run(end())
 
 
 def test_what_the_server_refuses_is_said(capsys, replicas, tmp_path):

@@ -21,7 +21,7 @@ TABLES = min(KILLS, 8)
 SEED = os.environ.get("TEST_SEED", "1")
 MODES = ("immediate", "fast")
 CROWD = int(os.environ.get("TEST_CROWD", "0"))  # Matches at a time.
-PACE = "20"  # Seconds that a seat thinks, on average.
+PACE = "30"  # Seconds that a seat thinks, on average.
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def test_a_crowd_whose_replicas_are_killed_is_told_of(replicas, database, operat
         for number in range(KILLS):
             victims = rng.choice((pair[:1], pair[1:]))
             victims[0].ready()
-            reader.wait_updates(rng.randint(1, CROWD))
+            reader.wait_updates(rng.randint(1, CROWD // 4))
             victims[0].kill()
             victims[0].start()
             print(f"{number + 1} killed, {reader.updates} updates", flush=True)

@@ -1,5 +1,7 @@
 """Connections: those that say nothing, those that stay too long, and those that are too many."""
 
+import asyncio
+import contextlib
 import resource
 import socket
 import struct
@@ -7,6 +9,7 @@ import time
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from service.listening import connections
 from service.listening.connections import ConnectionLimits, channel_options, max_connections
@@ -137,3 +140,32 @@ def test_the_number_of_connections_leaves_room_for_other_files(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (200, 200))
     with pytest.raises(ValueError, match="limit of open files is 200"):
         max_connections(ConnectionLimits())
+
+
+def test_everybody_is_answered_when_thousands_call_in_the_same_moment(replicas):
+    """As when another server dies, and the streams of all its players come."""
+    server = replicas("--store", "memory")
+    server.ready()
+    assert set(asyncio.run(_call_at_once(server, 4, 800))) == {grpc.StatusCode.OK}
+
+
+async def _call_at_once(server, connections, calls):
+    async with contextlib.AsyncExitStack() as stack:
+        stubs = []
+        for _ in range(connections):
+            channel = grpc.aio.insecure_channel(
+                server.address, (("grpc.use_local_subchannel_pool", 1),)
+            )
+            await (await stack.enter_async_context(channel)).channel_ready()
+            stubs.append(health_pb2_grpc.HealthStub(channel))
+        # All calls are there before the server can take any up.
+        server.pause()
+        begun = [
+            stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT)
+            for stub in stubs
+            for _ in range(calls)
+        ]
+        ends = asyncio.gather(*(call.code() for call in begun))
+        await asyncio.sleep(0)
+        server.resume()
+        return await ends
