@@ -16,5 +16,7 @@ TEST_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
 TEST_CFR=100 python -m pytest -n "${JOBS:-auto}" tests/ai/test_cfr.py -k "gains or linear" "$@"
 TEST_KILLS=200 TEST_RACES=5000 python -m pytest -s -o faulthandler_timeout=0 \
     tests/service/test_crashes.py tests/service/test_races.py "$@"
+TEST_CROWD=1000 TEST_KILLS=20 python -m pytest -s -o faulthandler_timeout=0 \
+    tests/service/test_crashes.py -k crowd "$@"
 TEST_RACES=300 python -m pytest tests/service/api/test_seats.py tests/service/api/test_request_ids.py "$@"
 TEST_FAULTS=60 python -m pytest tests/service/store/test_recovery.py "$@"

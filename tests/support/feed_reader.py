@@ -62,7 +62,7 @@ class FeedReader:
         """Returns when `count` more updates have come."""
         with self._changed:
             until = self.updates + count
-            assert self._changed.wait_for(lambda: self.updates >= until or self.wrong, LIMIT)
+            assert self._changed.wait_for(lambda: self.updates >= until or self.wrong, 5 * LIMIT)
 
     def check(self, operator):
         """Returns when it has been told of every match as the log has it; nothing more may come."""
