@@ -14,6 +14,7 @@ RESPONSES = {
     "CreateMatch": match_pb2.CreateMatchResponse,
     "JoinMatch": match_pb2.JoinMatchResponse,
     "GetMatch": match_pb2.GetMatchResponse,
+    "ListMatches": match_pb2.ListMatchesResponse,
     "GetView": match_pb2.GetViewResponse,
     "SubmitAction": match_pb2.SubmitActionResponse,
     "WatchMatch": match_pb2.WatchMatchResponse,
