@@ -8,6 +8,7 @@ from tests.simulation.network import CallError, ClientCall, Connection
 
 ATTEMPT_SECONDS = 10.0
 PATIENCE_SECONDS = 180.0  # With a server that does not answer.
+WELL_SECONDS = 2.0  # After what went wrong, until all calls are answered in time.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
 RESPONSES = {
@@ -95,6 +96,9 @@ class Client:
                 self.world.counts["calls repeated"] += 1
                 if self.world.now > until:
                     self.world.fail(f"{method} is not answered for minutes: {error}")
+                late = error.code == "DEADLINE_EXCEEDED" and timeout == ATTEMPT_SECONDS
+                if late and self.world.is_well(timeout + WELL_SECONDS):
+                    self.world.fail(f"{method} is not answered, though all is well: {error}")
                 await asyncio.sleep(max(error.retry_seconds, pause * self.rng.uniform(0.8, 1.2)))
                 pause = min(2 * pause, 2.0)
 

@@ -63,7 +63,7 @@ class Database:
 
     def delay(self):
         rng = self._rng
-        mean = 50 * self.latency if rng.random() < 0.005 else self.latency
+        mean = 50 * self.latency if rng.random() < 0.02 else self.latency
         return 0.0002 + rng.expovariate(1 / mean)
 
     def stored(self, match_id):

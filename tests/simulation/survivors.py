@@ -11,7 +11,7 @@ import random
 from croupier.v1 import match_pb2
 from tests.simulation.network import CallError
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 10.0
 ALLOWED = ("STALE_VERSION", "NOT_TO_DECIDE", "ILLEGAL_ACTION", "MATCH_OVER")
 
 

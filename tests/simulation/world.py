@@ -213,7 +213,7 @@ class World:
         self.snapshot_every = rng.choice((64, 8))  # Versions.
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it: one server goes on then.
-        self.forgets = self.store == "postgresql" and rng.random() < 0.25
+        self.forgets = self.store == "postgresql" and rng.random() < 0.33
 
     def quiet_times(self):
         """The times in which nothing went wrong, each with its begin and its end."""
