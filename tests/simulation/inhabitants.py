@@ -199,10 +199,15 @@ class Table:
                 request_id=new_id(self.rng),
             )
             client = self.client()
-            joined = await client.call("JoinMatch", request)
+            try:
+                joined = await client.call("JoinMatch", request)
+            except CallError as error:
+                if error.reason != "MATCH_OVER":
+                    raise
+                continue  # It was idle for too long.
             self.tokens[joined.seat_token.seat] = joined.seat_token.token
             if self.rng.random() < 0.3:
-                again = await client.call("JoinMatch", request)
+                again = await client.call("JoinMatch", request)  # Also when it is over.
                 if again.seat_token != joined.seat_token:
                     self.world.fail(f"{self}: a repeated JoinMatch has another token")
             if self.rng.random() < 0.3:
@@ -308,4 +313,8 @@ class Table:
         # Nobody plays it: it ends as idle, or by a resignation.
         if self.rng.random() < 0.7:
             request = match_pb2.ResignMatchRequest(name=names.pop())
-            await self.client().call("ResignMatch", request, response.seat_token.token)
+            try:
+                await self.client().call("ResignMatch", request, response.seat_token.token)
+            except CallError as error:
+                if error.reason != "MATCH_OVER":
+                    raise

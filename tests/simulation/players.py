@@ -28,7 +28,7 @@ class Player:
         self.leaves = self.rng.random() < 0.05  # For good, at some time.
         self.patient = self.rng.random() < 0.7
         self.sleepy = self.rng.random() < 0.15  # Often away for about as long as is allowed.
-        self.ahead = 0.0  # Of the world: the clock of the server that was asked last.
+        self.ahead = None  # Of the world, at least: the clock of the server that is most so.
         self.last = None  # The last request that was carried out.
 
     @property
@@ -78,7 +78,7 @@ class Player:
         if view.HasField("clocks"):
             control = view.clocks.time_control
             plays_on = control.on_expiry == clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION
-            if rng.random() < (0.15 if plays_on else 0.03) and await self._wait_for_deadline(view):
+            if rng.random() < (0.15 if plays_on else 0.02) and await self._wait_for_deadline(view):
                 return
         elif self.sleepy and rng.random() < 0.2:
             idle = self.world.end_idle
@@ -94,7 +94,7 @@ class Player:
         for clock in view.clocks.seats:
             if clock.seat == self.seat and clock.HasField("deadline"):
                 deadline = clock.deadline.ToMilliseconds() / 1000 - world.epoch - self.ahead
-                left = deadline - world.now + self.rng.gauss(-0.015, 0.015)
+                left = deadline - world.now - self.rng.uniform(0.0, 0.015)
                 if 0 < left < 30:
                     await asyncio.sleep(left)
                     return True
@@ -107,7 +107,8 @@ class Player:
         timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
         response = await self._call(self.client, "GetView", request, timeout)
         view = response.view
-        self.ahead = response.server_time.ToMilliseconds() / 1000 - world.epoch - world.now
+        ahead = response.server_time.ToMilliseconds() / 1000 - world.epoch - world.now
+        self.ahead = ahead if self.ahead is None else max(ahead, self.ahead)
         early = view.version < wait.get("wait_for_version", 0) and not response.timed_out
         if early and not view.HasField("result"):
             self.world.fail(f"{self.table}: a wait for a later version ended with {view.version}")

@@ -209,7 +209,7 @@ class World:
 
     def _tune(self, rng):
         # What a server does seldom, it does often in some worlds.
-        self.end_idle = rng.choice((300.0, 90.0))  # Seconds.
+        self.end_idle = rng.choice((300.0, 300.0, 30.0))  # Seconds.
         self.snapshot_every = rng.choice((64, 8))  # Versions.
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it: one server goes on then.
@@ -504,10 +504,10 @@ class World:
     async def _trouble_searches(self, rng):
         search = self.search
         search.dead, search.dying, search.mean = rng.choice(
-            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5), (1.0, 0.0, 0.05))
+            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5), (0.0, 0.1, 20.0))
         )
         self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
-        await asyncio.sleep(60 if search.dead < 1 else rng.expovariate(1 / 20))
+        await asyncio.sleep(60)
         search.dead, search.dying, search.mean = 0.0, 0.0, 0.05
 
 
