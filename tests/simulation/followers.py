@@ -46,6 +46,8 @@ class Follower:
         if error.reason == "CURSOR_EXPIRED" and self.world.store == "postgresql":
             # After a fail-over. What has ended meanwhile is told by nothing but its own view.
             self.cursor = ""
+            if self.world.forgets:
+                self.told.clear()
             return
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self} ends with {error}")

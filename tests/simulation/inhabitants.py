@@ -9,11 +9,13 @@ import random
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
-from tests.simulation import oracles
+from tests.simulation import oracles, survivors
 from tests.simulation.clients import GAMES, Client, new_id
 from tests.simulation.followers import Follower
 from tests.simulation.network import CallError
+from tests.simulation.operators import Operator
 from tests.simulation.players import Player
+from tests.simulation.waiters import Waiter
 from tests.simulation.watchers import Watcher
 from tests.support.history import History
 from tests.support.serving import INVITED, OPEN, bot, ruleset_of
@@ -31,7 +33,7 @@ class Inhabitants:
         self.clients = 0
         self.keyed = set()  # The names of the matches that were made with the key.
         self.followers = []
-        self.running = []
+        self.running = world.running
 
     async def live(self, end):
         """Plays so many matches at a time until the end, and lets them come to an end."""
@@ -43,11 +45,14 @@ class Inhabitants:
         ]
         self.followers = [Follower(self), Follower(self, world.operator_token)]
         self._following = [world.loop.create_task(each.follow()) for each in self.followers]
+        looking = world.loop.create_task(Operator(self).look_on())
         try:
             await asyncio.gather(*places)
+            if looking.done():
+                looking.result()
         finally:
-            for place in places:
-                place.cancel()
+            for task in (*places, looking):
+                task.cancel()
 
     async def _play_on(self, rng):
         world = self.world
@@ -72,9 +77,15 @@ class Inhabitants:
             following.cancel()
 
 
-def _control(rng):
+def _control(rng, deserted):
     control = clock_pb2.TimeControl()
     kind = rng.choice(("decision", "match", "both"))
+    if deserted:
+        # The match goes on without those who have left.
+        control.per_decision.FromMilliseconds(rng.choice((1_000, 3_000, 8_000)))
+        control.on_expiry = clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION
+        control.max_default_actions = rng.choice((0, 1, 2, 3, 5, 8))
+        return control
     if kind in ("decision", "both"):
         control.per_decision.FromMilliseconds(rng.choice((3_000, 8_000, 20_000, 60_000)))
     if kind in ("match", "both"):
@@ -96,19 +107,33 @@ class Table:
         self.history = History.new()
         self.replaced_at = [0.0, 0.0]  # By seat: when a new token was answered.
         self.replacements = [[], []]  # By seat: the requests, with the tokens before.
+        self.skipping = []  # Streams without the actions of their seat.
         self.decided = set()  # By streams: versions and the seats that are said to have decided.
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(KINDS)
+        self.deserted = False  # Whether both may be absent, as the match goes on all the same.
         self.name = ""
         self.spectator_token = ""
         self.secret_hash = b""
         self.tokens = {}
         self.clients = []
+        self.seated = []  # Tasks.
+        self.lost = False  # Whether the log has lost actions that were answered.
+
+    def lose(self):
+        """The log has lost actions: those at the table leave it to others."""
+        self.lost = True
+        for task in self.seated:
+            task.cancel()
 
     def note(self, version):
         """A server has shown a version."""
         if not self.known or version > self.known[-1][1]:
             self.known.append((self.world.now, version))
+
+    def known_since(self, version):
+        """When a version became known, or a later one; None if none has."""
+        return next((at for at, known in self.known if known >= version), None)
 
     def known_at(self, time):
         """The newest version that was known at a time."""
@@ -158,7 +183,8 @@ class Table:
             request.seats.extend(rng.choice(((INVITED, OPEN), (OPEN, INVITED), (INVITED, INVITED))))
         request.entropy_from_seats = self.kind == "entropy"
         if self.kind == "absent" or (self.kind != "bots" and rng.random() < 0.6):
-            request.time_control.CopyFrom(_control(rng))
+            self.deserted = self.kind == "absent" and rng.random() < 0.6
+            request.time_control.CopyFrom(_control(rng, self.deserted))
         request.hint_policy = rng.choice((0, game_pb2.HINT_POLICY_ALLOWED))
         return request
 
@@ -173,10 +199,15 @@ class Table:
                 request_id=new_id(self.rng),
             )
             client = self.client()
-            joined = await client.call("JoinMatch", request)
+            try:
+                joined = await client.call("JoinMatch", request)
+            except CallError as error:
+                if error.reason != "MATCH_OVER":
+                    raise
+                continue  # It was idle for too long.
             self.tokens[joined.seat_token.seat] = joined.seat_token.token
             if self.rng.random() < 0.3:
-                again = await client.call("JoinMatch", request)
+                again = await client.call("JoinMatch", request)  # Also when it is over.
                 if again.seat_token != joined.seat_token:
                     self.world.fail(f"{self}: a repeated JoinMatch has another token")
             if self.rng.random() < 0.3:
@@ -191,21 +222,28 @@ class Table:
 
     async def _sit(self):
         world, rng = self.world, self.rng
-        absent = rng.choice(sorted(self.tokens)) if self.kind == "absent" else None
+        absent = ()
+        if self.kind == "absent":
+            absent = rng.choice(((0,), (1,), (0, 1) if self.deserted else (0,)))
         seated = []
         for seat in sorted(self.tokens):
-            if seat != absent:
+            if seat not in absent:
                 for _ in range(rng.choice((1, 1, 1, 2))):  # Two clients race for one seat.
                     seated.append(Player(self, seat).play())
-            if rng.random() < 0.7 or seat == absent:
+            if rng.random() < 0.7 or seat in absent:
                 seated.append(Watcher(self, seat).watch())
         for _ in range(rng.choice((0, 1, 1, 2))):
             seated.append(Watcher(self, SPECTATOR).watch())
-        if not self.tokens and not seated:
-            seated.append(Watcher(self, SPECTATOR).watch())
-        tasks = [world.loop.create_task(each) for each in seated]
+        if rng.random() < 0.4 or not (self.tokens or seated):
+            seated.append(Waiter(self).wait())
+        tasks = self.seated = [world.loop.create_task(each) for each in seated]
         try:
-            await asyncio.gather(*tasks)
+            try:
+                await asyncio.gather(*tasks)
+            except asyncio.CancelledError:
+                if not self.lost:
+                    raise
+                await survivors.play_on(self)
             await self._wait_for_end()
             await self._after_the_end()
         finally:
@@ -275,4 +313,8 @@ class Table:
         # Nobody plays it: it ends as idle, or by a resignation.
         if self.rng.random() < 0.7:
             request = match_pb2.ResignMatchRequest(name=names.pop())
-            await self.client().call("ResignMatch", request, response.seat_token.token)
+            try:
+                await self.client().call("ResignMatch", request, response.seat_token.token)
+            except CallError as error:
+                if error.reason != "MATCH_OVER":
+                    raise

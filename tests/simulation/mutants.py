@@ -163,11 +163,12 @@ MUTANTS = (
     ),
     # The cache
     Mutant(
-        "older-state-takes-the-place",
+        "cache-counts-what-it-dropped",
         "service/hosting/match_cache.py",
-        "        if cached is None or cached.version < state.version:",
-        "        if True:",
-        "a slow read puts an older state over a newer one",
+        "        dropped = self._states.pop(match_id, None)\n        if dropped is not None:\n"
+        "            self._entries -= dropped.version",
+        "        self._states.pop(match_id, None)",
+        "after many matches that ended as idle, the cache takes itself for full and keeps nothing",
     ),
     Mutant(
         "handed-back",
@@ -374,7 +375,7 @@ MUTANTS = (
         "events-for-the-other-seat",
         "service/hosting/views.py",
         "            if audience & (1 << viewer):",
-        "            if audience & (1 << viewer) or audience == 1:",
+        "            if audience & (1 << viewer) or audience & TO_PUBLIC == 1:",
         "private events of seat 0 go to everybody",
     ),
     Mutant(

@@ -131,6 +131,13 @@ class Connection:
             at = self.loop.now + KEEPALIVE_SECONDS
             self.loop.call_at_as(self.listener.owner, at, self._drop)
 
+    def finish(self):
+        """The server ends the connection, after all that it has sent."""
+        if self.state == "open":
+            self.send(False, self.cut)
+        else:
+            self.cut()
+
     def close(self):
         """The client has no use for it any more."""
         if self.state == "open":
@@ -168,7 +175,9 @@ class ClientCall:
         self._ended = False
         self._timer = None
         self.streams = streams
-        self.arrived = 0.0  # When the response came that was read last: some readers are slow.
+        # Of the response that was read last: when it came, as some readers are slow, and when its
+        # server had room for it and sent it, as the network is slow too.
+        self.arrived = self.asked = self.sent = 0.0
         if timeout is not None:
             self._timer = loop.call_later(
                 timeout, self.fail, CallError("DEADLINE_EXCEEDED", "by the client")
@@ -187,10 +196,10 @@ class ClientCall:
         if not self._news.done():
             self._news.set_result(None)
 
-    def receive(self, data):
+    def receive(self, data, asked, sent):
         """A response has come."""
         if not self._ended:
-            self._responses.append((self.loop.now, data))
+            self._responses.append((self.loop.now, asked, sent, data))
             self._wake()
 
     def end(self, error):
@@ -227,7 +236,7 @@ class ClientCall:
                 return None
             self._news = self.loop.create_future()
             await self._news
-        self.arrived, data = self._responses.pop(0)
+        self.arrived, self.asked, self.sent, data = self._responses.pop(0)
         if self.streams and not self._ended:
             self.connection.send(True, _give_credit, self.connection, self.number)
         return data
@@ -307,20 +316,27 @@ class _ServedCall:
             self.task.cancel()
 
     async def _answer(self, handler, data):
+        asked = self.connection.loop.now
         response = await handler.unary_unary(data, self)
         if self._code is None:
-            serialized = handler.response_serializer(response)
-            self.connection.send(False, self._client_call.receive, serialized)
+            self._send(handler, response, asked)
         self._send_end(self._error())
 
     async def _stream(self, handler, data):
+        loop = self.connection.loop
         async with aclosing(handler.unary_stream(data, self)) as responses:
             await self.credit.acquire()
+            asked = loop.now
             async for response in responses:
-                serialized = handler.response_serializer(response)
-                self.connection.send(False, self._client_call.receive, serialized)
+                self._send(handler, response, asked)
                 await self.credit.acquire()
+                asked = loop.now
         self._send_end(self._error())
+
+    def _send(self, handler, response, asked):
+        serialized = handler.response_serializer(response)
+        now = self.connection.loop.now
+        self.connection.send(False, self._client_call.receive, serialized, asked, now)
 
     def _send_end(self, error):
         self.connection.send(False, self._client_call.end, error)
@@ -376,7 +392,7 @@ class SimulatedListener:
             served._send_end(CallError("CANCELLED", "the server has closed its port"))
             served.cancel()
         for connection in sorted(self.connections, key=lambda each: each.number):
-            connection.cut()
+            connection.finish()
 
     def unlisten(self):
         """Takes no more connections and calls."""

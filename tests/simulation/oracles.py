@@ -13,6 +13,7 @@ from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
 from service.store import EntryKind
+from tests.simulation import endings
 from tests.support.history import ASIDE, Decision, observations, violations
 from tests.support.observations import view_bytes
 from tests.support.serving import events_of, view_of
@@ -47,7 +48,10 @@ async def judge_match(table):
     verified = verify(record)
     if verified.version != len(stored.entries) or not verified.over:
         world.fail(f"{table}: the record is not that of the log")
+    if table.lost:
+        return
     found = [
+        *_of_skipping(table, stored),
         *violations(table.history, _decisions(stored)),
         *_of_views(table, stored),
         *_of_log(table, stored),
@@ -67,6 +71,23 @@ def _decisions(stored):
         else None
         for entry in stored.entries
     ]
+
+
+def _of_skipping(table, stored):
+    # Streams without the actions of their own seat have all the rest. What is between two of these
+    # is a part of a stream that has each version.
+    for stream in table.skipping:
+        right = [
+            version
+            for version in range(stream.after + 1, len(stored.entries) + 1)
+            if not version or stored.entries[version - 1][:2] != (EntryKind.ACTION, stream.viewer)
+        ]
+        versions = [received.version for received in stream.received]
+        if versions != (right if stream.ended else right[: len(versions)]):
+            yield f"a stream without the actions of seat {stream.viewer} has versions {versions}"
+        for received in stream.received:
+            part = stream._replace(after=received.version - 1, received=[received], ended=False)
+            table.history.streams.append(part)
 
 
 def _of_views(table, stored):
@@ -228,13 +249,16 @@ def _of_log(table, stored):
     state = MatchState.begin(stored.header)
     course = _Course(stored.header, state.game, state.start)
     last = stored.header.created
-    times, limit = {}, 0
+    times, limit, end = {}, 0, None
     if course.control is not None:
         limit = course.control.max_default_actions
     for version, entry in enumerate(stored.entries, 1):
         if entry.at < last:
             yield f"version {version} is older than the one before"
-        last = entry.at
+        idle = endings.wrong_idle(course, entry, last, table.world.end_idle)
+        if idle:
+            yield idle
+        last, end = entry.at, endings.result_after(course, entry)
         wrong = course.wrong(version, entry)
         if wrong:
             yield wrong
@@ -257,10 +281,13 @@ def _of_log(table, stored):
         )
     if not course.over:
         yield "the log does not have its end"
+    views = (game_pb2.View.FromString(data) for _, _, data in _shown(table.history))
+    last_views = (view for view in views if view.version == len(stored.entries))
+    yield from endings.wrong_results(course, end, last_views)
     for version, seat in sorted(table.decided):
         if stored.entries[version - 1].seat != seat:
             yield f"version {version} says that seat {seat} has decided"
-    for _viewer, version, data in _shown(table.history):
+    for _, version, data in _shown(table.history):
         view = game_pb2.View.FromString(data)
         if version not in times or not view.HasField("clocks"):
             continue

@@ -4,10 +4,11 @@ import asyncio
 import hashlib
 import random
 
-from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from tests.simulation import oracles
 from tests.simulation.clients import ATTEMPT_SECONDS, GAMES, PATIENCE_SECONDS, nanoseconds, new_id
 from tests.simulation.network import CallError
+from tests.simulation.watchers import Watcher
 from tests.support.history import Decision, Read, Refused, Write
 from tests.support.observations import view_bytes
 
@@ -26,6 +27,8 @@ class Player:
         self.client = table.client(key=self.rng.random() < 0.3)
         self.leaves = self.rng.random() < 0.05  # For good, at some time.
         self.patient = self.rng.random() < 0.7
+        self.sleepy = self.rng.random() < 0.15  # Often away for about as long as is allowed.
+        self.ahead = None  # Of the world, at least: the clock of the server that is most so.
         self.last = None  # The last request that was carried out.
 
     @property
@@ -42,7 +45,7 @@ class Player:
                 return
             owed = view.entropy_owed
             if self.seat in view.deciders and view.legal_actions:
-                await self._think()
+                await self._think(view)
                 view = await self._decide(view) or await self._look()
             elif self.seat in (owed.hash_seats or owed.entropy_seats):
                 if self.rng.random() < 0.1:
@@ -70,18 +73,42 @@ class Player:
         else:
             self.world.fail(f"{self.table}: a seat has decided that was not asked")
 
-    async def _think(self):
+    async def _think(self, view):
         rng = self.rng
+        if view.HasField("clocks"):
+            control = view.clocks.time_control
+            plays_on = control.on_expiry == clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION
+            if rng.random() < (0.15 if plays_on else 0.02) and await self._wait_for_deadline(view):
+                return
+        elif self.sleepy and rng.random() < 0.2:
+            idle = self.world.end_idle
+            await asyncio.sleep(idle * rng.uniform(1.0, 1.15))
+            return
         if rng.random() < 0.01:
             await asyncio.sleep(rng.expovariate(1 / 60))
         await asyncio.sleep(rng.expovariate(1 / self.world.pace) if self.patient else 0.05)
 
+    async def _wait_for_deadline(self, view):
+        # To decide at the last moment, by the clock of a server; whether it is soon.
+        world = self.world
+        for clock in view.clocks.seats:
+            if clock.seat == self.seat and clock.HasField("deadline"):
+                deadline = clock.deadline.ToMilliseconds() / 1000 - world.epoch - self.ahead
+                left = deadline - world.now - self.rng.uniform(0.0, 0.015)
+                if 0 < left < 30:
+                    await asyncio.sleep(left)
+                    return True
+        return False
+
     async def _look(self, **wait):
         request = match_pb2.GetViewRequest(name=self.table.name, **wait)
-        called = self.world.now
+        world = self.world
+        called = world.now
         timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
         response = await self._call(self.client, "GetView", request, timeout)
         view = response.view
+        ahead = response.server_time.ToMilliseconds() / 1000 - world.epoch - world.now
+        self.ahead = ahead if self.ahead is None else max(ahead, self.ahead)
         early = view.version < wait.get("wait_for_version", 0) and not response.timed_out
         if early and not view.HasField("result"):
             self.world.fail(f"{self.table}: a wait for a later version ended with {view.version}")
@@ -137,6 +164,12 @@ class Player:
                 self._send(request, self.client), self._send(request, twin)
             )
             twin.close()
+            return first
+        if rng.random() < 0.05:
+            # While another window of the same player opens.
+            first, _ = await asyncio.gather(
+                self._send(request, self.client), Watcher(table, self.seat).glance(view.version)
+            )
             return first
         decided = await self._send(request, self.client)
         if decided is not None and rng.random() < 0.05:
@@ -262,15 +295,17 @@ class Player:
             return
         table.tokens[self.seat] = replaced.seat_token.token
         table.replaced_at[self.seat] = self.world.now
-        # Another client of the seat may make the next one meanwhile, which is no earlier one.
+        # Another client of the seat may make the next one meanwhile, which is no earlier one. An
+        # earlier one is not answered with the token of its time, nor with any that came since.
         for earlier, token in list(table.replacements[self.seat]):
-            try:
-                await self.client.call("ReplaceSeatToken", earlier, token)
-            except CallError as error:
-                if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
-                    raise
-            else:
-                self.world.fail(f"{table}: an earlier replacement is answered after a later one")
+            for old in (token, before):
+                try:
+                    await self.client.call("ReplaceSeatToken", earlier, old)
+                except CallError as error:
+                    if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
+                        raise
+                else:
+                    self.world.fail(f"{table}: an earlier replacement is answered after a later")
         table.replacements[self.seat].append((request, before))
         self.world.counts["tokens replaced"] += 1
         # The token before is void from the moment of the answer on, at every server.

@@ -63,7 +63,7 @@ class Database:
 
     def delay(self):
         rng = self._rng
-        mean = 50 * self.latency if rng.random() < 0.005 else self.latency
+        mean = 50 * self.latency if rng.random() < 0.02 else self.latency
         return 0.0002 + rng.expovariate(1 / mean)
 
     def stored(self, match_id):
@@ -88,14 +88,33 @@ class Database:
             if self._rng.random() < share:
                 session.silent = True
 
-    def fail_over(self, seconds, stays):
+    def lost_with(self, standby):
+        """The matches of which a copy of the tables from before lacks actions.
+
+        None if it lacks anything else: a match, a token or the end of a match.
+        """
+        now = self.primary
+        lost = {
+            match_id: rows[len(standby.entries.get(match_id, ())) :]
+            for match_id, rows in now.entries.items()
+        }
+        kinds = {row[0] for rows in lost.values() for row in rows}
+        same = now.matches.keys() == standby.matches.keys() and now.ended == standby.ended
+        if not same or kinds != {EntryKind.ACTION}:
+            return None
+        return {match_id for match_id, rows in lost.items() if rows}
+
+    def fail_over(self, seconds, stays, standby=None):
         """Another server takes over after some seconds; some stay with the one from before.
 
-        `stays` is the share of the connections that do.
+        `stays` is the share of the connections that do. The other server has what this one has, or
+        the tables that are given.
         """
         before = self.primary
-        self.primary = before.copy()
-        self.primary.timeline += 1
+        self.primary = standby or before.copy()
+        self.primary.timeline = before.timeline + 1
+        for match_id, times in self.times.items():
+            del times[len(self.primary.entries.get(match_id, ())) + 1 :]
         self.down = True
         for session in list(self.sessions.values()):
             if self._rng.random() < stays:

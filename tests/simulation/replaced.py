@@ -32,6 +32,7 @@ import service.common.call
 import service.common.event_loop
 import service.common.memory
 import service.hosting.match_cache
+import service.hosting.matches
 import service.running.server
 import service.searching.searches
 import service.store.postgresql_connections
@@ -153,6 +154,12 @@ def begin(loop, seed):
     _bytes.seed(f"bytes/{seed}")
     random.seed(f"random/{seed}")
     service.common.memory._due = 0.0
+
+
+def tune(snapshot_every, max_cached):
+    """Sets how often a match gets a snapshot, and how many matches a server caches."""
+    service.hosting.matches.SNAPSHOT_EVERY = snapshot_every
+    service.hosting.match_cache.MAX_CACHED = max_cached
 
 
 def end():

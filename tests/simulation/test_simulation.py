@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from service.store import EntryKind
 from tests.simulation import FAULTS
 from tests.simulation.__main__ import ROOT, _build_disk, _copy, _run, _shape
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
@@ -61,6 +62,22 @@ def test_the_database_answers_alike_in_whichever_order_it_is_asked():
     asked = itertools.permutations(("one", "two", "three", "four"))
     answers = [database._heads(database.primary, None, each) for each in asked]
     assert answers == [[("one", 1), ("two", 2)]] * 24
+
+
+def test_a_standby_may_lack_actions_and_nothing_else():
+    database = Database(SimulatedLoop(1), 1)
+    primary = database.primary
+    primary.matches = dict.fromkeys(("one", "two"), ())
+    primary.entries = {"one": [(EntryKind.ACTION,)], "two": []}
+    standby = primary.copy()
+    assert database.lost_with(standby) is None
+    primary.entries["two"].append((EntryKind.ACTION,))
+    assert database.lost_with(standby) == {"two"}
+    primary.entries["one"].append((EntryKind.TOKEN,))
+    assert database.lost_with(standby) is None
+    database.fail_over(1.0, 0.0, standby)
+    assert database.primary.entries == {"one": [(EntryKind.ACTION,)], "two": []}
+    assert database.primary.timeline == primary.timeline + 1
 
 
 def test_a_smaller_world_must_show_the_same_fault():

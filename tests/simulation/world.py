@@ -98,7 +98,7 @@ class Machine:
                 operator_token_file=world.operator_file,
                 callers_file=world.callers_file,
                 retain_finished=None,
-                end_idle=300.0,
+                end_idle=world.end_idle,
                 learned=False,
             )
             try:
@@ -174,6 +174,9 @@ class Machine:
         accounts = server._admission._ledger._accounts._accounts
         if held := {str(who): each._held for who, each in accounts.items() if each._held}:
             world.fail(f"{self.name} still counts for its callers: {held}")
+        cache = server.matches._cache
+        if cache._entries != sum(state.version for state in cache._states.values()):
+            world.fail(f"{self.name} miscounts the entries in its cache: {cache._entries}")
         if server._admission._refusals_waiting:
             world.fail(f"{self.name} counts refusals that nobody waits for")
 
@@ -197,10 +200,20 @@ class World:
         self.troubled = []  # When something went wrong on purpose: begins and ends.
         self.troubling = 0
         self.live = 3 + matches // 2
+        self.running = []  # Tables.
+        self._tune(random.Random(f"tuning/{seed}"))
         self.operator_token = OPERATOR
         self._records = _Records(self)
 
     epoch = EPOCH
+
+    def _tune(self, rng):
+        # What a server does seldom, it does often in some worlds.
+        self.end_idle = rng.choice((300.0, 300.0, 30.0))  # Seconds.
+        self.snapshot_every = rng.choice((64, 8))  # Versions.
+        self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
+        # Whether the database commits before its standby has it: one server goes on then.
+        self.forgets = self.store == "postgresql" and rng.random() < 0.33
 
     def quiet_times(self):
         """The times in which nothing went wrong, each with its begin and its end."""
@@ -267,6 +280,7 @@ class World:
             self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
             self._write_files()
             replaced.begin(self.loop, self.seed)
+            replaced.tune(self.snapshot_every, self.max_cached)
             asyncio.set_event_loop(self.loop)
             logging.getLogger("service").addHandler(self._records)
             try:
@@ -304,9 +318,8 @@ class World:
                 self.data, random.Random(f"disk/{self.seed}"), self._power_is_gone
             )
             sqlite.SimulatedWriter.disk = self.disk
-        self.machines = [
-            Machine(self, number + 1) for number in range(2 if self.store == "postgresql" else 1)
-        ]
+        servers = 2 if self.store == "postgresql" and not self.forgets else 1
+        self.machines = [Machine(self, number + 1) for number in range(servers)]
         self.tell(f"the log is in {self.store}; {', '.join(sorted(self.faults)) or 'no faults'}")
         await asyncio.gather(*(machine.start() for machine in self.machines))
         inhabitants = Inhabitants(self)
@@ -387,11 +400,22 @@ class World:
     async def _pause(self, rng):
         machine = rng.choice(self.machines)
         seconds = rng.expovariate(1 / 4)
-        if machine.up:
+        if machine.up and rng.random() < 0.4:
+            await self._starve(machine, rng)
+        elif machine.up:
             self.counts["pauses"] += 1
             self.tell(f"{machine.name} stands still for {seconds:.1f} s")
             self.loop.hold_up(machine.owner, seconds)
             await asyncio.sleep(seconds + 1)
+
+    async def _starve(self, machine, rng):
+        self.counts["pauses"] += 1
+        self.tell(f"{machine.name} gets a processor now and then")
+        until = self.now + 30.0
+        while machine.up and self.now < until:
+            self.loop.hold_up(machine.owner, rng.expovariate(1 / 0.3))
+            await asyncio.sleep(rng.expovariate(1 / 0.5))
+        await asyncio.sleep(2)
 
     async def _cut(self, rng):
         connections = self.network.open_connections()
@@ -411,9 +435,12 @@ class World:
             return
         database = self.database
         what = rng.choice(("fail-over", "lost", "half open", "full", "deaf", "slow"))
+        if self.forgets and rng.random() < 0.5:
+            what = "fail-over"
         self.tell(f"the database: {what}")
         if what == "fail-over":
-            database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)))
+            standby = await self._fall_behind(rng) if self.forgets else None
+            database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)), standby)
             await asyncio.sleep(10)
             for session in list(database.sessions.values()):
                 if session.standby:
@@ -432,9 +459,24 @@ class World:
             await asyncio.sleep(60)
             database.loses_notifications = 0.0
         else:
-            database.latency = 0.2
-            await asyncio.sleep(20)
+            database.latency = 0.3
+            await asyncio.sleep(40)
             database.latency = 0.001
+
+    async def _fall_behind(self, rng):
+        # A standby that lacks some of the last actions.
+        for _ in range(30):
+            standby = self.database.primary.copy()
+            await asyncio.sleep(rng.expovariate(1.0))
+            lost = self.database.lost_with(standby)
+            if lost:
+                self.counts["losses"] += 1
+                self.tell(f"the standby lacks actions of {', '.join(sorted(lost))}")
+                for table in self.running:
+                    if table.name.removeprefix("matches/") in lost:
+                        table.lose()
+                return standby
+        return None
 
     async def _trouble_disk(self, rng):
         disk = self.disk
@@ -462,7 +504,7 @@ class World:
     async def _trouble_searches(self, rng):
         search = self.search
         search.dead, search.dying, search.mean = rng.choice(
-            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5))
+            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5), (0.0, 0.1, 20.0))
         )
         self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
         await asyncio.sleep(60)
