@@ -54,11 +54,14 @@ class Database:
         self.primary = Tables()
         self.sessions = {}  # By process.
         self.down = False
-        self.full = False
-        self.loses_notifications = 0.0
-        self.latency = 0.001
-        self.times = {}  # When each entry was really added, by match.
+        self.full_since = None  # While it has no room.
+        self.moved_at = float("-inf")  # When another server took over last.
+        # Some databases are slow or lose notifications, and that is no trouble.
         self._rng = random.Random(f"database/{seed}")
+        self.usual = self.latency = self._rng.choice((0.001, 0.001, 0.02))
+        self.deaf = self.loses_notifications = self._rng.choice((0.0, 0.0, 0.3))
+        self.loses_answers = 0.0
+        self.times = {}  # When each entry was really added, by match.
         self._processes = itertools.count(1000)
 
     def delay(self):
@@ -97,6 +100,7 @@ class Database:
         self.primary = before.copy()
         self.primary.timeline += 1
         self.down = True
+        self.moved_at = self.loop.now
         for session in list(self.sessions.values()):
             if self._rng.random() < stays:
                 session.tables, session.standby = before, True
@@ -122,7 +126,7 @@ class Database:
         if name in _WRITES:
             if session.standby:
                 raise asyncpg.ReadOnlySQLTransactionError("on a standby")
-            if self.full:
+            if self.full_since is not None:
                 raise asyncpg.DiskFullError("no room")
         return getattr(self, f"_{name}")(data, session, *arguments)
 

@@ -11,7 +11,10 @@ from tests.simulation.network import CallError
 from tests.support.history import Received, Stream
 from tests.support.observations import view_bytes
 
-BEHIND_SECONDS = 60.0  # For which a stream may not know what another server has written.
+TOKEN_SECONDS = 60.0  # For which a stream may not know that another server has replaced its token.
+# For which a stream may not know what another server has written, whatever notifications are lost,
+BEHIND_SECONDS = 10.0
+PROMPT_SECONDS = 1.0  # and for which most streams do not know it, unless many are lost.
 
 
 class Watcher:
@@ -73,14 +76,26 @@ class Watcher:
     def _check_token(self, token):
         # A stream with a token that was replaced ends as soon as its server knows it.
         # What a slow reader reads was sent long before.
-        if self.slow or token == self.token or not self.world.is_well(3 * BEHIND_SECONDS):
+        if self.slow or token == self.token or not self.world.is_well(3 * TOKEN_SECONDS):
             return
-        if self.world.now - self.table.replaced_at[self.viewer] > BEHIND_SECONDS:
+        if self.world.now - self.table.replaced_at[self.viewer] > TOKEN_SECONDS:
             self.world.fail(f"{self.table}: a stream goes on with a token that was replaced")
+
+    def _note_delay(self, version, began, arrived):
+        # How long a version was in the log before it came, if the stream had begun by then.
+        world = self.world
+        if self.slow or world.store != "postgresql" or not world.is_well(180.0):
+            return
+        times = world.database.times[self.table.name.removeprefix("matches/")]
+        if version < len(times) and times[version] > began + PROMPT_SECONDS:
+            delay = arrived - times[version]
+            world.delays[delay > PROMPT_SECONDS] += 1
+            if delay > BEHIND_SECONDS:
+                world.fail(f"{self.table}: version {version} comes after {delay:.0f} s in a stream")
 
     async def _follow(self, request, received, token):
         call = self.client.begin("WatchMatch", request, token, None, streams=True)
-        silent, most = 0, self.rng.randint(1, 300)
+        silent, most, began = 0, self.rng.randint(1, 300), self.world.now
         try:
             while True:
                 try:
@@ -100,7 +115,7 @@ class Watcher:
                 if message.up_to_date:
                     silent += 1
                     behind = self.table.known_at(call.arrived - BEHIND_SECONDS)
-                    fast = not self.slow and self.world.is_well(3 * BEHIND_SECONDS)
+                    fast = not self.slow and self.world.is_well(180.0)
                     if behind > message.version and fast:
                         self.world.fail(
                             f"{self.table}: a stream is at version {message.version}, though "
@@ -110,6 +125,7 @@ class Watcher:
                         self.world.fail(f"{self.table}: bots do not go on")
                     continue
                 silent = 0
+                self._note_delay(message.version, began, call.arrived)
                 events = b"".join(
                     event.SerializeToString(deterministic=True) for event in message.events
                 )
