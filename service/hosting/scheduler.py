@@ -232,8 +232,12 @@ class Scheduler:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 self._resume_cause(match_id)
-                begin = self._quota.run_now if urgent else self._quota.begin
-                await begin(self._bots.decide, state, seat)
+                expiring = asyncio.create_task(self._expire_on(state))
+                try:
+                    begin = self._quota.run_now if urgent else self._quota.begin
+                    await begin(self._bots.decide, state, seat)
+                finally:
+                    expiring.cancel()
         except Refusal as refusal:
             # When the log fails, the match is tried again as if this server had gone.
             if refusal.reason in _STORE_FAILS:
@@ -243,6 +247,14 @@ class Scheduler:
         except Exception as error:
             self._failed(state, error)
         return self._next_try(state)
+
+    async def _expire_on(self, state: MatchState) -> None:
+        # The clock of the other seat does not wait for a bot that decides at the same time.
+        never = asyncio.Event()
+        with suppress(Refusal):
+            while state.deadline is not None:
+                await self._clock.sleep(state.deadline, never)
+                state = await self._quota.run(self._matches.expire, state.header.match_id)
 
     def _resume_cause(self, match_id: str) -> None:
         # What follows belongs to the call that has set it off, for the log and for traces.

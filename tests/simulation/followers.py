@@ -10,7 +10,10 @@ from tests.simulation.clients import Client
 from tests.simulation.network import CallError
 
 METHOD = "/croupier.v1.FeedService/WatchMatches"
-LATE_SECONDS = 60.0  # After which a follower must have been told, when all is well.
+LATE_SECONDS = 60.0  # After which a follower must have been told, when all is well,
+BEHIND_SECONDS = 10.0  # and after which, when all has been well for some time.
+# In which each server has noticed that another server of the database has taken over.
+EPOCH_SECONDS = 180.0
 
 
 class Follower:
@@ -18,11 +21,12 @@ class Follower:
 
     def __init__(self, inhabitants, token=""):
         self.world = inhabitants.world
-        self.rng = random.Random(f"follower/{token}/{self.world.seed}")
-        self.client = Client(inhabitants, self.rng, key=not token)
+        self.inhabitants = inhabitants
+        self.rng = random.Random(f"follower/{token}/{self.world.seed}/{inhabitants.clients}")
+        self.client = Client(inhabitants, self.rng, key="" if token else "front")
         self.token = token
         self.slow = self.rng.random() < 0.3
-        self.cursor = ""
+        self.cursor, self.cursor_at = "", 0.0
         self.told = {}  # The newest update of each match, by name.
         self.keyed = inhabitants.keyed  # The names of the matches that were made with the key.
         self.began_anew = 0.0  # When it last had to begin without a cursor.
@@ -48,7 +52,8 @@ class Follower:
             self.cursor = ""
             if self.world.forgets:
                 self.told.clear()
-            return
+            if self.world.database.moved_at > self.cursor_at - EPOCH_SECONDS:
+                return
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self} ends with {error}")
 
@@ -75,14 +80,38 @@ class Follower:
                 # Until its first cursor comes, a stream tells what runs, and then what changes.
                 if listing and response.cursor:
                     listing, in_stream = False, {}
-                self.cursor = response.cursor or self.cursor
+                if response.cursor:
+                    self.cursor, self.cursor_at = response.cursor, call.arrived
+                if not listing and not self.slow:
+                    self._check_behind(call.arrived)
                 if self.slow:
                     await asyncio.sleep(self.rng.expovariate(1 / 5))
         finally:
             call.cancel()
 
+    def _check_behind(self, arrived):
+        # A response tells of all that was answered some time before it came.
+        if not self.world.is_well(60.0):
+            return
+        for table in self.inhabitants.running:
+            if not (self.token or table.name in self.keyed):
+                continue
+            known = table.known_at(arrived - BEHIND_SECONDS)
+            told = self.told[table.name].version if table.name in self.told else 0
+            if told >= known:
+                continue
+            # What was over when it began is not told.
+            ended = self.world.ended_at(table.name.removeprefix("matches/"))
+            if ended is None or ended > self.began_anew + 1:
+                self.world.fail(
+                    f"{self} has told {told} of {table}, though {known} was known "
+                    f"{BEHIND_SECONDS:.0f} s ago"
+                )
+
     def _check(self, update, in_stream):
         name, version = update.name, update.version
+        if not self.token and name in self.inhabitants.keyless:
+            self.world.fail(f"{self} tells of {name}, which was made without a key")
         if version <= in_stream.get(name, -1):
             self.world.fail(f"{self} tells of {name} at {version} after {in_stream[name]}")
         in_stream[name] = version

@@ -6,10 +6,12 @@ streams where they ended. The history of a match has all that they were answered
 
 import asyncio
 import random
+from contextlib import suppress
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles, survivors
+from tests.simulation.callers import Greedy, leave_reviews
 from tests.simulation.clients import GAMES, Client, new_id
 from tests.simulation.followers import Follower
 from tests.simulation.network import CallError
@@ -31,7 +33,8 @@ class Inhabitants:
         self.world = world
         self.rng = random.Random(f"inhabitants/{world.seed}")
         self.clients = 0
-        self.keyed = set()  # The names of the matches that were made with the key.
+        self.keyed = set()  # The names of the matches that were made with the key,
+        self.keyless = set()  # and of those that were made without one.
         self.followers = []
         self.running = world.running
 
@@ -45,14 +48,18 @@ class Inhabitants:
         ]
         self.followers = [Follower(self), Follower(self, world.operator_token)]
         self._following = [world.loop.create_task(each.follow()) for each in self.followers]
-        looking = world.loop.create_task(Operator(self).look_on())
+        others = (
+            self._visit(),
+            self._visit(world.operator_token),
+            Greedy(self).live(),
+            Operator(self).look_on(),
+        )
+        self._others = [world.loop.create_task(each) for each in others]
         try:
             await asyncio.gather(*places)
-            if looking.done():
-                looking.result()
         finally:
-            for task in (*places, looking):
-                task.cancel()
+            for each in (*places, *self._others):
+                each.cancel()
 
     async def _play_on(self, rng):
         world = self.world
@@ -66,8 +73,21 @@ class Inhabitants:
                 self.running.remove(table)
             world.counts["matches"] += 1
 
+    async def _visit(self, token=""):
+        # Followers who begin at any time, with what runs then.
+        while True:
+            await asyncio.sleep(self.rng.uniform(0, 10))
+            visitor = Follower(self, token)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.rng.uniform(5, 60)):
+                    await visitor.follow()
+            visitor.client.close()
+
     async def judge(self):
         """Looks at the log as a whole, when everything has come to rest."""
+        for each in self._others:
+            if not each.cancelled():
+                each.result()
         await oracles.judge_log(self.world)
         stored = oracles.stored_matches(self.world)
         for follower, following in zip(self.followers, self._following, strict=True):
@@ -79,6 +99,10 @@ class Inhabitants:
 
 def _control(rng, deserted):
     control = clock_pb2.TimeControl()
+    if rng.random() < 0.15:
+        # Some play so fast that few servers look into the log meanwhile.
+        control.per_decision.FromMilliseconds(400)
+        return control
     kind = rng.choice(("decision", "match", "both"))
     if deserted:
         # The match goes on without those who have left.
@@ -112,6 +136,7 @@ class Table:
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(KINDS)
         self.deserted = False  # Whether both may be absent, as the match goes on all the same.
+        self.beat = rng.choice((0, 0, 2.0))  # Seconds: some decide in time with all others.
         self.name = ""
         self.spectator_token = ""
         self.secret_hash = b""
@@ -151,7 +176,7 @@ class Table:
     async def play(self):
         """Creates the match, plays it to its end, and judges it."""
         world, rng = self.world, self.rng
-        creator = self.client(key=rng.random() < 0.5)
+        creator = self.client(key="front" if rng.random() < 0.5 else "")
         request = self._request()
         callers = [creator]
         if rng.random() < 0.2:
@@ -164,8 +189,8 @@ class Table:
         created = made[0]
         if len({each.name for each in made}) > 1:
             world.fail(f"one request has created {made[0].name} and {made[1].name}")
-        if creator.key:
-            self.inhabitants.keyed.add(created.name)
+        kept = self.inhabitants.keyed if creator.key else self.inhabitants.keyless
+        kept.add(created.name)
         await self._take_seats(created)
         world.tell(f"{self} begins: {request.ruleset.WhichOneof('game')}")
         await self._sit()
@@ -273,6 +298,8 @@ class Table:
             await self._rematch()
         if rng.random() < 0.05:
             await self._review(client)
+        if rng.random() < 0.1:
+            await leave_reviews(self)
 
     async def _review(self, client):
         request = review_pb2.ReviewMatchRequest(match_name=self.name, iterations=100)
@@ -316,5 +343,5 @@ class Table:
             try:
                 await self.client().call("ResignMatch", request, response.seat_token.token)
             except CallError as error:
-                if error.reason != "MATCH_OVER":
+                if error.reason != "MATCH_OVER":  # Its clocks run.
                     raise

@@ -35,6 +35,7 @@ class Owner:
     def __init__(self, name):
         self.name = name
         self.alive = True
+        self.died_at = None
         self.held_up = None  # While it stands still: the callbacks that would have run.
 
     def __repr__(self):

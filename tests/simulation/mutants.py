@@ -514,8 +514,8 @@ MUTANTS = (
         "lease-passes-the-deadline",
         "service/hosting/leases.py",
         "        due = due if deadline is None else min(due, deadline)\n",
-        "",
-        "a clock that runs out under a lease is noticed late",
+        "        due = due if deadline is None else max(due, deadline)\n",
+        "after a crash nobody takes a bot's turn up before the clock of the other seat runs out",
     ),
     Mutant(
         "leases-are-not-renewed",
@@ -624,9 +624,9 @@ MUTANTS = (
     Mutant(
         "unsaid-changes",
         "service/store/postgresql.py",
-        "                self._changes.tell(each.match_id, each.version + 1)\n",
-        "",
-        "streams of the same server hear of nothing that came through the log",
+        "                    self._changed[each.match_id] = each.version + 1\n",
+        "                    self._changed[each.match_id] = each.version\n",
+        "other servers are told of the version before, and learn of this one only by polling",
     ),
     Mutant(
         "in-doubt-is-refused",
@@ -640,24 +640,23 @@ MUTANTS = (
         "service/store/sqlite_writer.py",
         "            if not isinstance(job, Work):\n"
         "                self.heads.pop(job.match_id, None)",
-        "            if isinstance(job, Work):\n                pass",
-        "after a failed commit the server takes entries for written, or for missing, that are not",
+        "            if isinstance(job, Append):\n"
+        "                self.heads[job.match_id] = job.version + 1",
+        "after a failed commit the server takes entries for written that are not",
     ),
     Mutant(
         "connection-outlives-a-failure",
         "service/store/sqlite_writer.py",
         "                self._connection.close()\n        self._connection = None\n",
-        "                self._connection.rollback()\n",
-        "after a failed sync, later commits follow what the disk may not have",
+        "                self._connection.close()\n",
+        "after a failed commit, all later ones fail too",
     ),
     Mutant(
-        "remembered-before-the-commit",
+        "failed-commit-is-refused",
         "service/store/sqlite_writer.py",
-        '        if not only_entries:\n            connection.execute("COMMIT")\n'
-        "        self._remember(heads, jobs, answers)",
-        "        self._remember(heads, jobs, answers)\n"
-        '        if not only_entries:\n            connection.execute("COMMIT")',
-        "what is known of a match is ahead of its log if the commit fails",
+        "            return [faults.refusal(error) for _ in jobs]",
+        "            return [False for _ in jobs]",
+        "what could not be written is taken for written by another request",
     ),
     Mutant(
         "schedule-is-not-kept",
@@ -690,10 +689,10 @@ MUTANTS = (
         "after a failed sync, SQLite forgets how much of its log was committed",
     ),
     Mutant(
-        "read-from-heads-alone",
-        "service/store/sqlite.py",
-        "        if self._writer.heads.get(match_id) == version:",
-        "        if self._writer.heads.get(match_id, version) == version:",
+        "heads-alone",
+        "service/store/sqlite_writer.py",
+        "        head = heads.get(match_id, self.heads.get(match_id))",
+        "        head = heads.get(match_id, self.heads.get(match_id, 0))",
         "entries that are not in memory are taken for missing",
     ),
     Mutant(

@@ -311,9 +311,12 @@ def _late(world, stored, state):
             due = min((course.deadline(seat) for seat in course.clocked()), default=None)
         elif entry.kind == EntryKind.ACTION and stored.header.bots[entry.seat]:
             due = before
+            since, made = (each / 1000 - world.epoch for each in (before, entry.at))
+            for what in world.search.bots.late(stored.header.match_id, since, made):
+                yield f"version {version}, a decision of a bot, {what}"
         if due is not None and entry.at - due > 1000 * NEVER_SECONDS:
             yield f"version {version} comes {(entry.at - due) / 1000:.0f} s after it was due"
-        if due is not None and entry.at - due > 1000 * LATE_SECONDS:
+        if entry.kind == EntryKind.EXPIRY and entry.at - due > 1000 * LATE_SECONDS:
             begin, end = (each / 1000 - world.epoch for each in (due, entry.at))
             if any(first <= begin and end <= last for first, last in quiet):
                 yield f"version {version} comes {(entry.at - due) / 1000:.1f} s after it was due"
@@ -344,13 +347,14 @@ def stored_matches(world):
 
 async def judge_log(world):
     """The log when all have left: every match is over, or is due, or waits for a seat."""
+    world.search.bots.judge()
     ids = world.match_ids()
     now = int(1000 * (world.epoch + world.now))
     live = 0
     for match_id in ids:
         state = MatchState.load(_stored(world, match_id)._replace(snapshot=None))
         header = state.header
-        if state.over != world.has_ended(match_id):
+        if state.over != (world.ended_at(match_id) is not None):
             world.fail(f"{match_id}: the log is wrong about whether it is over")
         if state.over:
             if world.is_due(match_id):

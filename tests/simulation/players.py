@@ -24,7 +24,7 @@ class Player:
         self.table, self.seat = table, seat
         self.world = table.world
         self.rng = random.Random(table.rng.getrandbits(64))
-        self.client = table.client(key=self.rng.random() < 0.3)
+        self.client = table.client(key="front" if self.rng.random() < 0.3 else "")
         self.leaves = self.rng.random() < 0.05  # For good, at some time.
         self.patient = self.rng.random() < 0.7
         self.sleepy = self.rng.random() < 0.15  # Often away for about as long as is allowed.
@@ -53,6 +53,8 @@ class Player:
                 await self._contribute(view)
                 view = await self._look()
             else:
+                if self.rng.random() < 0.02:
+                    await self._replace_token()
                 if self.last is not None and self.rng.random() < 0.02:
                     await self._interrupt(view)
                 view = await self._look(wait_for_version=view.version + 1)
@@ -87,6 +89,8 @@ class Player:
         if rng.random() < 0.01:
             await asyncio.sleep(rng.expovariate(1 / 60))
         await asyncio.sleep(rng.expovariate(1 / self.world.pace) if self.patient else 0.05)
+        if self.table.beat:
+            await asyncio.sleep(self.table.beat - self.world.now % self.table.beat)
 
     async def _wait_for_deadline(self, view):
         # To decide at the last moment, by the clock of a server; whether it is soon.
@@ -158,6 +162,8 @@ class Player:
             request_id=f"{self.seat} {rng.getrandbits(64):016x}",
         )
         if rng.random() < 0.05:
+            await self._give_up(request)
+        if rng.random() < 0.05:
             # Both at once, through two connections.
             twin = table.client()
             first, _ = await asyncio.gather(
@@ -210,6 +216,21 @@ class Player:
         table.note(view.version)
         world.counts["actions"] += 1
         return view
+
+    async def _give_up(self, request):
+        # It does not wait for the answer, and asks again through its usual connection.
+        table, client = self.table, self.table.client()
+        table.history.writes.append(
+            Write(
+                request.request_id,
+                Decision(self.seat, request.action.SerializeToString(deterministic=True)),
+                request.expected_version,
+                nanoseconds(self.world.now),
+            )
+        )
+        call = client.begin("SubmitAction", request, self.token)
+        await asyncio.sleep(self.rng.expovariate(1 / 0.02))
+        call.cancel()
 
     async def _misbehave(self, view):
         # What must be refused, whatever else happens.

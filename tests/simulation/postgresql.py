@@ -54,16 +54,18 @@ class Database:
         self.primary = Tables()
         self.sessions = {}  # By process.
         self.down = False
-        self.full = False
-        self.loses_notifications = 0.0
-        self.latency = 0.001
-        self.times = {}  # When each entry was really added, by match.
+        self.full_since = None  # While it has no room.
+        self.moved_at = float("-inf")  # When another server took over last.
+        # Some databases are slow or lose notifications, and that is no trouble.
         self._rng = random.Random(f"database/{seed}")
+        self.usual = self.latency = self._rng.choice((0.001, 0.001, 0.02))
+        self.deaf = self.loses_notifications = self._rng.choice((0.0, 0.0, 0.3))
+        self.loses_answers = 0.0
         self._processes = itertools.count(1000)
 
     def delay(self):
         rng = self._rng
-        mean = 50 * self.latency if rng.random() < 0.02 else self.latency
+        mean = max(0.05, self.latency) if rng.random() < 0.02 else self.latency
         return 0.0002 + rng.expovariate(1 / mean)
 
     def stored(self, match_id):
@@ -113,9 +115,8 @@ class Database:
         before = self.primary
         self.primary = standby or before.copy()
         self.primary.timeline = before.timeline + 1
-        for match_id, times in self.times.items():
-            del times[len(self.primary.entries.get(match_id, ())) + 1 :]
         self.down = True
+        self.moved_at = self.loop.now
         for session in list(self.sessions.values()):
             if self._rng.random() < stays:
                 session.tables, session.standby = before, True
@@ -141,7 +142,7 @@ class Database:
         if name in _WRITES:
             if session.standby:
                 raise asyncpg.ReadOnlySQLTransactionError("on a standby")
-            if self.full:
+            if self.full_since is not None:
                 raise asyncpg.DiskFullError("no room")
         return getattr(self, f"_{name}")(data, session, *arguments)
 
@@ -174,7 +175,6 @@ class Database:
         data.entries[match_id] = []
         data.transaction += 1
         data.feed[match_id] = [(data.transaction, feed)]
-        self.times[match_id] = [self.loop.now]
         if due is not None:
             data.agenda[match_id] = due
         return [(match_id,)]
@@ -192,7 +192,6 @@ class Database:
                 continue
             entries.append(tuple(entry))
             data.feed[match_id].append((data.transaction, feed))
-            self.times[match_id].append(self.loop.now)
             if entry[-1]:
                 data.requests.add(request)
             added.append((match_id,))

@@ -121,6 +121,9 @@ class Session:
             answer, error = of.carry_out(self, sql, arguments), None
         except asyncpg.PostgresError as raised:
             answer, error = None, raised
+        if of.loses_answers and of._rng.random() < of.loses_answers:
+            self.lose()  # What was written is written.
+            return
         loop = self._loop
         loop.call_at_as(
             self._owner, loop.now + of.delay(), self._answer, waiting, answer, error, self.standby

@@ -12,6 +12,8 @@ from service import wire
 from service.common.errors import shutting_down
 from service.searching.hints import Report, _report, check
 from service.searching.search_servers import NoSearchServerError
+from service.searching.tasks import Kind
+from tests.simulation.bots import Bots
 
 
 def answer(request, job, deadline=float("inf"), every=0.0, report=None):
@@ -72,13 +74,16 @@ class SimulatedSearchServers:
             self._metrics.search_server_call(kind, "unanswered")
             raise NoSearchServerError
         seconds = state.seconds()
-        if outcome == "dies":  # And another one takes it over.
-            await asyncio.sleep(seconds)
-            self._metrics.search_server_call(kind, "lost")
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            task.charge(seconds)
+        with state.bots.searching(task):
+            if outcome == "dies":  # And another one takes it over.
+                await asyncio.sleep(seconds)
+                self._metrics.search_server_call(kind, "lost")
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                task.charge(seconds)
+            if kind == Kind.BOT:
+                await state.bots.think(task)
         if self._ending:
             raise shutting_down()
         report = Report(hint_of(check(task)), *(hint_pb2.SuggestActionResponse().search_time,) * 3)
@@ -98,11 +103,13 @@ class SimulatedSearchServers:
 class SearchState:
     """How the search servers of a world do."""
 
-    def __init__(self, seed):
-        self._rng = random.Random(f"searching/{seed}")
+    def __init__(self, world):
+        self._rng = random.Random(f"searching/{world.seed}")
+        self.bots = Bots(world)
         self.dead = 0.0  # The share of the searches that find no server,
         self.dying = 0.0  # and of those whose server dies.
-        self.mean = 0.05
+        self.usual = self._rng.choice((0.05, 0.05, 1.0))  # Seconds of a search, on the average.
+        self.mean = self.usual
 
     def draw(self):
         """What becomes of the next search."""

@@ -90,6 +90,7 @@ class Disk:
         self.directory = Path(directory)
         self._rng = rng
         self._on_death = on_death
+        self._commit_seconds = COMMIT_SECONDS * rng.choice((1, 1, 20))  # Some disks are slow.
         self._doomed = False
         self.control = None
         if "FAULTY_DISK_CONTROL" in os.environ:
@@ -107,7 +108,7 @@ class Disk:
 
     def commit_seconds(self):
         """How long the next commit takes to begin."""
-        return COMMIT_SECONDS * self._rng.expovariate(1.0) + LOOK_SECONDS
+        return self._commit_seconds * self._rng.expovariate(1.0) + LOOK_SECONDS
 
     # Faults
 

@@ -12,8 +12,10 @@ from tests.simulation.network import CallError
 from tests.support.history import Received, Stream
 from tests.support.observations import view_bytes
 
-BEHIND_SECONDS = 60.0  # For which a stream may go on with a token that was replaced.
-LATE_SECONDS = 1.0  # For which it may not know what another server has written.
+TOKEN_SECONDS = 60.0  # For which a stream may go on with a token that was replaced.
+# For which it may not know what another server has written,
+LATE_SECONDS = 1.0
+DEAF_SECONDS = 10.0  # and where the database always loses notifications.
 
 
 class Watcher:
@@ -95,9 +97,9 @@ class Watcher:
     def _check_token(self, token):
         # A stream with a token that was replaced ends as soon as its server knows it.
         # What a slow reader reads was sent long before.
-        if self.slow or token == self.token or not self.world.is_well(3 * BEHIND_SECONDS):
+        if self.slow or token == self.token or not self.world.is_well(3 * TOKEN_SECONDS):
             return
-        if self.world.now - self.table.replaced_at[self.viewer] > BEHIND_SECONDS:
+        if self.world.now - self.table.replaced_at[self.viewer] > TOKEN_SECONDS:
             self.world.fail(f"{self.table}: a stream goes on with a token that was replaced")
 
     def _check_time(self, message, call):
@@ -105,16 +107,18 @@ class Watcher:
         table, world = self.table, self.world
         if not world.is_well(60.0 + world.now - call.sent):
             return
+        deaf = world.store == "postgresql" and world.database.deaf
+        late = DEAF_SECONDS if deaf else LATE_SECONDS
         if message.up_to_date:
-            known = table.known_at(call.sent - LATE_SECONDS)
+            known = table.known_at(call.sent - late)
             if known > message.version:
                 world.fail(
                     f"{table}: a stream says that {message.version} is the newest version, though "
-                    f"{known} was known {LATE_SECONDS:.0f} s before"
+                    f"{known} was known {late:.0f} s before"
                 )
             return
         since = table.known_since(message.version)
-        if since is not None and call.sent - max(since, call.asked) > LATE_SECONDS:
+        if since is not None and call.sent - max(since, call.asked) > late:
             world.fail(f"{table}: a stream sends {message.version} {call.sent - since:.1f} s late")
 
     async def _follow(self, request, received, token):

@@ -23,6 +23,7 @@ from tests.simulation import (
     sqlite,
 )
 from tests.simulation import network as networks
+from tests.simulation.clients import KEYS
 from tests.simulation.inhabitants import Inhabitants
 from tests.simulation.loop import EPOCH, Owner, SimulatedLoop
 from tests.support import faulty_disk
@@ -36,10 +37,18 @@ PERIOD, STORM = 900.0, 450.0  # which come in storms of so many seconds.
 CALLERS = """
 require_key = []
 [keys.front]
-sha256 = "{key}"
+sha256 = "{front}"
 names_players = true
 [keys.front.budgets]
 live_matches = {live}
+[keys.hasty]
+sha256 = "{hasty}"
+[keys.hasty.budgets]
+calls_per_second = 1
+[keys.club]
+sha256 = "{club}"
+[keys.club.budgets]
+live_matches = 3
 """
 
 
@@ -132,7 +141,7 @@ class Machine:
         self._bury(power=power)
 
     def _bury(self, *, power=False):
-        self.owner.alive = False
+        self.owner.alive, self.owner.died_at = False, self.world.now
         world = self.world
         for task in world.loop.tasks_of(self.owner):
             task._log_destroy_pending = False
@@ -197,7 +206,7 @@ class World:
         self.violations = []
         self.disturbed = False  # Whether something goes wrong on purpose.
         self.calm_since = 0.0
-        self.troubled = []  # When something went wrong on purpose: begins and ends.
+        self.troubled = []  # When something went wrong on purpose: begins, ends and names.
         self.troubling = 0
         self.live = 3 + matches // 2
         self.running = []  # Tables.
@@ -215,12 +224,13 @@ class World:
         # Whether the database commits before its standby has it: one server goes on then.
         self.forgets = self.store == "postgresql" and rng.random() < 0.33
 
-    def quiet_times(self):
-        """The times in which nothing went wrong, each with its begin and its end."""
+    def quiet_times(self, besides=()):
+        """The times in which nothing went wrong but this, each with its begin and its end."""
         begin, quiet = 60.0, []
-        for first, last in self.troubled:
-            quiet.append((begin, first))
-            begin = max(begin, last + 120.0)  # One trouble may end within another.
+        for first, last, name in self.troubled:
+            if name not in besides:
+                quiet.append((begin, first))
+                begin = max(begin, last + 120.0)  # One trouble may end within another.
         if not self.disturbed:
             quiet.append((begin, self.now))
         return quiet
@@ -229,8 +239,18 @@ class World:
         """Whether nothing has gone wrong for some seconds."""
         return not self.disturbed and self.now - self.calm_since > seconds
 
+    def answers(self, seconds):
+        """Whether servers have answered for some seconds: all was well, or the log was full."""
+        if self.is_well(60.0 + seconds):
+            return True
+        since = self.database.full_since if self.store == "postgresql" else None
+        alone = self.troubling == 1 and since is not None and self.calm_since < since - 60.0
+        return alone and self.now - since > seconds + 1.0
+
     def explains(self, text):
         """Whether what goes wrong on purpose explains a line of the log."""
+        if "SearchFailure" in text:
+            return True
         return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
 
     def match_ids(self):
@@ -245,12 +265,13 @@ class World:
             return match_id in self.database.primary.agenda
         return bool(self._query("SELECT 1 FROM agenda WHERE match_id = ?", match_id))
 
-    def has_ended(self, match_id):
-        """Whether the log lists a match as over."""
+    def ended_at(self, match_id):
+        """When a match was over, as the log lists it; None while it runs."""
         if self.store == "postgresql":
-            return match_id in self.database.primary.ended
-        query = "SELECT 1 FROM matches WHERE match_id = ? AND ended IS NOT NULL"
-        return bool(self._query(query, match_id))
+            ended = self.database.primary.ended.get(match_id)
+        else:
+            [(ended,)] = self._query("SELECT ended FROM matches WHERE match_id = ?", match_id)
+        return None if ended is None else ended / 1000 - EPOCH
 
     def _query(self, sql, *values):
         connection = sqlite3.connect(self.disk.directory / "croupier.db")
@@ -296,19 +317,18 @@ class World:
         return self.violations
 
     def _write_files(self):
-        self.key = "the-key-of-a-front-end"
         self.key_file = self.directory / "key"
         self.key_file.write_bytes(hashlib.sha256(b"tokens").digest())
         self.operator_file = self.directory / "operator"
         self.operator_file.write_text(OPERATOR)
         self.callers_file = self.directory / "callers.toml"
-        digest = hashlib.sha256(self.key.encode()).hexdigest()
-        self.callers_file.write_text(CALLERS.format(key=digest, live=self.live))
+        digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+        self.callers_file.write_text(CALLERS.format(**digests, live=self.live))
 
     async def _live(self):
         self.network = networks.Network(self.loop, self.seed)
         networks.SimulatedListener.network = self.network
-        searching.SimulatedSearchServers.state = self.search = searching.SearchState(self.seed)
+        searching.SimulatedSearchServers.state = self.search = searching.SearchState(self)
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":
             self.database = postgresql.Database(self.loop, self.seed)
@@ -362,11 +382,14 @@ class World:
             ("searches", self._trouble_searches),
         ):
             if name in self.faults:
-                yield self._now_and_then(calm, trouble, random.Random(f"{name}/{self.seed}"))
+                rng = random.Random(f"{name}/{self.seed}")
+                # Some kinds are rare in a world, so that what others do to it lasts.
+                pause = MEAN_PAUSE * rng.choice((0.7, 1, 1, 10))
+                yield self._now_and_then(calm, name, trouble, pause, rng)
 
-    async def _now_and_then(self, until, trouble, rng):
+    async def _now_and_then(self, until, name, trouble, pause, rng):
         while True:
-            at = self.now + rng.expovariate(1 / MEAN_PAUSE)
+            at = self.now + rng.expovariate(1 / pause)
             if at % PERIOD > STORM:  # So long all is well, and what is late is late.
                 at += PERIOD - at % PERIOD
             if at > until:
@@ -378,7 +401,7 @@ class World:
             self.troubling -= 1
             self.disturbed = self.troubling > 0
             self.calm_since = self.now
-            self.troubled.append((begin, self.now))
+            self.troubled.append((begin, self.now, name))
             self.troubled.sort()
 
     async def _kill(self, rng):
@@ -434,7 +457,7 @@ class World:
             await self._trouble_disk(rng)
             return
         database = self.database
-        what = rng.choice(("fail-over", "lost", "half open", "full", "deaf", "slow"))
+        what = rng.choice(("fail-over", "lost", "half open", "answers", "full", "deaf", "slow"))
         if self.forgets and rng.random() < 0.5:
             what = "fail-over"
         self.tell(f"the database: {what}")
@@ -450,18 +473,22 @@ class World:
         elif what == "half open":
             database.half_open(rng.choice((0.3, 1.0)))
             await asyncio.sleep(30)
+        elif what == "answers":
+            database.loses_answers = 0.1
+            await asyncio.sleep(20)
+            database.loses_answers = 0.0
         elif what == "full":
-            database.full = True
-            await asyncio.sleep(rng.expovariate(1 / 10))
-            database.full = False
+            database.full_since = self.now
+            await asyncio.sleep(rng.expovariate(1 / 15))
+            database.full_since = None
         elif what == "deaf":
             database.loses_notifications = 0.7
             await asyncio.sleep(60)
-            database.loses_notifications = 0.0
+            database.loses_notifications = database.deaf
         else:
             database.latency = 0.3
             await asyncio.sleep(40)
-            database.latency = 0.001
+            database.latency = database.usual
 
     async def _fall_behind(self, rng):
         # A standby that lacks some of the last actions.
@@ -504,11 +531,16 @@ class World:
     async def _trouble_searches(self, rng):
         search = self.search
         search.dead, search.dying, search.mean = rng.choice(
-            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5), (0.0, 0.1, 20.0))
+            (
+                (0.5, 0.0, search.usual),
+                (0.0, 0.5, search.usual),
+                (0.2, 0.2, 1.5),
+                (0.0, 0.1, 20.0),
+            )
         )
         self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
         await asyncio.sleep(60)
-        search.dead, search.dying, search.mean = 0.0, 0.0, 0.05
+        search.dead, search.dying, search.mean = 0.0, 0.0, search.usual
 
 
 class _Records(logging.Handler):

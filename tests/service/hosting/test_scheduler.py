@@ -610,6 +610,27 @@ def test_a_clock_expires_while_a_bot_fails(place):
     run_in_time(run())
 
 
+def test_a_clock_expires_while_a_bot_decides(place):
+    control = TimeControl()
+    control.per_decision.FromSeconds(3)
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, ActingServer(store, clock, SlowBots) as server:
+            # Both seats decide at the same time.
+            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
+            deadline = clock.now() + 3_000
+            await server.scheduler._bots.thinking.wait()
+            await clock.all_asleep(2)
+            clock.advance(3_000)
+            (entry,) = await ended(store, state.header.match_id)
+            assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
+            server.scheduler._bots.may_decide.set()
+            await server.rest()
+
+    run_in_time(run())
+
+
 def test_a_sleep_that_is_woken_and_then_cancelled_is_cancelled():
     async def run(pauses):
         wake = asyncio.Event()

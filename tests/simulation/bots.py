@@ -1,0 +1,136 @@
+"""Bots: how long they think, how their searches fail, and what is owed to their turns."""
+
+import asyncio
+import math
+import random
+from collections import defaultdict
+from contextlib import contextmanager
+
+from service.searching.tasks import Kind
+
+LATE_SECONDS = 4.0  # After which a search must have begun, or a decision be made, all being well.
+HANDED_OVER_SECONDS = 3.0  # The same where a server was stopped that searched,
+TAKEN_OVER_SECONDS = 10.0  # and where it was killed, so that its lease must run out.
+MIN_RETRY_SECONDS = 1.0  # After a failure; later as long as the decision is owed already.
+CLOCK_SECONDS = 1.2  # By which a clock may be wrong, at most.
+LONG, FAILING, BOTH = 0.02, 0.01, 0.005  # The shares of the searches.
+LONG_SECONDS = (6.0, 15.0)
+SKEW_MILLISECONDS = 50  # By which the clock of the other server may be ahead, for leases to hold.
+
+
+class SearchFailure(Exception):
+    """A fault of a search, such as one of its code: nobody but its bot is concerned."""
+
+
+class Try:
+    """A search for a decision of a bot."""
+
+    def __init__(self, server, begin):
+        self.server, self.begin = server, begin
+        self._end = None
+        self.failed = False
+        self.cut = False  # Whether its server has stopped.
+
+    def ended(self, at):
+        """Notes its end."""
+        self._end = at
+
+    @property
+    def killed(self):
+        """Whether its server died over it."""
+        return self._end is None and self.server.died_at is not None
+
+    @property
+    def end(self):
+        """When it ended; infinite while it runs."""
+        return self._end or self.server.died_at or math.inf
+
+
+class Bots:
+    """The bots of a world, and their searches."""
+
+    def __init__(self, world):
+        self.world = world
+        self._rng = random.Random(f"bots/{world.seed}")
+        self._tries = defaultdict(list)  # By match.
+        self._seeds = {}
+        self.long = self.doubled = 0  # Long searches, and those beside which another server's ran.
+
+    async def think(self, task):
+        """What a search of a bot takes beside its usual time; raises SearchFailure."""
+        chance = self._rng.random()
+        if chance < LONG + BOTH:
+            await asyncio.sleep(self._rng.uniform(*LONG_SECONDS))
+        if LONG < chance < LONG + BOTH + FAILING:
+            raise SearchFailure("on purpose")
+
+    @contextmanager
+    def searching(self, task):
+        """Notes a search, if it is one of a bot."""
+        if task.requester.kind != Kind.BOT:
+            yield
+            return
+        world, match_id = self.world, task.requester.owner
+        view = task.search.view.SerializeToString(deterministic=True)
+        if self._seeds.setdefault((match_id, view), task.search.seed) != task.search.seed:
+            world.loop.failures.append(f"a bot of {match_id} decides with another seed than before")
+        noted = Try(world.loop.owner, world.now)
+        self._tries[match_id].append(noted)
+        try:
+            yield
+        except asyncio.CancelledError:
+            noted.cut = True
+            raise
+        except Exception:
+            noted.failed = True
+            raise
+        finally:
+            noted.ended(world.now)
+            self._count(match_id, noted)
+
+    def _count(self, match_id, noted):
+        # One that lasts longer than a lease, while no other server has a reason to take it over.
+        world = self.world
+        if noted.end - noted.begin < LONG_SECONDS[0] or not world.is_well(60.0):
+            return
+        errors = {each.owner: each.clock.error for each in world.machines}
+        mine = errors.pop(noted.server)
+        if all(each - mine <= SKEW_MILLISECONDS for each in errors.values()) and errors:
+            self.long += 1
+            self.doubled += any(
+                each.server is not noted.server and each.begin >= noted.begin
+                for each in self._tries[match_id]
+            )
+
+    def late(self, match_id, since, at):
+        """What was late in a turn that was due from one time on, and ended at another."""
+        world = self.world
+        several = len(world.machines) > 1
+        tries = [each for each in self._tries[match_id] if since < each.end and each.begin < at]
+        done, most, besides = since, LATE_SECONDS, ()
+        for begin, each in [*((each.begin, each) for each in tries), (at, None)]:
+            if begin - done > most and _within(world.quiet_times(besides), done, begin):
+                what = "is searched for" if each else "is made"
+                yield f"{what} {begin - done:.1f} s after it could be"
+            if each is None:
+                return
+            done, most, besides = max(done, min(each.end, at)), LATE_SECONDS, ()
+            if each.cut and several:
+                most, besides = HANDED_OVER_SECONDS, ("stops",)
+            if each.killed and several:
+                most, besides = TAKEN_OVER_SECONDS, ("kills",)
+            # If something came while it searched, it is tried again at once.
+            if each.failed and each.begin > since - CLOCK_SECONDS:
+                most += max(MIN_RETRY_SECONDS, each.end - since)
+
+    def judge(self):
+        """Fails if servers do not spare each other their searches."""
+        if self.long >= 3 and 2 * self.doubled > self.long:
+            self.world.fail(
+                f"of {self.long} long searches of bots, {self.doubled} were begun at another "
+                "server too"
+            )
+
+
+def _within(times, begin, end):
+    return any(first <= begin and end <= last for first, last in times)

@@ -1,0 +1,128 @@
+"""Callers who ask for more than they may have, and are let in again: what budgets promise.
+
+Each keeps to one connection, as each server counts for itself. None else has their keys.
+"""
+
+import asyncio
+import random
+
+from croupier.v1 import catalog_pb2, match_pb2, review_pb2
+from tests.simulation.clients import RESPONSES, Client, new_id
+from tests.simulation.network import CallError
+from tests.support.serving import ruleset_of
+
+LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
+REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
+CALLS = 6  # Of the one that `calls_per_second` allows at once.
+LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
+IDLE_SECONDS = 200.0  # Nobody plays them: the server ends them, though not so soon.
+REVIEWS = 4  # Of one caller at a time, as the server has it.
+LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
+
+
+class Greedy:
+    """A caller who now and then asks for too much."""
+
+    def __init__(self, inhabitants):
+        self.inhabitants = inhabitants
+        self.world = inhabitants.world
+        self.rng = random.Random(f"greedy/{self.world.seed}")
+        self._hasty = Client(inhabitants, self.rng, key="hasty")
+        self._club = Client(inhabitants, self.rng, key="club")
+        self._opened = {}  # Tokens of the matches of the club, and when it was given them, by name.
+
+    async def live(self):
+        """Does so until this is cancelled."""
+        while True:
+            await asyncio.sleep(self.rng.expovariate(1 / 30))
+            await self._call_too_often()
+            await self._open_too_many()
+
+    async def _all(self, client, calls, connection):
+        # Begins calls at once; returns what each was answered, or its error.
+        begun = [
+            client.begin(method, request, token, LONG_SECONDS, connection=connection)
+            for method, request, token in calls
+        ]
+        return await asyncio.gather(*map(_answer, begun), return_exceptions=True)
+
+    async def _call_too_often(self):
+        # When the time has come that a refusal tells, the next call is answered. After too many at
+        # once, refusals come late.
+        world, connection = self.world, self._hasty.connect()
+        call = (LIST_GAMES, catalog_pb2.ListGamesRequest(), "")
+        for _ in range(CALLS):
+            [answer] = await self._all(self._hasty, [call], connection)
+            if isinstance(answer, CallError):
+                break
+        else:
+            return  # Answers took their time.
+        await asyncio.sleep(answer.retry_seconds + 0.01)
+        [again] = await self._all(self._hasty, [call], connection)
+        if isinstance(again, CallError) and again.reason == "BUDGET_EXHAUSTED":
+            world.fail(f"a caller who has waited as long as it was told is refused: {again}")
+        answers = await self._all(self._hasty, [call] * CALLS, connection)
+        world.counts["calls over a budget"] += sum(isinstance(each, CallError) for each in answers)
+
+    async def _open_too_many(self):
+        # All at once, beside those that it has.
+        world, connection = self.world, self._club.connect()
+        rng = self.rng
+        for name, (token, at) in list(self._opened.items()):
+            if rng.random() < 0.5 or world.now - at > IDLE_SECONDS / 2:
+                await self._end(name, token)
+        calls = []
+        for _ in range(LIVE_MATCHES + 1):
+            ruleset = ruleset_of("champion_chess")
+            request = match_pb2.CreateMatchRequest(ruleset=ruleset, request_id=new_id(rng))
+            calls.append(("CreateMatch", request, ""))
+        for answer in await self._all(self._club, calls, connection):
+            if not isinstance(answer, CallError):
+                created = RESPONSES["CreateMatch"].FromString(answer)
+                self._opened[created.name] = created.seat_tokens[0].token, world.now
+            elif not answer.unanswered and answer.reason not in ("BUDGET_EXHAUSTED", "STORE_FULL"):
+                world.fail(f"a club cannot create a match: {answer}")
+        running = [at for _, at in self._opened.values() if world.now - at < IDLE_SECONDS]
+        world.counts["matches of the club"] += len(running)
+        if len(running) > LIVE_MATCHES:
+            world.fail(f"a caller has {len(running)} matches, and may have {LIVE_MATCHES}")
+
+    async def _end(self, name, token):
+        try:
+            request = match_pb2.ResignMatchRequest(name=name)
+            await self._club.call("ResignMatch", request, token)
+        except CallError as error:
+            if error.reason != "MATCH_OVER":
+                raise
+        del self._opened[name]
+
+
+async def leave_reviews(table):
+    """Begins reviews of a match that is over and leaves them, one after the other."""
+    world, client = table.world, table.client(key="front")
+    connection = client.connect()
+    request = review_pb2.ReviewMatchRequest(match_name=table.name, iterations=100)
+    for _ in range(REVIEWS + 1):
+        call = client.begin(
+            REVIEW, request, table.spectator_token, streams=True, connection=connection
+        )
+        try:
+            await call.read()
+        except CallError as error:
+            if error.reason == "TOO_MANY_SEARCHES" and world.is_well(60.0):
+                world.fail(f"{table}: a caller who has left its reviews gets no other: {error}")
+            return
+        finally:
+            call.cancel()
+        world.counts["reviews left"] += 1
+        await asyncio.sleep(5)
+
+
+async def _answer(call):
+    try:
+        data = await call.read()
+        if data is not None:
+            await call.read()  # The status.
+        return data
+    finally:
+        call.cancel()
