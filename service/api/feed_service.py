@@ -52,6 +52,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
         owner = self._owner(call)
         interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
         with self._metrics.watching(), self._feed.following():
+            listed: dict[str, int] = {}  # The versions that were told of what runs.
             end = await self._feed.end()
             epoch, position = end.epoch, end.end
             if request.cursor:
@@ -63,6 +64,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                 after: tuple[int, str] | None = (0, "")
                 while after is not None:
                     running, after = await self._feed.list_running(owner, after)
+                    listed.update((each.match_id, each.version) for each in running)
                     cursor = "" if after is not None else _write_cursor(epoch, position)
                     yield _write(running, request.filter, cursor)
             loop = asyncio.get_running_loop()
@@ -72,7 +74,11 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                 found = await self._feed.after(epoch, position, left)
                 position = found.end
                 # Of each match the last, which is the newest.
-                newest = {each.match_id: each for each in found.updates if _is_of(each, owner)}
+                newest = {
+                    each.match_id: each
+                    for each in found.updates
+                    if _is_of(each, owner) and _is_new(each, listed)
+                }
                 response = _write(newest.values(), request.filter, _write_cursor(epoch, position))
                 if newest or (interval is not None and loop.time() >= sent + interval):
                     yield response
@@ -118,6 +124,14 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
 
 def _is_of(update: Update, owner: str | None) -> bool:
     return owner is None or update.owner == owner
+
+
+def _is_new(update: Update, listed: dict[str, int]) -> bool:
+    # What the feed has kept since before a match was listed may be older than what was told.
+    if update.version < listed.get(update.match_id, 0):
+        return False
+    listed.pop(update.match_id, None)
+    return True
 
 
 def _read_cursor(cursor: str) -> tuple[str, int]:
