@@ -15,7 +15,6 @@ LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
 CALLS = 6  # Of the one that `calls_per_second` allows at once.
 LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
-IDLE_SECONDS = 200.0  # Nobody plays them: the server ends them, though not so soon.
 REVIEWS = 4  # Of one caller at a time, as the server has it.
 LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
 
@@ -29,6 +28,8 @@ class Greedy:
         self.rng = random.Random(f"greedy/{self.world.seed}")
         self._hasty = Client(inhabitants, self.rng, key="hasty")
         self._club = Client(inhabitants, self.rng, key="club")
+        # Nobody plays its matches: the server ends them, though not so soon.
+        self._idle = self.world.end_idle * 2 / 3
         self._opened = {}  # Tokens of the matches of the club, and when it was given them, by name.
 
     async def live(self):
@@ -69,7 +70,7 @@ class Greedy:
         world, connection = self.world, self._club.connect()
         rng = self.rng
         for name, (token, at) in list(self._opened.items()):
-            if rng.random() < 0.5 or world.now - at > IDLE_SECONDS / 2:
+            if rng.random() < 0.5 or world.now - at > self._idle / 2:
                 await self._end(name, token)
         calls = []
         for _ in range(LIVE_MATCHES + 1):
@@ -82,7 +83,7 @@ class Greedy:
                 self._opened[created.name] = created.seat_tokens[0].token, world.now
             elif not answer.unanswered and answer.reason not in ("BUDGET_EXHAUSTED", "STORE_FULL"):
                 world.fail(f"a club cannot create a match: {answer}")
-        running = [at for _, at in self._opened.values() if world.now - at < IDLE_SECONDS]
+        running = [at for _, at in self._opened.values() if world.now - at < self._idle]
         world.counts["matches of the club"] += len(running)
         if len(running) > LIVE_MATCHES:
             world.fail(f"a caller has {len(running)} matches, and may have {LIVE_MATCHES}")

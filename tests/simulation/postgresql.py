@@ -61,6 +61,7 @@ class Database:
         self.usual = self.latency = self._rng.choice((0.001, 0.001, 0.02))
         self.deaf = self.loses_notifications = self._rng.choice((0.0, 0.0, 0.3))
         self.loses_answers = 0.0
+        self.times = {}  # When each entry was really added, by match.
         self._processes = itertools.count(1000)
 
     def delay(self):
@@ -175,6 +176,7 @@ class Database:
         data.entries[match_id] = []
         data.transaction += 1
         data.feed[match_id] = [(data.transaction, feed)]
+        self.times[match_id] = [self.loop.now]
         if due is not None:
             data.agenda[match_id] = due
         return [(match_id,)]
@@ -192,6 +194,7 @@ class Database:
                 continue
             entries.append(tuple(entry))
             data.feed[match_id].append((data.transaction, feed))
+            self.times[match_id].append(self.loop.now)
             if entry[-1]:
                 data.requests.add(request)
             added.append((match_id,))

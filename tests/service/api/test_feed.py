@@ -260,6 +260,29 @@ def test_a_follower_that_is_behind_is_told_of_each_match_once(servers, place, st
     assert len(Follower(client, by_key("one")).read_running()) == 4
 
 
+def test_nothing_older_is_told_than_what_was_listed(start, monkeypatch):
+    server, client = start(MemoryPlace())
+    table = create(client, by_key("one"))
+    other = Follower(client, AS_OPERATOR)
+    other.read_running()
+    list_running = server._feed.list_running
+
+    async def list_ahead(*arguments):
+        # As if two decisions came meanwhile, of which the feed has read the first.
+        running, after = await list_running(*arguments)
+        return [each._replace(version=each.version + 2) for each in running], after
+
+    monkeypatch.setattr(server._feed, "list_running", list_ahead)
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    for version in (1, 2, 3):
+        act(table)
+        other.read_until(at(table, version))
+    follower.read_until(at(table, 3))
+    versions = [each.version for each in follower.updates]
+    assert versions == sorted(versions) and versions[0] == 2
+
+
 def test_who_is_due_until_when_and_who_is_missing(servers, start):
     clock = ManualClock()
     _, client = start(MemoryPlace(), clock=clock)
