@@ -30,6 +30,7 @@ from tests.support import faulty_disk
 
 OPERATOR = "the-operator-of-a-simulated-world"
 GRACE_SECONDS = 5.0
+UNUSED_SECONDS = 300.0  # So long a server keeps a connection to its database that it does not use.
 # Words in lines of the log that follow from what goes wrong on purpose.
 EXPLAINED = ("the log", "store", "database", "disk", "search server", "connection")
 MEAN_PAUSE = 150.0  # Seconds between two troubles of a kind,
@@ -206,6 +207,7 @@ class World:
         self.violations = []
         self.disturbed = False  # Whether something goes wrong on purpose.
         self.calm_since = 0.0
+        self.silent_until = 0.0  # Servers may have connections to the database that are dead.
         self.troubled = []  # When something went wrong on purpose: begins, ends and names.
         self.troubling = 0
         self.live = 3 + matches // 2
@@ -241,6 +243,8 @@ class World:
 
     def answers(self, seconds):
         """Whether servers have answered for some seconds: all was well, or the log was full."""
+        if self.now < self.silent_until:
+            return False
         if self.is_well(60.0 + seconds):
             return True
         since = self.database.full_since if self.store == "postgresql" else None
@@ -249,7 +253,7 @@ class World:
 
     def explains(self, text):
         """Whether what goes wrong on purpose explains a line of the log."""
-        if "SearchFailure" in text:
+        if "SearchFailure" in text or ("Timeout" in text and self.now < self.silent_until):
             return True
         return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
 
@@ -473,10 +477,12 @@ class World:
         elif what == "half open":
             database.half_open(rng.choice((0.3, 1.0)))
             await asyncio.sleep(30)
+            self.silent_until = self.now + UNUSED_SECONDS + 20.0
         elif what == "answers":
             database.loses_answers = 0.1
             await asyncio.sleep(20)
             database.loses_answers = 0.0
+            self.silent_until = self.now + UNUSED_SECONDS + 20.0
         elif what == "full":
             database.full_since = self.now
             await asyncio.sleep(rng.expovariate(1 / 15))
