@@ -232,9 +232,12 @@ class Scheduler:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 self._resume_cause(match_id)
+                begin = self._quota.run_now if urgent else self._quota.begin
+                if state.deadline is None:
+                    await begin(self._bots.decide, state, seat)
+                    continue
                 expiring = asyncio.create_task(self._expire_on(state))
                 try:
-                    begin = self._quota.run_now if urgent else self._quota.begin
                     await begin(self._bots.decide, state, seat)
                 finally:
                     expiring.cancel()

@@ -1,6 +1,6 @@
 """Callers who ask for more than they may have, and are let in again: what budgets promise.
 
-Each keeps to one connection, as each server counts for itself. None else has their keys.
+Each keeps to one connection, as each server counts for itself. Nobody else has their keys.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Greedy:
         self._opened = {}  # Tokens of the matches of the club, and when it was given them, by name.
 
     async def live(self):
-        """Does so until this is cancelled."""
+        """Asks for too much until this is cancelled."""
         while True:
             await asyncio.sleep(self.rng.expovariate(1 / 30))
             await self._call_too_often()
