@@ -60,22 +60,27 @@ _DIGEST_BYTES = 32
 _CLOCKS = struct.Struct("<4q")  # As `left` of each seat, -1 for None, and `since`.
 
 
-def write_snapshot(header: Header, version: int, match: Match, clocks: Clocks | None) -> Snapshot:
-    """A snapshot of a match as it is after `version` entries."""
+def write_snapshot(
+    header: Header, version: int, made: int, match: Match, clocks: Clocks | None
+) -> Snapshot:
+    """A snapshot of a match as it is after `version` entries, the last of which was made then."""
     data = bytes(match)
     if clocks is not None:
         left = (-1 if each is None else each for each in clocks.left)
         data = _CLOCKS.pack(*left, *clocks.since) + data
-    return Snapshot(version, _digest(header, version, data) + data)
+    return Snapshot(version, _digest(header, version, made, data) + data)
 
 
 def read_snapshot(
-    header: Header, game: Game, control: Control | None, snapshot: Snapshot
+    header: Header, game: Game, control: Control | None, snapshot: Snapshot, made: int
 ) -> tuple[Match, Clocks | None] | None:
-    """The match in a snapshot; None unless it is one of this match, by this engine."""
+    """The match in a snapshot; None unless it is one of this match, by this engine.
+
+    `made` is when the log says that its version was made: a log that was set back may have another.
+    """
     digest, data = snapshot.data[:_DIGEST_BYTES], snapshot.data[_DIGEST_BYTES:]
     # The engine trusts these bytes as it trusts its own.
-    if digest != _digest(header, snapshot.version, data):
+    if digest != _digest(header, snapshot.version, made, data):
         return None
     clocks = None
     if control is not None:
@@ -85,13 +90,14 @@ def read_snapshot(
     return Match.from_bytes(game, data), clocks
 
 
-def _digest(header: Header, version: int, data: bytes) -> bytes:
+def _digest(header: Header, version: int, made: int, data: bytes) -> bytes:
     digest = hashlib.sha256(_engine())
     for part in (
         header.match_id.encode(),
         header.ruleset,
         header.time_control,
         b"%d" % version,
+        b"%d" % made,
         data,
     ):
         digest.update(b"%d:" % len(part) + part)

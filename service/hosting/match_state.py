@@ -121,10 +121,11 @@ class MatchState(NamedTuple):
         """The match as it is stored; its snapshot, if it fits, spares most of the work."""
         state = yield from MatchState.beginning(stored.header)
         entries, snapshot = stored.entries, stored.snapshot
-        if snapshot is None or snapshot.version > len(entries):
+        if snapshot is None or not 0 < snapshot.version <= len(entries):
             return (yield from state.replaying(entries))
         control = None if state.clocks is None else state.clocks.control
-        read = read_snapshot(stored.header, state.game, control, snapshot)
+        made = entries[snapshot.version - 1].at
+        read = read_snapshot(stored.header, state.game, control, snapshot, made)
         if read is None:
             return (yield from state.replaying(entries))
         match, clocks = read
@@ -153,7 +154,7 @@ class MatchState(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the match, which must be dealt."""
-        return write_snapshot(self.header, self.version, self.dealt(), self.clocks)
+        return write_snapshot(self.header, self.version, self.time, self.dealt(), self.clocks)
 
     # The next states
 
@@ -312,7 +313,18 @@ class MatchState(NamedTuple):
     @property
     def time(self) -> int:
         """When its last entry was made, or else the match, in milliseconds since 1970."""
-        return self.entry(self.version).at if self.version else self.header.created
+        return self.time_of(self.version)
+
+    def time_of(self, version: int) -> int:
+        """When a version was made, in milliseconds since 1970."""
+        return self.entry(version).at if version else self.header.created
+
+    def is_same(self, other: "MatchState") -> bool:
+        """Whether another state of the match is that of the same version.
+
+        A log that was set back can have another one of the same number.
+        """
+        return self.version == other.version and self.time == other.time
 
     @property
     def deadline(self) -> int | None:

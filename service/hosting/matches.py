@@ -269,14 +269,19 @@ class Matches:
         """
         state = self._known(match_id)
         self._metrics.looked_up(state is not None)
-        if state is None:
+        entries = None
+        if state is not None:
+            entries = await self._store.read(match_id, state.version, state.time)
+            if entries is None:
+                self._cache.drop(match_id)
+                self._watches.forget(match_id)
+        if state is None or entries is None:
             state = await self._load_uncached(match_id)
-        else:
-            entries = await self._store.read(match_id, state.version)
-            if not entries:
-                self._watches.publish(state)
-                return state
+        elif entries:
             state = await self._long_work.finish(state.replaying(entries))
+        else:
+            self._watches.publish(state)
+            return state
         self._cache.put(state, used=used)
         self._watches.publish(state)
         return state
@@ -460,7 +465,7 @@ class Matches:
                 except Refusal:
                     # The cached state may be behind what another server has written.
                     latest = await self.load(match_id)
-                    if latest.version == state.version:
+                    if latest.is_same(state):
                         raise
                     state = latest
                     continue
@@ -468,7 +473,7 @@ class Matches:
                     # No log has said that the state is the latest; in a later one, the token of the
                     # caller may have been replaced.
                     latest = await self.load(match_id)
-                    if latest.version == state.version:
+                    if latest.is_same(state):
                         return write(await self._answered(outcome))
                     state = latest
                     continue
@@ -477,7 +482,7 @@ class Matches:
                 response = write(outcome.state)
                 if await committing:
                     return response
-                state = await self._load_latest(state)
+                state = await self.load(match_id)
 
     async def _answered(self, reply: Reply) -> MatchState:
         # The match with which a request is answered, with its events.
@@ -489,19 +494,7 @@ class Matches:
     async def _commit_expiry(self, state: MatchState, expiry: Entry) -> MatchState:
         # The match with an expiry, or as another server has made it.
         after = state.after(expiry)
-        return after if await self._commit(after) else await self._load_latest(state)
-
-    async def _load_latest(self, refused: MatchState) -> MatchState:
-        # The match as the log has it, after the log has refused the next entry of a state.
-        match_id = refused.header.match_id
-        state = await self.load(match_id)
-        if state.version == refused.version:
-            # The log was set back: a standby took the place of the database and did not have all
-            # of it.
-            self._cache.drop(match_id)
-            self._watches.forget(match_id)
-            state = await self.load(match_id)
-        return state
+        return after if await self._commit(after) else await self.load(state.header.match_id)
 
     def _commit(
         self,
@@ -518,6 +511,7 @@ class Matches:
             # Also when the caller has gone: what is in the log must be seen. What follows from it,
             # such as the decision of a bot, belongs to this call, whichever call commits.
             partial(copy_context().run, committed or self._committed, after, status),
+            after.time_of(after.version - 1),
         )
         return tracing.commit(committing) if tracing.is_on() else committing
 

@@ -254,8 +254,15 @@ class Store(Protocol):
     async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
-    async def read(self, match_id: str, version: int) -> list[Entry]:
-        """The entries that come after the first `version` ones; none if there is no such match."""
+    async def read(
+        self, match_id: str, version: int, since: int | None = None
+    ) -> list[Entry] | None:
+        """The entries that come after the first `version` ones; none if there is no such match.
+
+        `since` is when this version was made, for a caller that knows it from before. It is None
+        where the log does not have that version any more: the match was deleted, or a standby that
+        lacked it took the place of the database, and another may have been made since.
+        """
 
     def append(
         self,
@@ -264,12 +271,14 @@ class Store(Protocol):
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
+        since: int | None = None,
     ) -> Awaitable[bool]:
         """Adds an entry if the match has exactly `version` of them; returns whether it did.
 
-        The entry is not added either if the seat has used its request_id before. When `append`
-        returns True, the entry is as durable as the store can make it, and `on_added` has been
-        called. It is called also where the caller has ceased to wait. It must not raise.
+        The entry is not added either if the seat has used its request_id before, or if the log does
+        not have the version that was made at `since`, as in `read`. When `append` returns True, the
+        entry is as durable as the store can make it, and `on_added` has been called. It is called
+        also where the caller has ceased to wait. It must not raise.
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:

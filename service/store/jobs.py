@@ -32,7 +32,7 @@ MAX_UNANSWERED = 8192  # Beyond it the disk is too slow for what is asked, and c
 
 
 class Append(NamedTuple):
-    """Add an entry if the match has exactly `version` of them."""
+    """Add an entry if the match has exactly `version` of them, as `Store.append` says."""
 
     future: "asyncio.Future[Any]"
     match_id: str
@@ -40,6 +40,7 @@ class Append(NamedTuple):
     entry: Entry
     status: MatchStatus
     on_added: Callable[[], None] | None
+    since: int | None
 
 
 class Job(Protocol):

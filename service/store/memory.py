@@ -58,8 +58,19 @@ class MemoryStore:
             return None
         return StoredMatch(header, list(self._entries[match_id]), self._snapshots.get(match_id))
 
-    async def read(self, match_id: str, version: int) -> list[Entry]:
+    async def read(
+        self, match_id: str, version: int, since: int | None = None
+    ) -> list[Entry] | None:
+        if since is not None and self._made(match_id, version) != since:
+            return None
         return self._entries.get(match_id, [])[version:]
+
+    def _made(self, match_id: str, version: int) -> int | None:
+        # When a version of a match was made, if there is one.
+        entries = self._entries.get(match_id)
+        if entries is None or len(entries) < version:
+            return None
+        return entries[version - 1].at if version else self._headers[match_id].created
 
     async def append(
         self,
@@ -68,9 +79,12 @@ class MemoryStore:
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
+        since: int | None = None,
     ) -> bool:
         entries = self._entries.get(match_id)
         if entries is None or len(entries) != version or _repeats(entries, entry):
+            return False
+        if since is not None and self._made(match_id, version) != since:
             return False
         entries.append(entry)
         self._set_status(match_id, status)

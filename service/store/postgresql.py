@@ -172,8 +172,18 @@ class PostgresStore:
             self._metrics.store_statement("load")  # That of the entries.
         return found
 
-    async def read(self, match_id: str, version: int) -> list[Entry]:
-        return await self._reads.ask((match_id, version))
+    async def read(
+        self, match_id: str, version: int, since: int | None = None
+    ) -> list[Entry] | None:
+        if since is None:
+            return await self._reads.ask((match_id, version))
+        if version == 0:
+            stored = await self.load(match_id)
+            if stored is None or stored.header.created != since:
+                return None
+            return stored.entries
+        entries = await self._reads.ask((match_id, version - 1))
+        return entries[1:] if entries and entries[0].at == since else None
 
     async def _read_entries(self, asked: list[tuple[str, int]]) -> list[list[Entry]]:
         return await self._use(
@@ -189,9 +199,10 @@ class PostgresStore:
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
+        since: int | None = None,
     ) -> "asyncio.Future[bool]":
         future = asyncio.get_running_loop().create_future()
-        return self._jobs.add(Append(future, match_id, version, entry, status, on_added))
+        return self._jobs.add(Append(future, match_id, version, entry, status, on_added, since))
 
     def _hand_over(self, appends: list[Append]) -> None:
         self._appends.extend(appends)
@@ -232,10 +243,9 @@ class PostgresStore:
 
     async def _commit(self, batch: list[Append]) -> None:
         began = time.perf_counter()
-        entries = [(each.match_id, each.version + 1, each.entry, each.status) for each in batch]
         async with self._writer.use() as connection:
             self._metrics.store_statement("append")
-            added = await tables.append_entries(connection, entries)
+            added = await tables.append_entries(connection, batch)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
         self._faults.worked("write")
         self._jobs.answer(batch, [each.match_id in added for each in batch])

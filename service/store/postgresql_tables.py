@@ -21,6 +21,7 @@ from service.store.interface import (
     read_columns,
     write_columns,
 )
+from service.store.jobs import Append
 
 # Held so that of several servers that start, one creates the tables.
 _LOCK = 0x43525550
@@ -137,9 +138,12 @@ _ADDED = """
     SELECT match_id, version, kind, seat, at, action, expected_version, request_id, feed
     FROM asked
     WHERE CASE WHEN version = 1
-        THEN (SELECT TRUE FROM matches WHERE matches.match_id = asked.match_id)
+        THEN (
+            SELECT since IS NULL OR created = since FROM matches
+            WHERE matches.match_id = asked.match_id
+        )
         ELSE (
-            SELECT TRUE FROM entries
+            SELECT since IS NULL OR entries.at = since FROM entries
             WHERE entries.match_id = asked.match_id AND entries.version = asked.version - 1
         )
     END
@@ -150,19 +154,19 @@ _ADDED = """
 _ENTRY_COLUMNS = "match_id, version, kind, seat, at, action, expected_version, request_id, feed"
 _ENTRY_ARRAYS = """
     $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
-    $7::bigint[], $8::bytea[], $9::bytea[]
+    $7::bigint[], $8::bytea[], $9::bytea[], $10::bigint[]
 """
 _APPEND_ENTRIES = f"""
     WITH asked AS (
-        SELECT * FROM unnest({_ENTRY_ARRAYS}) AS asked ({_ENTRY_COLUMNS})
+        SELECT * FROM unnest({_ENTRY_ARRAYS}) AS asked ({_ENTRY_COLUMNS}, since)
     )
     {_ADDED}
 """
 # The same where the status of a match may change, which takes nearly twice as long.
 _APPEND = f"""
     WITH asked AS (
-        SELECT * FROM unnest({_ENTRY_ARRAYS}, $10::boolean[], $11::bigint[])
-            AS asked ({_ENTRY_COLUMNS}, over, due)
+        SELECT * FROM unnest({_ENTRY_ARRAYS}, $11::boolean[], $12::bigint[])
+            AS asked ({_ENTRY_COLUMNS}, since, over, due)
     ), added AS (
         {_ADDED}
     ), ended AS (
@@ -346,18 +350,13 @@ async def create_match(connection: Any, header: Header, status: MatchStatus) -> 
     return await connection.fetchval(_CREATE, *values) is not None
 
 
-async def append_entries(
-    connection: Any, entries: Sequence[tuple[str, int, Entry, MatchStatus]]
-) -> set[str]:
-    """Adds at most one entry to each match; returns the ids of those that took theirs.
-
-    Each comes with the id of its match, the version that it makes, and the status of the match.
-    """
+async def append_entries(connection: Any, appends: Sequence[Append]) -> set[str]:
+    """Adds at most one entry to each match; returns the ids of those that took theirs."""
     rows = [
-        (match_id, version, *entry[:-1], entry.request_id.encode(), status.feed)
-        for match_id, version, entry, status in entries
+        (match_id, version + 1, *entry[:-1], entry.request_id.encode(), status.feed, since)
+        for _, match_id, version, entry, status, _, since in appends
     ]
-    statuses = [status for *_, status in entries]
+    statuses = [append.status for append in appends]
     if any(status.over or status.was_due or status.due is not None for status in statuses):
         over, due, *_ = zip(*statuses, strict=True)
         added = await connection.fetch(_APPEND, *zip(*rows, strict=True), over, due)

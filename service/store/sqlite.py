@@ -148,9 +148,10 @@ class SqliteStore:
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
+        since: int | None = None,
     ) -> "asyncio.Future[bool]":
         future = self._loop.create_future()
-        return self._jobs.add(Append(future, match_id, version, entry, status, on_added))
+        return self._jobs.add(Append(future, match_id, version, entry, status, on_added, since))
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:
@@ -193,7 +194,10 @@ class SqliteStore:
     async def load(self, match_id: str) -> StoredMatch | None:
         return await self._read(tables.read_match, match_id)
 
-    async def read(self, match_id: str, version: int) -> list[Entry]:
+    async def read(
+        self, match_id: str, version: int, since: int | None = None
+    ) -> list[Entry] | None:
+        # Nobody takes anything back from a log that this process alone writes: `since` is right.
         if self._writer.heads.get(match_id) == version:
             return []
         return await self._read(tables.read_entries, match_id, version)

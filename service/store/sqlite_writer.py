@@ -221,7 +221,7 @@ class SqliteWriter:
     ) -> bool:
         # Whether the entry is the next one of its match. It is added to the `values` of one
         # statement, or without them written at once.
-        _, match_id, version, entry, status, _ = job
+        _, match_id, version, entry, status, *_ = job
         head = heads.get(match_id, self.heads.get(match_id))
         if head is None:
             head = tables.read_head(connection, match_id)

@@ -358,7 +358,8 @@ class Snapshots(Target):
             raise Refused
         state = self._states[data[0] % len(self._states)]
         good = state.snapshot()
-        read = read_snapshot(state.header, state.game, None, good._replace(data=data[1:]))
+        broken = good._replace(data=data[1:])
+        read = read_snapshot(state.header, state.game, None, broken, state.time)
         if read is None:
             assert data[1:] != good.data
             raise Refused

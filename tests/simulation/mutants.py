@@ -52,7 +52,7 @@ MUTANTS = (
     Mutant(
         "reply-from-an-old-state",
         "service/hosting/matches.py",
-        "                    if latest.version == state.version:\n"
+        "                    if latest.is_same(state):\n"
         "                        return write(await self._answered(outcome))",
         "                    if latest:\n"
         "                        return write(await self._answered(outcome))",
@@ -61,7 +61,7 @@ MUTANTS = (
     Mutant(
         "stale-refusal",
         "service/hosting/matches.py",
-        "                    if latest.version == state.version:\n                        raise\n",
+        "                    if latest.is_same(state):\n                        raise\n",
         "                    if latest:\n                        raise\n",
         "a server that is behind refuses what the log allows",
     ),
@@ -77,17 +77,10 @@ MUTANTS = (
         "an action comes in after its deadline",
     ),
     Mutant(
-        "log-set-back-is-not-noticed",
-        "service/hosting/matches.py",
-        "        if state.version == refused.version:\n            # The log was set back",
-        "        if False:\n            # The log was set back",
-        "after a fail-over that lost entries, requests go round for ever",
-    ),
-    Mutant(
         "watches-keep-what-was-lost",
         "service/hosting/matches.py",
-        "            self._cache.drop(match_id)\n            self._watches.forget(match_id)\n",
-        "            self._cache.drop(match_id)\n",
+        "                self._cache.drop(match_id)\n                self._watches.forget(match_id)\n",
+        "                self._cache.drop(match_id)\n",
         "after a fail-over that lost entries, those who watch bring them back",
     ),
     Mutant(
@@ -105,6 +98,27 @@ MUTANTS = (
         "        finally:\n            del self._told[match_id]",
         "        else:\n            del self._told[match_id]",
         "after a failed read, watchers hear nothing of the match any more",
+    ),
+    Mutant(
+        "lost-version-is-kept",
+        "service/hosting/matches.py",
+        "            entries = await self._store.read(match_id, state.version, state.time)",
+        "            entries = await self._store.read(match_id, state.version)",
+        "what another server has added after a loss is replayed on what was lost",
+    ),
+    Mutant(
+        "added-to-another-branch",
+        "service/hosting/matches.py",
+        "            after.time_of(after.version - 1),\n",
+        "            None,\n",
+        "a decision on what was lost is added to what took its place",
+    ),
+    Mutant(
+        "snapshot-of-another-branch",
+        "service/hosting/history.py",
+        '        b"%d" % made,\n',
+        "",
+        "a snapshot of what was lost takes the place of the entries",
     ),
     Mutant(
         "no-listener-after-commit",

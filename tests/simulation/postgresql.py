@@ -185,10 +185,13 @@ class Database:
         added = []
         data.transaction += 1
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry, feed = row[:9]
+            match_id, version, *entry, feed, since = row[:10]
             entries = data.entries.get(match_id)
             request = (match_id, entry[1], entry[-1])
             if entries is None or len(entries) != version - 1:
+                continue
+            created = data.matches[match_id][Header._fields.index("created")]
+            if since not in (None, entries[-1][2] if entries else created):
                 continue
             if entry[-1] and request in data.requests:
                 continue
@@ -198,8 +201,8 @@ class Database:
             if entry[-1]:
                 data.requests.add(request)
             added.append((match_id,))
-            if len(row) > 9:
-                over, due = row[9:]
+            if len(row) > 10:
+                over, due = row[10:]
                 if over:
                     data.ended[match_id] = entry[2]
                 if due is None:

@@ -223,7 +223,7 @@ class World:
         self.end_idle = rng.choice((300.0, 300.0, 30.0))  # Seconds.
         self.snapshot_every = rng.choice((64, 8))  # Versions.
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
-        # Whether the database commits before its standby has it: one server goes on then.
+        # Whether the database commits before its standby has it.
         self.forgets = self.store == "postgresql" and rng.random() < 0.33
 
     def quiet_times(self, besides=()):
@@ -342,7 +342,7 @@ class World:
                 self.data, random.Random(f"disk/{self.seed}"), self._power_is_gone
             )
             sqlite.SimulatedWriter.disk = self.disk
-        servers = 2 if self.store == "postgresql" and not self.forgets else 1
+        servers = 2 if self.store == "postgresql" else 1
         self.machines = [Machine(self, number + 1) for number in range(servers)]
         self.tell(f"the log is in {self.store}; {', '.join(sorted(self.faults)) or 'no faults'}")
         await asyncio.gather(*(machine.start() for machine in self.machines))

@@ -70,7 +70,7 @@ class DoublingStore(MemoryStore):
 class StaleStore(MemoryStore):
     """Reads no entry that was added after the creation of the match."""
 
-    async def read(self, match_id, version):
+    async def read(self, *arguments):
         return []
 
 

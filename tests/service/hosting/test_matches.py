@@ -5,7 +5,7 @@ No request is applied twice, however many servers share the log.
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import grpc
 import pytest
@@ -72,8 +72,8 @@ class SharedStore:
         await asyncio.sleep(0)
         return await self._store.load(match_id)
 
-    async def read(self, match_id, version):
-        entries = await self._store.read(match_id, version)
+    async def read(self, *arguments):
+        entries = await self._store.read(*arguments)
         await asyncio.sleep(0)
         return entries
 
@@ -300,8 +300,8 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id, watched):
         state = await server.create(ruleset_of(game_id), (0, 0), None, time_control=control)
         match_id = state.header.match_id
 
-        async def decide():
-            state = await server.load(match_id)
+        async def decide(state=None):
+            state = state or await server.load(match_id)
             seat = state.deciders[0]
             action = view_of(state, seat).legal_actions[0]
             await server.submit(Caller(match_id, seat), state.version, action, "any")
@@ -313,9 +313,10 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id, watched):
 
         with server.watch(match_id) if watched else nullcontext():
             await decide()
+            known = await server.load(match_id)
             store._entries[match_id].clear()
             with pytest.raises(Refusal) as caught:
-                await decide()
+                await decide(known)
             assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
             await check_against_log()
             server._cache.drop(match_id)
@@ -325,6 +326,56 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id, watched):
             clock.advance(10_000)
             assert (await server.expire(match_id)).over
             await check_against_log()
+
+    async def in_time():
+        async with asyncio.timeout(TIMEOUT):
+            await play()
+
+    asyncio.run(in_time())
+
+
+@pytest.mark.parametrize("first", ["look", "decide", "repeat"])
+@pytest.mark.parametrize("kept, grown", [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)])
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(game_id, kept, grown, first):
+    """A standby lacks the last commits, and other decisions take their place at another server."""
+
+    async def play():
+        store, clock = MemoryStore(), ManualClock(1000)
+        server = Matches(store, Metrics(), clock)
+        match_id = (await server.create(ruleset_of(game_id), (0, 0), None)).header.match_id
+
+        async def next_decision(state, number):
+            clock.advance(1)
+            seat = state.deciders[0]
+            return Caller(match_id, seat), state.version, view_of(state, seat).legal_actions[number]
+
+        async def in_log():
+            return MatchState.load(await store.load(match_id))
+
+        with server.watch(match_id):
+            for version in range(2):
+                last = await next_decision(await in_log(), 0)
+                await server.submit(*last, f"lost {version}")
+            known = await server.load(match_id)
+            del store._entries[match_id][kept:]
+            other = Matches(store, Metrics(), clock)
+            for version in range(kept, grown):
+                decision = await next_decision(await in_log(), -1)
+                await other.submit(*decision, f"other {version}")
+            # The log has now fewer versions than this server knows, as many, or more.
+            with suppress(Refusal):
+                if first == "decide":
+                    await server.submit(*await next_decision(known, 0), "next")
+                elif first == "repeat":
+                    await server.submit(*last, "lost 1")
+                    # It is not answered as if it were in the log, unless it is there again.
+                    assert (await in_log()).version_of(last[0].seat, "lost 1")
+            shown, stored = await server.load(match_id), await in_log()
+            for seat in (0, 1):
+                assert serialize_view(shown, seat) == serialize_view(stored, seat)
+            await server.submit(*await next_decision(stored, 0), "goes on")
+            assert (await in_log()).version == stored.version + 1
 
     async def in_time():
         async with asyncio.timeout(TIMEOUT):

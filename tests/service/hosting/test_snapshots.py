@@ -103,7 +103,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     middle, last = matches[len(matches) // 2], matches[-1]
     good = middle.snapshot()
     game, header = middle.game, middle.header
-    assert read_snapshot(header, game, None, good) == (middle.match, None)
+    assert read_snapshot(header, game, None, good, middle.time) == (middle.match, None)
     broken = [
         good._replace(version=good.version + 1),
         good._replace(data=b""),
@@ -116,20 +116,25 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         data[at] ^= 1
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
-        assert read_snapshot(header, game, None, snapshot) is None
+        assert read_snapshot(header, game, None, snapshot, middle.time) is None
         loaded = MatchState.load(StoredMatch(header, list(last.entries), snapshot))
         assert None not in loaded.history.events
         assert loaded.match == last.match
     for other in other_headers(header):
-        assert read_snapshot(other, game, None, good) is None
+        assert read_snapshot(other, game, None, good, middle.time) is None
     # A snapshot is ahead of a log that was restored from a backup.
     few = list(middle.entries[:-1])
     assert (
         MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
     )
+    # A standby of the database lacked the last entry, and another one was made in its place.
+    another = middle.entries[-1]._replace(at=middle.time + 1)
+    stored = StoredMatch(header, [*few, another], good)
+    assert read_snapshot(header, game, None, good, another.at) is None
+    assert None not in MatchState.load(stored).history.events
     # Another build of the engine ignores the snapshot.
     monkeypatch.setattr(history, "_engine", lambda: b"another")
-    assert read_snapshot(header, game, None, good) is None
+    assert read_snapshot(header, game, None, good, middle.time) is None
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
