@@ -54,13 +54,21 @@ def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     return parser
 
 
+def _collect_garbage() -> None:
+    # From now on, if the start went without. What was imported stays: to look for garbage among it
+    # would take a twentieth of a second of a processor at the first turn, and again at later ones.
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its status."""
     try:
         given = sys.argv[1:] if arguments is None else arguments
         named = [name for name in given[:1] if name in COMMANDS]
         chosen = make_parser(named or COMMANDS).parse_args(given)
-        gc.enable()  # The start is over.
+        _collect_garbage()
         status = chosen.run(chosen)
     except PackageError as error:
         print(f"croupier: {error}", file=sys.stderr)

@@ -12,8 +12,7 @@ from cli import arguments
 from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
-from service.gateway.listener import WebOptions
-from service.gateway.origins import read_origin
+from service.gateway.options import WebOptions, read_origin
 from service.listening.connections import ConnectionLimits
 from service.listening.tls import Files
 from service.observability.logs import FORMATS

@@ -5,11 +5,11 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from croupier.transport import is_loopback
 from service.api.calls import Calls, Service
 from service.gateway.application import WebApplication
+from service.gateway.options import WebOptions
 from service.gateway.origins import Origins
 from service.gateway.rpc import RpcApplication
 from service.gateway.site import Site
@@ -20,16 +20,6 @@ from service.observability.metrics import Metrics
 LOOPBACK_NAMES = ("localhost",)
 # Where a browser on this machine finds a server that listens on all addresses.
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-
-
-class WebOptions(NamedTuple):
-    """The options of the web gateway."""
-
-    host: str = "127.0.0.1"
-    port: int = 8080  # 0: a free one.
-    may_move: bool = False  # Whether another port will do if this one is taken.
-    origins: tuple[str, ...] = ()  # The foreign origins whose pages may call.
-    hosts: tuple[str, ...] = ()  # The names of this server, besides its addresses.
 
 
 class WebListener:

@@ -12,7 +12,6 @@ same origin then. The browser still sends the name that it knows, in the header 
 import ipaddress
 import re
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from service.listening.http import Headers
 
@@ -102,16 +101,6 @@ class Origins:
             (b"access-control-allow-private-network", b"true"),
             (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
         ]
-
-
-def read_origin(text: str) -> str:
-    """Reads an origin as browsers send it; raises ValueError."""
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{text!r} is not an origin such as https://play.example.org")
-    if f"{parts.scheme}://{parts.netloc}" != text or text.lower() != text or "@" in text:
-        raise ValueError(f"{text!r} is not an origin: no path, no user, lower case")
-    return text
 
 
 def _host_of(origin: bytes) -> bytes:

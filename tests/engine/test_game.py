@@ -24,7 +24,7 @@ def test_random_matches(game_id, ruleset):
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_a_refused_action_changes_nothing(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
-    contract.check_refusals(game, range(max(MATCHES // 4, 10)))
+    contract.check_refusals(game, range(max(MATCHES // 4, 5)))
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))

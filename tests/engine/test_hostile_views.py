@@ -13,7 +13,7 @@ from engine.sampler import Sampler
 from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
-POSITIONS = 8 if LONG_FORM else 4
+POSITIONS = 8 if LONG_FORM else 2
 LIES = 60
 
 

@@ -420,7 +420,7 @@ def test_command_shows_its_progress_on_a_terminal(monkeypatch):
 )
 def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path):
     written = tmp_path / "results.json"
-    command = [*ARENA, "uct:iterations=2000", "random", "--game", "skystones", "--games=100000"]
+    command = [*ARENA, "uct:iterations=200", "random", "--game", "skystones", "--games=100000"]
     process = subprocess.Popen(
         [*command, "--workers", workers, "--json", written],
         stdout=subprocess.PIPE,
@@ -433,7 +433,7 @@ def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path
     # The pipes close when the last process ends, so the workers have ended, too.
     output, errors = process.communicate(timeout=END)
     assert (process.returncode, errors) == (130, "")
-    assert "uct:iterations=2000 against random, interrupted" in output
+    assert "uct:iterations=200 against random, interrupted" in output
     [result] = json.loads(written.read_text())["results"]
     assert result["ended"] == "interrupted"
     assert result["pairs"]

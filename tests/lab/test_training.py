@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_weights_in_processes(trained, tmp_path):
     # It names the folder of the candidate, in which alone it differs.
     assert found == expected
     other = tmp_path / "other"
-    Training(SETTINGS._replace(seed=4), other, 2, ignore).run()
+    Training(SETTINGS._replace(seed=4), other, 1, ignore).run()
     assert (other / FIRST / "candidate.json").read_text() != expected["candidate.json"]
 
 

@@ -5,11 +5,12 @@ import pytest
 from croupier.v1 import hint_pb2
 from engine.game import SPECTATOR
 from service import wire
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import hosted_cases, play_on, ruleset_of, simultaneous_games
 from tests.support.worlds import another_world
 
-POSITIONS = 6
+POSITIONS = 6 if LONG_FORM else 3
 WORLDS = 3
 HINT = hint_pb2.SearchLimits(iterations=40)
 

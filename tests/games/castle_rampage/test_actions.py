@@ -26,7 +26,7 @@ RULESETS = {
         ),
     },
 }
-MATCHES = 25 if LONG_FORM else 8
+MATCHES = 25 if LONG_FORM else 5
 SHARE = 0.25  # The share of positions that are tested,
 WORLDS = 6  # each with so many worlds.
 

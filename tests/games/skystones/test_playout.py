@@ -178,7 +178,7 @@ def test_playouts_score_as_those_of_the_rules(name, guided, horizon):
     policy = PlayoutPolicy.of(game) if guided else PlayoutPolicy.uniform(game)
     policy.horizon = horizon
     statistic, freedom = 0.0, 0
-    for seed in range(30):
+    for seed in range(30 if LONG_FORM else 15):
         chance = seeded("playouts", name, guided, horizon, seed)
         with note_on_failure(seed=seed):
             position = chance.choice(positions(game, chance))

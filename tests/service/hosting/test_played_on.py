@@ -31,7 +31,7 @@ from tests.support.serving import (
 )
 from tests.support.stores import PostgresPlace, SqlitePlace
 
-MOMENTS = 6 if LONG_FORM else 2  # Of a match.
+MOMENTS = 6 if LONG_FORM else 1  # Of a match.
 CHANCY = ("castle_rampage", "champion_chess", "powershot_soccer")  # They draw after the deal.
 
 
