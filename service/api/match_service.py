@@ -25,7 +25,7 @@ from service.common.errors import Refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
-from service.hosting.match_cache import Watch
+from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.played_on import Start, StartError
@@ -282,12 +282,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 with (
                     self._admission.hold(call, Budget.STREAMS),
                     self._metrics.watching(),
-                    suppress(TimeoutError),
+                    suppress(TimeoutError, SetBack),
                 ):
                     async with asyncio.timeout(_max_wait(call)):
                         while state.version < wanted and not (state.over or self._matches.closing):
                             state = await watch.newer(state)
                             state.seats.check_token(caller)
+                state = watch.newest(state)
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
         if state.over and (fields.all or "rematch" in fields):

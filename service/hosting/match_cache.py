@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
+from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 
 MAX_CACHED = 1024  # Others are replayed from the log.
@@ -62,6 +64,18 @@ class MatchCache:
                 self.drop(match_id)
 
 
+class SetBack(Refusal):
+    """The log has lost versions of a match that a caller has seen."""
+
+    def __init__(self, state: MatchState) -> None:
+        """`state` is the match as the log has it now."""
+        super().__init__(
+            ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
+            f"the match is at version {state.version}, by another course than before",
+            metadata={"current_version": str(state.version)},
+        )
+
+
 class Watch:
     """One caller that follows a match, and the newest state that it was handed."""
 
@@ -69,6 +83,7 @@ class Watch:
         self._newest: MatchState | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._closed = False
+        self._set_back = False
 
     def hand(self, state: MatchState) -> None:
         """Hands over a state, unless a newer one was."""
@@ -78,8 +93,9 @@ class Watch:
             self._wake()
 
     def forget(self) -> None:
-        """Forgets what was handed over."""
+        """Forgets what was handed over: the log has lost it. What comes next ends all waiting."""
         self._newest = None
+        self._set_back = True
 
     def close(self) -> None:
         """Ends all waiting."""
@@ -96,14 +112,17 @@ class Watch:
         return self._newest
 
     def newest(self, state: MatchState) -> MatchState:
-        """The newest known state, which may be `state`."""
+        """The newest known state, which may be `state`, unless the log has lost that."""
         newest = self._newest
-        return state if newest is None or newest.version <= state.version else newest
+        if newest is None or (newest.version <= state.version and not self._set_back):
+            return state
+        return newest
 
     async def newer(self, state: MatchState, timeout: float | None = None) -> MatchState:
         """A state that is newer than `state`, once there is one.
 
-        Returns `state` if this was closed, or after `timeout` seconds.
+        Returns `state` if this was closed, or after `timeout` seconds. Raises SetBack if the log
+        has lost what was handed over.
         """
         await self._newer_than(state.version, timeout)
         return self.newest(state)
@@ -117,10 +136,12 @@ class Watch:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while not self._closed and (
-                    self._newest is None or self._newest.version <= version
+                    self._newest is None or (self._newest.version <= version and not self._set_back)
                 ):
                     self._waiting = asyncio.get_running_loop().create_future()
                     await self._waiting
+        if self._set_back and self._newest is not None:
+            raise SetBack(self._newest)
 
 
 class Watches:

@@ -15,12 +15,15 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+# More entries than any match has.
+ANOTHER_LOG = 2**31
+
 
 class Listener(NamedTuple):
     """A part of the server that wants to hear of changed matches."""
 
-    # Called with the id of a match and a number of entries that it has. It may come again, or
-    # late; it does not wait and does not raise.
+    # Called with the id of a match and a number of entries that it has, or ANOTHER_LOG where the
+    # database has lost some. It may come again, or late; it does not wait and does not raise.
     hear: Callable[[str, int], None]
     # The ids of the matches of which it must hear.
     watched: Callable[[], Collection[str]]

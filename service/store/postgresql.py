@@ -178,7 +178,7 @@ class PostgresStore:
         if since is None:
             return await self._reads.ask((match_id, version))
         if version == 0:
-            stored = await self.load(match_id)
+            stored = await self._loads.ask(match_id)
             if stored is None or stored.header.created != since:
                 return None
             return stored.entries

@@ -14,13 +14,16 @@ from typing import Any
 
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
-from service.store.interface import Changes
+from service.store.interface import ANOTHER_LOG, Changes
 from service.store.postgresql_connections import Backoff, check_primary, listening_connection
 
 CHANNEL = "croupier"
 POLL_SECONDS = 2.0
 # After the first poll. Until then the other servers have heard that this one listens.
 SECOND_POLL_SECONDS = 0.1
+
+# After a standby has taken over, in which all watched matches are read again: one read may fail.
+DOUBTFUL_POLLS = 3
 
 _BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
@@ -39,6 +42,8 @@ class NotificationListener:
         self._own_process = own_process
         # Whether other servers listen, as far as is known.
         self.others = True
+        self._epoch = ""
+        self._doubtful_polls = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -60,6 +65,7 @@ class NotificationListener:
                     await connection.add_listener(CHANNEL, self._hear)
                     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
                     backoff.answered()
+                    await self._look_for_another_log(connection)
                     # For what changed while this server did not listen.
                     await self._poll(connection)
                     await asyncio.sleep(SECOND_POLL_SECONDS)
@@ -74,12 +80,25 @@ class NotificationListener:
             except Exception:
                 backoff.failed()
 
+    async def _look_for_another_log(self, connection: Any) -> None:
+        # Whoever takes over, all connections to the database before are lost.
+        self._metrics.store_statement("poll")
+        epoch = await tables.read_epoch(connection)
+        if self._epoch not in ("", epoch):
+            self._doubtful_polls = DOUBTFUL_POLLS
+        self._epoch = epoch
+
     async def _poll(self, connection: Any) -> None:
         self._metrics.store_statement("poll")
         self.others = await tables.count_listeners(connection) > 0
         check_primary(connection)
         watched = list(self._changes.watched())
         if not watched:
+            return
+        if self._doubtful_polls:
+            self._doubtful_polls -= 1
+            for match_id in watched:
+                self._changes.tell(match_id, ANOTHER_LOG)
             return
         self._metrics.store_statement("poll")
         heads = await tables.read_heads(connection, watched)

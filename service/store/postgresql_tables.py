@@ -211,13 +211,16 @@ _READ_HEADS = """
     ) AS newest
 """
 
+# It changes with another database, and when a standby has taken over.
+_EPOCH = """
+    (SELECT system_identifier FROM pg_control_system())
+    || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+"""
+_READ_EPOCH = f"SELECT {_EPOCH}"
+
 # All transactions before this position are over, so that nothing is ever added before it. The
 # positions of a database begin anew with another one, and may repeat when a standby has taken over.
-_FEED_END = """
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1,
-        (SELECT system_identifier FROM pg_control_system())
-        || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-"""
+_FEED_END = f"SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, {_EPOCH}"
 # A transaction is never split.
 _READ_UPDATES = """
     SELECT entries.feed_position, match_id, version, at, created, owner, entries.feed,
@@ -329,6 +332,11 @@ async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> lis
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
     """How many entries each match has that has some."""
     return dict(await connection.fetch(_READ_HEADS, match_ids))
+
+
+async def read_epoch(connection: Any) -> str:
+    """What changes when a standby has taken over, which may lack the last commits."""
+    return str(await connection.fetchval(_READ_EPOCH))
 
 
 async def count_listeners(connection: Any) -> int:

@@ -58,7 +58,7 @@ class Bots:
 
     async def think(self, task):
         """What a search of a bot takes beside its usual time; raises SearchFailure."""
-        chance = self._rng.random()
+        chance = self._rng.random() / self.world.bad_bots
         if chance < LONG + BOTH:
             await asyncio.sleep(self._rng.uniform(*LONG_SECONDS))
         if LONG < chance < LONG + BOTH + FAILING:

@@ -94,7 +94,8 @@ class Follower:
         if not self.world.is_well(60.0):
             return
         for table in self.inhabitants.running:
-            if not (self.token or table.name in self.keyed):
+            # Of one that has lost actions, more was known than there is.
+            if table.lost or not (self.token or table.name in self.keyed):
                 continue
             known = table.known_at(arrived - BEHIND_SECONDS)
             told = self.told[table.name].version if table.name in self.told else 0

@@ -12,7 +12,7 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles, survivors
 from tests.simulation.callers import Greedy, leave_reviews
-from tests.simulation.clients import GAMES, Client, new_id
+from tests.simulation.clients import Client, new_id
 from tests.simulation.followers import Follower
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
@@ -97,9 +97,9 @@ class Inhabitants:
             following.cancel()
 
 
-def _control(rng, deserted):
+def _control(rng, deserted, fast):
     control = clock_pb2.TimeControl()
-    if rng.random() < 0.15:
+    if rng.random() < fast:
         # Some play so fast that few servers look into the log meanwhile.
         control.per_decision.FromMilliseconds(400)
         return control
@@ -134,7 +134,7 @@ class Table:
         self.skipping = []  # Streams without the actions of their seat.
         self.decided = set()  # By streams: versions and the seats that are said to have decided.
         self.known = []  # When each version became known, by an answer of any server.
-        self.kind = rng.choice(KINDS)
+        self.kind = rng.choice(self.world.kinds)
         self.deserted = False  # Whether both may be absent, as the match goes on all the same.
         self.beat = rng.choice((0, 0, 2.0))  # Seconds: some decide in time with all others.
         self.name = ""
@@ -197,7 +197,7 @@ class Table:
 
     def _request(self):
         rng = self.rng
-        game = rng.choices(GAMES, WEIGHTS)[0]
+        game = rng.choices(*zip(*self.world.games, strict=True))[0]
         request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(game), request_id=new_id(rng))
         if self.kind in ("bot", "bots"):
             strengths = [rng.choice(("RANDOM", "BEGINNER", "EXPERT")) for _ in range(2)]
@@ -207,9 +207,9 @@ class Table:
         elif self.kind == "invited":
             request.seats.extend(rng.choice(((INVITED, OPEN), (OPEN, INVITED), (INVITED, INVITED))))
         request.entropy_from_seats = self.kind == "entropy"
-        if self.kind == "absent" or (self.kind != "bots" and rng.random() < 0.6):
+        if self.kind == "absent" or (self.kind != "bots" and rng.random() < self.world.clocked):
             self.deserted = self.kind == "absent" and rng.random() < 0.6
-            request.time_control.CopyFrom(_control(rng, self.deserted))
+            request.time_control.CopyFrom(_control(rng, self.deserted, self.world.fast))
         request.hint_policy = rng.choice((0, game_pb2.HINT_POLICY_ALLOWED))
         return request
 
@@ -262,6 +262,9 @@ class Table:
         if rng.random() < 0.4 or not (self.tokens or seated):
             seated.append(Waiter(self).wait())
         tasks = self.seated = [world.loop.create_task(each) for each in seated]
+        if world.forgets:
+            self.witness = survivors.Witness(self)
+            witnessing = world.loop.create_task(self.witness.watch())
         try:
             try:
                 await asyncio.gather(*tasks)
@@ -274,6 +277,8 @@ class Table:
         finally:
             for task in tasks:
                 task.cancel()
+            if world.forgets:
+                witnessing.cancel()
         for client in self.clients:
             client.close()
         await oracles.judge_match(self)

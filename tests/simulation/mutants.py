@@ -79,7 +79,8 @@ MUTANTS = (
     Mutant(
         "watches-keep-what-was-lost",
         "service/hosting/matches.py",
-        "                self._cache.drop(match_id)\n                self._watches.forget(match_id)\n",
+        "                self._cache.drop(match_id)\n"
+        "                self._watches.forget(match_id)\n",
         "                self._cache.drop(match_id)\n",
         "after a fail-over that lost entries, those who watch bring them back",
     ),
@@ -119,6 +120,20 @@ MUTANTS = (
         '        b"%d" % made,\n',
         "",
         "a snapshot of what was lost takes the place of the entries",
+    ),
+    Mutant(
+        "watches-sleep-over-a-loss",
+        "service/hosting/match_cache.py",
+        "        self._newest = None\n        self._set_back = True\n",
+        "        self._newest = None\n",
+        "streams go on from what was lost, and show no version of what took its place",
+    ),
+    Mutant(
+        "a-loss-is-found-by-calls-alone",
+        "service/store/postgresql_listener.py",
+        "            self._doubtful_polls = DOUBTFUL_POLLS",
+        "            pass",
+        "who only watches waits for ever for a decision that was lost",
     ),
     Mutant(
         "no-listener-after-commit",
@@ -210,7 +225,8 @@ MUTANTS = (
         "wake-is-lost",
         "service/hosting/match_cache.py",
         "                while not self._closed and (\n"
-        "                    self._newest is None or self._newest.version <= version\n"
+        "                    self._newest is None or (self._newest.version <= version and "
+        "not self._set_back)\n"
         "                ):\n",
         "                if not self._closed:\n",
         "a state that came before the wait is not seen, and the wait may end without a newer one",

@@ -161,9 +161,10 @@ class Player:
             action=rng.choice(view.legal_actions),
             request_id=f"{self.seat} {rng.getrandbits(64):016x}",
         )
-        if rng.random() < 0.05:
+        hasty = self.world.hasty
+        if rng.random() < hasty:
             await self._give_up(request)
-        if rng.random() < 0.05:
+        if rng.random() < hasty:
             # Both at once, through two connections.
             twin = table.client()
             first, _ = await asyncio.gather(
@@ -171,14 +172,14 @@ class Player:
             )
             twin.close()
             return first
-        if rng.random() < 0.05:
+        if rng.random() < hasty:
             # While another window of the same player opens.
             first, _ = await asyncio.gather(
                 self._send(request, self.client), Watcher(table, self.seat).glance(view.version)
             )
             return first
         decided = await self._send(request, self.client)
-        if decided is not None and rng.random() < 0.05:
+        if decided is not None and rng.random() < hasty:
             await self._send(request, self.client)
         return decided
 

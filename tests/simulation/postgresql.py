@@ -54,7 +54,7 @@ class Database:
         self.primary = Tables()
         self.sessions = {}  # By process.
         self.down = False
-        self.full_since = None  # While it has no room.
+        self.failing_since = None  # While it has no room.
         self.moved_at = float("-inf")  # When another server took over last.
         # Some databases are slow or lose notifications, and that is no trouble.
         self._rng = random.Random(f"database/{seed}")
@@ -143,7 +143,7 @@ class Database:
         if name in _WRITES:
             if session.standby:
                 raise asyncpg.ReadOnlySQLTransactionError("on a standby")
-            if self.full_since is not None:
+            if self.failing_since is not None:
                 raise asyncpg.DiskFullError("no room")
         return getattr(self, f"_{name}")(data, session, *arguments)
 
@@ -325,6 +325,10 @@ class Database:
         # As transactions are serial, none runs now.
         return [(data.transaction, f"{data.timeline:x}")]
 
+    def _epoch(self, data, session):
+        [(_, epoch)] = self._feed_end(data, session)
+        return [(epoch,)]
+
     def _updates(self, data, session, after, end, limit):
         rows = []
         for match_id, feed in data.feed.items():
@@ -372,6 +376,7 @@ _NAMES = {
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
     tables._COUNT_LISTENERS: "listeners",
+    tables._READ_EPOCH: "epoch",
     tables._FEED_END: "feed_end",
     tables._READ_UPDATES: "updates",
     tables._READ_RUNNING_OF_ALL: "running",

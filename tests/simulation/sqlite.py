@@ -92,6 +92,7 @@ class Disk:
         self._on_death = on_death
         self._commit_seconds = COMMIT_SECONDS * rng.choice((1, 1, 20))  # Some disks are slow.
         self._doomed = False
+        self.failing_since = None  # While it fails.
         self.control = None
         if "FAULTY_DISK_CONTROL" in os.environ:
             self.control = faulty_disk.Control(os.environ["FAULTY_DISK_CONTROL"])
@@ -114,12 +115,14 @@ class Disk:
 
     def fail(self, calls, files, error, what, skip, times):
         """Lets calls fail, as `faulty_disk.Control.fail`."""
+        self.failing_since = asyncio.get_running_loop().time()
         if self.control:
             self.control.fail(calls, files, error, what, skip, times)
 
     def mend(self):
         """Ends all faults but a power cut."""
         self._doomed = False
+        self.failing_since = None
         if self.control:
             self.control.mend()
 

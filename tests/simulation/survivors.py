@@ -12,17 +12,54 @@ from croupier.v1 import match_pb2
 from tests.simulation.network import CallError
 
 PATIENCE_SECONDS = 10.0
+BLIND_SECONDS = 90.0  # After which a stream shows nothing that is lost, all being well.
 ALLOWED = ("STALE_VERSION", "NOT_TO_DECIDE", "ILLEGAL_ACTION", "MATCH_OVER")
+
+
+class Witness:
+    """A stream that was there before the loss, and is resumed where it ended."""
+
+    def __init__(self, table):
+        self._table = table
+        self._rng = random.Random(f"witness/{table.rng.random()}")
+        self._client = table.client()
+        self.version = None  # That it has shown last.
+
+    async def watch(self):
+        """Watches until the match is over."""
+        table = self._table
+        while True:
+            request = match_pb2.WatchMatchRequest(name=table.name, after_version=self.version)
+            request.heartbeat_interval.FromSeconds(10)
+            call = self._client.begin(
+                "WatchMatch", request, table.spectator_token, None, streams=True
+            )
+            try:
+                while True:
+                    async with asyncio.timeout(25):
+                        data = await call.read()
+                    if data is None:
+                        return
+                    self.version = match_pb2.WatchMatchResponse.FromString(data).version
+            except CallError as error:
+                if error.reason == "VERSION_IN_FUTURE":
+                    self.version = None
+            except TimeoutError:
+                pass  # It is silent, so it is lost.
+            finally:
+                call.cancel()
+            await asyncio.sleep(self._rng.uniform(0.1, 1.0))
 
 
 async def play_on(table):
     """Plays the match to its end."""
-    players = [_play(table, seat) for seat in sorted(table.tokens)]
-    watching = table.world.loop.create_task(_watch(table))
-    try:
-        await asyncio.gather(*players)
-    finally:
-        watching.cancel()
+    if table.rng.random() < 0.5:
+        # Who only watches learns of the loss all the same.
+        for _ in range(40):
+            if table.world.is_well(BLIND_SECONDS):
+                break
+            await asyncio.sleep(10)
+    await asyncio.gather(*(_play(table, seat) for seat in sorted(table.tokens)))
 
 
 async def _play(table, seat):
@@ -32,7 +69,10 @@ async def _play(table, seat):
     while True:
         await asyncio.sleep(rng.expovariate(1 / 3))
         try:
+            shown = table.witness.version or 0
             view = (await client.call("GetView", look, token)).view
+            if shown > view.version and world.is_well(BLIND_SECONDS):
+                world.fail(f"{table}: a stream still shows version {shown}, which was lost")
             if view.HasField("result"):
                 return
             if view.version != seen:
@@ -54,21 +94,3 @@ async def _play(table, seat):
                 return  # The answer with the newest one was lost with its client.
             if error.reason not in ALLOWED:
                 world.fail(f"{table}: after a loss, a call ends with {error}")
-
-
-async def _watch(table):
-    rng = random.Random(table.rng.getrandbits(64))
-    client = table.client()
-    while True:
-        request = match_pb2.WatchMatchRequest(name=table.name)
-        request.heartbeat_interval.FromSeconds(10)
-        call = client.begin("WatchMatch", request, table.spectator_token, None, streams=True)
-        try:
-            while True:
-                async with asyncio.timeout(25):
-                    if await call.read() is None:
-                        return
-        except (CallError, TimeoutError):
-            await asyncio.sleep(rng.uniform(0.1, 1.0))
-        finally:
-            call.cancel()

@@ -23,8 +23,8 @@ from tests.simulation import (
     sqlite,
 )
 from tests.simulation import network as networks
-from tests.simulation.clients import KEYS
-from tests.simulation.inhabitants import Inhabitants
+from tests.simulation.clients import GAMES, KEYS
+from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
 from tests.simulation.loop import EPOCH, Owner, SimulatedLoop
 from tests.support import faulty_disk
 
@@ -225,6 +225,16 @@ class World:
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it.
         self.forgets = self.store == "postgresql" and rng.random() < 0.33
+        # Half of the worlds have few kinds of matches, so that what is rare where all are mixed
+        # comes often in some (A. Groce et al., "Swarm Testing", 2012).
+        self.kinds, self.games = KINDS, tuple(zip(GAMES, WEIGHTS, strict=True))
+        if rng.random() < 0.5:
+            self.kinds = rng.sample(KINDS, 2)
+            self.games = rng.sample(self.games, rng.choice((1, 2)))
+        self.clocked = rng.choice((0.6, 0.6, 1.0))  # The share of matches with clocks.
+        self.fast = rng.choice((0.15, 0.15, 0.6))  # Of these, the share that is played fast.
+        self.hasty = rng.choice((0.05, 0.05, 0.25))  # The share of decisions that are sent twice.
+        self.bad_bots = rng.choice((1, 1, 10))  # How many times as often their searches fail.
 
     def quiet_times(self, besides=()):
         """The times in which nothing went wrong but this, each with its begin and its end."""
@@ -242,12 +252,13 @@ class World:
         return not self.disturbed and self.now - self.calm_since > seconds
 
     def answers(self, seconds):
-        """Whether servers have answered for some seconds: all was well, or the log was full."""
+        """Whether servers have answered for some seconds: all was well, or the log took nothing."""
         if self.now < self.silent_until:
             return False
         if self.is_well(60.0 + seconds):
             return True
-        since = self.database.full_since if self.store == "postgresql" else None
+        log = self.database if self.store == "postgresql" else self.disk
+        since = log.failing_since
         alone = self.troubling == 1 and since is not None and self.calm_since < since - 60.0
         return alone and self.now - since > seconds + 1.0
 
@@ -484,9 +495,9 @@ class World:
             database.loses_answers = 0.0
             self.silent_until = self.now + UNUSED_SECONDS + 20.0
         elif what == "full":
-            database.full_since = self.now
+            database.failing_since = self.now
             await asyncio.sleep(rng.expovariate(1 / 15))
-            database.full_since = None
+            database.failing_since = None
         elif what == "deaf":
             database.loses_notifications = 0.7
             await asyncio.sleep(60)

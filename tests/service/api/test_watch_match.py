@@ -143,9 +143,9 @@ def count_reads(server):
     reads = []
     read = server._store.read
 
-    def read_and_count(match_id, version):
+    def read_and_count(match_id, version, since):
         reads.append(version)
-        return read(match_id, version)
+        return read(match_id, version, since)
 
     server._store.read = read_and_count
     return lambda: len(reads)
@@ -270,6 +270,37 @@ def test_streams_and_waiting_calls_are_counted(servers):
     call.result()
     list(stream)
     assert counted() == 0
+    servers.stop(server)
+
+
+# A log that was set back
+
+
+def test_callers_are_told_that_the_log_has_lost_what_they_have_seen(servers):
+    """A standby of the database without the last entries took over."""
+    store = MemoryPlace().store()
+    server, address = servers.start(store)
+    table = Client(address).create(ruleset_of("skystones"))
+    spectator = table.spectator
+    play_on(table, seeded("lost"), most=2)
+    waits = waits_of(server)
+    streams = [spectator.watch(2), spectator.watch()]
+    assert [next(streams[1]).version for _ in range(3)] == [0, 1, 2]
+    waiting = spectator.wait_later(3)
+    for _ in range(3):
+        assert waits.acquire(timeout=TIMEOUT)
+    store._entries[spectator.match.removeprefix("matches/")].clear()
+    assert spectator.view().version == 0
+    for stream in streams:
+        error = refused(lambda stream=stream: next(stream))
+        assert error[:2] == (grpc.StatusCode.OUT_OF_RANGE, "VERSION_IN_FUTURE")
+        assert error.metadata == {"current_version": "0"}
+    answer = waiting.result()
+    assert answer.timed_out
+    assert answer.view.version == 0
+    anew = spectator.watch()
+    play_on(table, seeded("found"), most=1)
+    assert [next(anew).version for _ in range(2)] == [0, 1]
     servers.stop(server)
 
 

@@ -15,7 +15,7 @@ from service.store import postgresql_tables as tables
 from tests.support.play import seeded
 from tests.support.proxy import Proxy
 from tests.support.server_process import ServerProcess, refused_start
-from tests.support.serving import Client, play_on, read_error, ruleset_of
+from tests.support.serving import Client, play_on, read_error, refused, ruleset_of
 from tests.support.store_faults import GAME, UNAVAILABLE, check_refusal, next_request
 
 END = 30
@@ -103,9 +103,21 @@ def test_servers_follow_the_database_to_its_new_primary(servers, primary, standb
         table = requests[0]
         stream = table.spectator.watch()
         assert next(stream).version == 0
-        proxy.turn_to(standby.socket)
+        losing = requests[1]
+        for version in range(3):
+            player, request = next_request(losing)
+            assert player.send(request).version == version + 1
+        watching = losing.spectator.watch(3)
         standby.take_over(primary)
+        # As if it had not had the last two entries.
+        where = f"match_id = '{losing.spectator.match.removeprefix('matches/')}' AND version > 1"
+        standby.execute(f"DELETE FROM {schema}.entries WHERE {where}")
+        proxy.turn_to(standby.socket)
 
+        # Who only watches is told so without a call of anybody.
+        error = refused(lambda: next(watching))
+        assert error[:2] == (grpc.StatusCode.OUT_OF_RANGE, "VERSION_IN_FUTURE")
+        assert error.metadata == {"current_version": "1"}
         _, refusals = repeated(create, ruleset_of(GAME))
         print(f"{refusals} calls were refused before the first new match")
         player, request = next_request(table)
@@ -114,7 +126,7 @@ def test_servers_follow_the_database_to_its_new_primary(servers, primary, standb
         for _ in range(20):
             repeated(create, ruleset_of(GAME))
         # By now nothing is asked of the previous server.
-        for each in (create(ruleset_of(GAME)), table):
+        for each in (create(ruleset_of(GAME)), table, losing):
             play_on(each, seeded("switched"))
         listeners = (
             f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{tables.LISTENER}'"

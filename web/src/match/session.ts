@@ -122,7 +122,9 @@ export class Session {
 			} catch (error) {
 				if (signal.aborted) return;
 				const refusal = refusalOf(error);
-				if (!refusal.temporary) {
+				if (refusal.reason === "VERSION_IN_FUTURE" && this.lastVersion !== undefined) {
+					this.beginAnew();
+				} else if (!refusal.temporary) {
 					this.refusal.value = refusal;
 					this.connection.value = "refused";
 					return;
@@ -131,6 +133,20 @@ export class Session {
 				await this.pause();
 			}
 		}
+	}
+
+	/** The log has lost what was shown: its database was restored, or a standby took over. */
+	private beginAnew() {
+		clearTimeout(this.timer);
+		this.timer = undefined;
+		this.lastVersion = undefined;
+		this.caughtUp = false;
+		this.behind.length = 0;
+		this.waiting.value = [];
+		this.events.value = [];
+		this.latest.value = [];
+		this.reached.value = 0n;
+		this.sent.value = undefined;
 	}
 
 	/** Follows the stream; returns whether it ended because there is no more to come. */

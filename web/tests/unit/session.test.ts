@@ -4,6 +4,8 @@ import { ActionSchema, type View, ViewSchema } from "../../src/api/types";
 
 const view = (version: bigint): View => create(ViewSchema, { version });
 const response = (version: bigint) => ({ version, view: view(version), events: [] });
+class LostVersion extends Error {}
+let watched = 0;
 let comeLater = () => {};
 const later = new Promise<void>((resolve) => {
 	comeLater = resolve;
@@ -11,9 +13,17 @@ const later = new Promise<void>((resolve) => {
 
 vi.mock("../../src/api/calls", () => ({
 	HEARTBEAT_MS: 1000,
-	getView: async () => ({ view: view(4n) }),
+	getView: async (seat: { match: string }) => ({
+		view: view(seat.match === "restored" && watched ? 2n : 4n),
+	}),
 	submitAction: async () => view(5n),
-	watchMatch: async function* () {
+	watchMatch: async function* (seat: { match: string }, after?: bigint) {
+		if (seat.match === "restored") {
+			if (after !== undefined) throw new LostVersion();
+			yield response(watched++ ? 2n : 4n);
+			if (watched > 1) await new Promise(() => undefined);
+			throw new LostVersion();
+		}
 		yield response(4n);
 		await later;
 		yield response(5n);
@@ -21,16 +31,32 @@ vi.mock("../../src/api/calls", () => ({
 	},
 }));
 
+vi.mock("../../src/api/errors", () => ({
+	refusalOf: () => ({ reason: "VERSION_IN_FUTURE", message: "", temporary: false }),
+}));
 vi.mock("../../src/state/alerts", () => ({ observe: () => undefined }));
 
-it("takes no decision between the answer to one and the step that it led to", async () => {
+const opened = async (match: string) => {
 	const quiet = { addEventListener: () => undefined, removeEventListener: () => undefined };
 	Object.assign(globalThis, quiet);
 	Object.assign(document, quiet);
 	const { Session } = await import("../../src/match/session");
-	const seat = { match: "m", game: "skystones", seat: 0, token: "t", created: 1 };
+	const seat = { match, game: "skystones", seat: 0, token: "t", created: 1 };
 	const session = new Session(seat, () => 0);
 	session.start();
+	return session;
+};
+
+it("begins anew when the log has lost what it shows", async () => {
+	const session = await opened("restored");
+	await vi.waitUntil(() => session.view.value?.version === 2n);
+	expect(session.refusal.value).toBe(undefined);
+	expect(session.connection.value).toBe("live");
+	session.close();
+});
+
+it("takes no decision between the answer to one and the step that it led to", async () => {
+	const session = await opened("m");
 	await vi.waitUntil(() => session.view.value?.version === 4n);
 	expect(session.busy.value).toBe(false);
 	await session.submit(create(ActionSchema, {}));
