@@ -67,12 +67,21 @@ def ends_well(process, pid, number=signal.SIGTERM):
     assert time.monotonic() - began < PROMPTLY
 
 
-def test_a_signal_is_handled_before_anything_large_is_imported(start):
-    server = start(*SERVE, *OPTIONS)
-    wait_for(partial(handles, server.pid))
-    loaded = libraries(server.pid)
-    assert not [name for name in loaded if "cygrpc" in name or "uvloop" in name]
-    ends_well(server, server.pid)
+def test_a_signal_is_handled_before_anything_large_is_imported():
+    # From outside, a busy machine sees the moment too late.
+    code = """if True:
+        import os, runpy, signal, sys
+        def tell(number, handler):
+            print(*sys.modules, flush=True)
+            os._exit(0)
+        signal.signal = tell
+        sys.argv = ["croupier", "serve"]
+        runpy.run_module("cli", run_name="__main__")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=END)
+    imported = set(done.stdout.split())
+    assert "cli" in imported, done.stderr
+    assert not imported & {"grpc", "uvloop", "google.protobuf", "asyncio", "argparse", "cli.main"}
 
 
 def test_a_signal_at_any_moment_of_the_start_ends_it(start):
@@ -96,7 +105,6 @@ def test_the_first_process_of_a_container_takes_an_early_signal(start):
     pid = int(children.read_text())
     wait_for(partial(handles, pid))
     assert f"NSpid:\t{pid}\t1\n" in Path(f"/proc/{pid}/status").read_text()
-    assert not [name for name in libraries(pid) if "cygrpc" in name]
     ends_well(outer, pid)
 
 
