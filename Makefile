@@ -2,7 +2,8 @@
 # ARGS= is passed on: make serve ARGS='--listen 0.0.0.0:50051', make test ARGS='-k hints -x'.
 
 PYTHON ?= python3
-JOBS ?= auto
+# Many tests wait for processes, disks and clocks.
+JOBS ?= $(shell expr 3 '*' $$(nproc) / 2)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest

@@ -11,17 +11,15 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
+from protovalidate import EvaluationError, Validator
 
 from buf.validate import validate_pb2
-
-if TYPE_CHECKING:
-    from protovalidate import Validator
 
 
 class Violation(NamedTuple):
@@ -40,10 +38,6 @@ def first_violation(message: Message) -> Violation | None:
     """
     if is_surely_valid(message):
         return None
-    # With the first message that may be invalid. It takes a seventh of the start of a server and
-    # 12 MB; calls that run wait once for 60 ms, which is no longer than for a garbage collection.
-    from protovalidate import EvaluationError
-
     try:
         for violation in _validator().collect_violations(message, fail_fast=True):
             reason = re.sub(r"[^A-Z0-9]+", "_", violation.proto.rule_id.upper())
@@ -235,9 +229,7 @@ def _impossible_times(message: Message, path: str) -> Iterator[str]:
 
 
 @cache
-def _validator() -> "Validator":
-    from protovalidate import Validator
-
+def _validator() -> Validator:
     return Validator()
 
 

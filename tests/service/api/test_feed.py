@@ -85,6 +85,8 @@ def start(servers, tmp_path):
             f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true'
             for name, digest in digests.items()
         )
+        # The tests' own garbage is collected in the time of a call.
+        + '\n[budgets.address]\nprocessor_milliseconds_per_second = "unlimited"\n'
     )
     (tmp_path / "operator").write_text(OPERATOR)
     started = []
