@@ -58,10 +58,10 @@ class Bots:
 
     async def think(self, task):
         """What a search of a bot takes beside its usual time; raises SearchFailure."""
-        chance = self._rng.random() / self.world.bad_bots
-        if chance < LONG + BOTH:
+        chance, long = self._rng.random(), LONG * self.world.slow_bots
+        if chance < long + BOTH:
             await asyncio.sleep(self._rng.uniform(*LONG_SECONDS))
-        if LONG < chance < LONG + BOTH + FAILING:
+        if long < chance < long + BOTH + FAILING:
             raise SearchFailure("on purpose")
 
     @contextmanager

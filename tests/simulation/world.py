@@ -234,7 +234,7 @@ class World:
         self.clocked = rng.choice((0.6, 0.6, 1.0))  # The share of matches with clocks.
         self.fast = rng.choice((0.15, 0.15, 0.6))  # Of these, the share that is played fast.
         self.hasty = rng.choice((0.05, 0.05, 0.25))  # The share of decisions that are sent twice.
-        self.bad_bots = rng.choice((1, 1, 10))  # How many times as often their searches fail.
+        self.slow_bots = rng.choice((1, 1, 10))  # How many times as often their searches are long.
 
     def quiet_times(self, besides=()):
         """The times in which nothing went wrong but this, each with its begin and its end."""
