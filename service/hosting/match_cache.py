@@ -93,9 +93,12 @@ class Watch:
             self._wake()
 
     def forget(self) -> None:
-        """Forgets what was handed over: the log has lost it. What comes next ends all waiting."""
+        """Forgets what was handed over, if anything was: the log has lost it.
+
+        What comes next ends all waiting.
+        """
+        self._set_back = self._set_back or self._newest is not None
         self._newest = None
-        self._set_back = True
 
     def close(self) -> None:
         """Ends all waiting."""

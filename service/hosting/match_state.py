@@ -320,10 +320,7 @@ class MatchState(NamedTuple):
         return self.entry(version).at if version else self.header.created
 
     def is_same(self, other: "MatchState") -> bool:
-        """Whether another state of the match is that of the same version.
-
-        A log that was set back can have another one of the same number.
-        """
+        """Whether another state is of the same version, not only of its number."""
         return self.version == other.version and self.time == other.time
 
     @property

@@ -124,8 +124,8 @@ MUTANTS = (
     Mutant(
         "watches-sleep-over-a-loss",
         "service/hosting/match_cache.py",
-        "        self._newest = None\n        self._set_back = True\n",
-        "        self._newest = None\n",
+        "        self._set_back = self._set_back or self._newest is not None\n",
+        "",
         "streams go on from what was lost, and show no version of what took its place",
     ),
     Mutant(
