@@ -11,6 +11,8 @@ class Strength(NamedTuple):
 
     name: str
     iterations: int
+    # How sharply its choices follow from what it holds, in relation to a search (Model.against).
+    sharpness: float
 
     def temperature(self, game: Game) -> float:
         """How softly it chooses in a game (ai/softness.py); 0: as well as its search can."""
@@ -19,18 +21,21 @@ class Strength(NamedTuple):
 
 # From "beginner" on, each is 80 to 200 Elo above the one before, in every game that we host, as
 # measured by `croupier arena --ladder` (docs/measurements/strength.md has the figures). The
-# iterations are enough to see most blunders; the temperatures make the steps even.
+# iterations are enough to see most blunders; the temperatures make the steps even. The sharpness is
+# the one by which `python -m lab.search_bench.hidden_cards --bots` foresees hidden cards best.
 STRENGTHS = {
-    name: Strength(name, iterations)
-    for name, iterations in (
-        ("random", 0),
-        ("beginner", 200),
-        ("casual", 400),
-        ("regular", 1_000),
-        ("skilled", 3_000),
-        ("expert", 10_000),
+    name: Strength(name, iterations, sharpness)
+    for name, iterations, sharpness in (
+        ("random", 0, 0.0),
+        ("beginner", 200, 0.25),
+        ("casual", 400, 0.4),
+        ("regular", 1_000, 0.5),
+        ("skilled", 3_000, 0.8),
+        ("expert", 10_000, 1.0),
     )
 }
+# That of a person, who may be as strong as any bot: it costs little against all of them.
+PERSONS_SHARPNESS = 0.5
 
 
 def random_action(legal: Sequence[int], chance: int) -> int:

@@ -8,6 +8,7 @@ train` makes such files.
 """
 
 import base64
+import copy
 import hashlib
 import json
 import struct
@@ -24,6 +25,7 @@ FILE = "weights.json"
 MAX_BYTES = 400_000
 MAX_WEIGHT = 1 << 16  # So that no sum of weighted features overflows.
 NAME_DIGITS = 8
+BELIEFS = "beliefs"  # The use for which samplers foresee choices.
 VALUE = "value"  # The use that needs a net.
 
 
@@ -63,6 +65,7 @@ class Model:
             raise ValueError(f"the use {VALUE} needs a net")
         self.net = None if net is None else {name: list(layer) for name, layer in net.items()}
         self.uses = tuple(use for use in described.uses if use in uses)
+        self._game = game
         self.game_id = game.id
         self.rules_version = game.rules_version
         self.ruleset = ruleset_hash(game)
@@ -72,9 +75,31 @@ class Model:
             {kind: tuple(each.values()) for kind, each in self.weights.items()} or None,
             self.net,
         )
+        # By what samplers foresee the choices of the opponent; None: they take these for uniform.
+        self.foresight = self.features if BELIEFS in self.uses else None
+        self._against: dict[float, Model] = {1.0: self}
         digest = hashlib.sha256(_canonical(self._played())).hexdigest()
         # Two models of one name play alike.
         self.name = f"{game.id}-{digest[:NAME_DIGITS]}"
+
+    def against(self, sharpness: float) -> "Model":
+        """The same model for an opponent who plays less well, or better, than the model foresees.
+
+        A sampler then takes the likelihoods of the opponent's choices to the power of `sharpness`,
+        so 0 takes all choices for uniform. All else is as in this model. This is the quantal
+        response of R. McKelvey, T. Palfrey, "Quantal Response Equilibria for Normal Form Games",
+        Games and Economic Behavior 10(1), 1995.
+        """
+        if sharpness not in self._against:
+            model = copy.copy(self)
+            if self.foresight is not None:
+                weights = {
+                    kind: tuple(round(weight * sharpness) for weight in of_kind.values())
+                    for kind, of_kind in self.weights.items()
+                }
+                model.foresight = Features.of(self._game, weights) if sharpness else None
+            self._against[sharpness] = model
+        return self._against[sharpness]
 
     def _played(self) -> dict[str, Any]:
         return {

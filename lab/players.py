@@ -6,6 +6,7 @@ A configuration is a name, and options after a colon:
     search:iterations=2000,exploration=0.7,threads=2     the same with any of its Parameters
     search:ms=100,model=none                             the same without what was learned
     search:ms=100,model=FILE,uses=beliefs+value          the same with the weights of a file
+    search:ms=100,sharpness=0.5                          the same against a person, by its beliefs
     random, beginner, casual, regular, skilled, expert   the bots
     uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
     policy                                               the game's playout policy, without a search
@@ -31,6 +32,7 @@ from lab.player import Choice, ConfigurationError, Player, shares_of
 from lab.uct import uct
 
 LEARNED, NO_MODEL = "learned", "none"
+MAX_SHARPNESS = 4.0
 LIMITS = {"iterations": int, "ms": int}
 TRUTHS = {"true": True, "false": False}
 
@@ -65,6 +67,7 @@ class SearchPlayer:
     parameters: Parameters
     model: str = LEARNED  # Or NO_MODEL, or the file of one.
     uses: tuple[str, ...] | None = None  # Of the model; None: as it says.
+    sharpness: float = 1.0  # How sharply it foresees the opponent (Model.against).
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         result = search(
@@ -81,7 +84,10 @@ class SearchPlayer:
     def _model(self, game: Game) -> Model | None:
         if self.model == NO_MODEL:
             return None
-        return learned(game) if self.model == LEARNED else _read_model(self.model, self.uses, game)
+        model = learned(game)
+        if self.model != LEARNED:
+            model = _read_model(self.model, self.uses, game)
+        return None if model is None else model.against(self.sharpness)
 
 
 @cache
@@ -230,12 +236,16 @@ class Configuration:
 
 def _search(configuration: Configuration) -> Player:
     parameters = typing.get_type_hints(Parameters)
-    values = configuration.take({**LIMITS, "threads": int, "model": str, "uses": str, **parameters})
+    options = {"threads": int, "model": str, "uses": str, "sharpness": float}
+    values = configuration.take({**LIMITS, **options, **parameters})
     iterations, seconds = configuration.limits(values)
     threads = values.pop("threads", 1)
     if threads < 1:
         raise ConfigurationError(f"{configuration}: threads must be 1 or more")
     model, uses = values.pop("model", LEARNED), values.pop("uses", None)
+    sharpness = values.pop("sharpness", 1.0)
+    if not 0 <= sharpness <= MAX_SHARPNESS:
+        raise ConfigurationError(f"{configuration}: sharpness must be from 0 to {MAX_SHARPNESS:g}")
     if model not in (LEARNED, NO_MODEL) and not Path(model).is_file():
         raise ConfigurationError(f"{configuration}: there is no file {model}")
     if uses is not None and model in (LEARNED, NO_MODEL):
@@ -247,6 +257,7 @@ def _search(configuration: Configuration) -> Player:
         Parameters(**values),
         model,
         None if uses is None else tuple(filter(None, uses.split("+"))),
+        sharpness,
     )
 
 

@@ -145,8 +145,8 @@ cdef class CastleRampageSampler(Sampler):
         cdef int at = 0
         cdef int fault
         super().__init__(view, model)
-        if model is not None and "beliefs" in model.uses:
-            self.learned = model.features
+        if model is not None:
+            self.learned = model.foresight
         self.rules = self.game
         self.other = 1 - self.seat
         check_ranges(self.rules, seen)

@@ -81,8 +81,8 @@ cdef class ChampionChessSampler(Sampler):
 
     def __init__(self, view, model=None):
         super().__init__(view, model)
-        if model is not None and "beliefs" in model.uses:
-            self.likelihoods = TurnLikelihoods(model.features)
+        if model is not None and model.foresight is not None:
+            self.likelihoods = TurnLikelihoods(model.foresight)
         self.castling = self.game.ruleset["castling"]
         self.max_hand = self.game.ruleset["hand_size"]
         self.copies = [spec["copies"] for spec in self.game.ruleset["cards"]]

@@ -75,8 +75,8 @@ cdef class PowerShotSoccerSampler(Sampler):
     def __init__(self, view, model=None):
         super().__init__(view, model)
         self.rules = self.game
-        if model is not None and "beliefs" in model.uses:
-            self.learned = model.features
+        if model is not None:
+            self.learned = model.foresight
         self.other = 1 - self.seat
         self.check_ranges()
         self.check_kick_offs()

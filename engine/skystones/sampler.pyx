@@ -71,8 +71,8 @@ cdef class SkystonesSampler(Sampler):
     def __init__(self, view, model=None):
         super().__init__(view, model)
         self.rules = self.game
-        if model is not None and "beliefs" in model.uses:
-            self.learned = model.features
+        if model is not None:
+            self.learned = model.foresight
         self.other = 1 - self.seat
         self.work_left = MAX_WORK
         self.check_ranges()

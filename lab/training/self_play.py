@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ai.results import Parameters
 from ai.search import search
 from engine import games
 from engine.game import Game
@@ -39,6 +40,7 @@ class Task(NamedTuple):
     iterations: int  # Of each search.
     model: str = ""  # The file of the model by which it plays; without: by what is written by hand.
     against_served: bool = False  # Only the learner plays by that model.
+    temperature: float = 0.0  # How softly both choose, as bots do.
 
 
 class Decided(NamedTuple):
@@ -79,6 +81,7 @@ def play(task: Task) -> dict[str, Any]:
                     position.view(seat),
                     iterations=task.iterations,
                     seed=chance.getrandbits(64),
+                    parameters=Parameters(temperature=task.temperature),
                     model=learned(game) if seat == served else model,
                 )
                 if not task.model or task.against_served:

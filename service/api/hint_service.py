@@ -22,7 +22,7 @@ from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
 from service.searching.hints import SEARCH, Report
-from service.searching.options import HINT_ITERATIONS, Models
+from service.searching.options import HINT_ITERATIONS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester, SearchTask, read_requester, read_temperature
@@ -131,6 +131,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                 "this match allows no hints while it runs",
             )
         search.view.ParseFromString(serialize_position(state, caller.seat))
+        name_opponent(search.view, state.header.bots[1 - caller.seat])
         return state.dealt().view(caller.seat)
 
     def _requester(self, call: Call) -> Requester:

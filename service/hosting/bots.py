@@ -5,6 +5,7 @@ import hashlib
 from ai.strengths import Strength, random_action
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.match_pb2 import BotStrength
 from engine.model import learned
 from service import wire
 from service.common.errors import Refusal
@@ -12,7 +13,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_position
-from service.searching.options import BOT_STRENGTHS, Models
+from service.searching.options import BOT_STRENGTHS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester, SearchTask
@@ -68,6 +69,8 @@ def _search_task(
         limits={"iterations": strength.iterations}, seed=seed, evaluation_share=0
     )
     search.view.ParseFromString(serialize_position(state, seat))
+    # Strengths were measured with bots that take every opponent for as good as the search.
+    name_opponent(search.view, BotStrength.BOT_STRENGTH_EXPERT)
     rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
     return SearchTask(
         Requester(Kind.BOT, state.header.match_id, rank),

@@ -148,7 +148,10 @@ class Reviewer:
         key = hashlib.sha256(repr((self._digest, parts)).encode()).digest()
         review = self._kept.get(key)
         if review is None:
-            review = await judge(decision, self, self._requester, self._model, iterations, seed)
+            opponent = self._steps.state.header.bots[1 - decision.seat]
+            review = await judge(
+                decision, self, self._requester, self._model, opponent, iterations, seed
+            )
             if review.verdict != review_pb2.VERDICT_FORCED:
                 self._searched += iterations
             self._kept.keep(key, review)

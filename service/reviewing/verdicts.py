@@ -20,6 +20,7 @@ from engine.sampler import KnownWorld
 from service import wire
 from service.reviewing.steps import Decision
 from service.searching.hints import HIDDEN_PLACES
+from service.searching.options import name_opponent
 from service.searching.pool import Limits, SearchJob
 from service.searching.tasks import Requester, SearchTask
 
@@ -62,10 +63,11 @@ async def judge(
     searcher: Searcher,
     requester: Requester,
     model: Model | None,
+    opponent: int,
     iterations: int,
     seed: int,
 ) -> review_pb2.DecisionReview:
-    """The review of one decision; raises Refusal."""
+    """The review of one decision; raises Refusal. `opponent` is a BotStrength, or 0."""
     game = decision.view.game
     played = wire.write_action(game, decision.action)
     review = review_pb2.DecisionReview(version=decision.version, seat=decision.seat, action=played)
@@ -82,6 +84,7 @@ async def judge(
             evaluation_share=share,
         )
         search.view.ParseFromString(decision.message)
+        name_opponent(search.view, opponent)
         search.limits.iterations = iterations
         return SearchTask(requester, search, decision.view, Limits(iterations=iterations), model)
 

@@ -18,6 +18,7 @@ from engine.position import Position
 from engine.sampler import Beliefs, Sampler
 from service import wire
 from service.common.errors import Refusal, invalid_field, shutting_down
+from service.searching.options import opponent_sharpness
 from service.searching.pool import SearchJob
 from service.searching.tasks import SearchTask
 
@@ -152,7 +153,8 @@ def check(task: SearchTask) -> CheckedHintRequest:
 def _check_view(task: SearchTask) -> tuple[Sampler, Position]:
     # A view that was sent may fit no world, or name other seats than decide in its worlds.
     try:
-        sampler = Sampler.of(task.view, task.model)
+        sharpness = opponent_sharpness(task.search.view)
+        sampler = Sampler.of(task.view, task.model and task.model.against(sharpness))
         position = sampler.sample(0)
     except ViewError as error:
         raise wire.inconsistent_view(error, task.view.game.id, f"{SEARCH}.view") from None

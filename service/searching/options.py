@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ai.results import Parameters
-from ai.strengths import STRENGTHS, Strength
+from ai.strengths import PERSONS_SHARPNESS, STRENGTHS, Strength
+from croupier.v1 import game_pb2
 from croupier.v1.match_pb2 import BotStrength
 from engine.game import Game
 from engine.model import Model, learned, nothing
@@ -34,6 +35,24 @@ BOT_STRENGTHS: dict[int, Strength] = {
     BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
     BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
 }
+
+
+def name_opponent(view: game_pb2.View, bot: int) -> None:
+    """Writes into a seat's view that a bot of a strength has the other seat, or a person (0)."""
+    del view.players[:]
+    if bot:
+        players = (game_pb2.Player(), game_pb2.Player())
+        players[1 - view.seat].bot.strength = BOT_STRENGTHS[bot].name.upper()
+        view.players.extend(players)
+
+
+def opponent_sharpness(view: game_pb2.View) -> float:
+    """How sharply the choices of the other seat follow from what it holds (`Model.against`)."""
+    others = [player for seat, player in enumerate(view.players) if seat != view.seat]
+    strength = STRENGTHS.get(others[0].bot.strength.lower()) if others else None
+    return PERSONS_SHARPNESS if strength is None else strength.sharpness
+
+
 # Of a hint that is asked for by a strength. Those of the bots may change with their play.
 HINT_ITERATIONS: dict[int, int] = {
     BotStrength.BOT_STRENGTH_BEGINNER: 20,

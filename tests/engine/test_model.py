@@ -10,7 +10,7 @@ from ai.search import search
 from engine import games, model
 from engine.errors import RulesetError
 from engine.features import Features
-from engine.model import Model, ModelError, learned, nothing
+from engine.model import BELIEFS, Model, ModelError, learned, nothing
 from engine.net import LEAST_HALF_WIDTH, SCALES
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
@@ -108,6 +108,49 @@ def test_a_search_is_a_function_of_its_model(game_id):
     assert found(one) == found(same)
     assert found(one) != found(other)
     assert found(None) == found(random_model(view.game, 1, uses=()))
+
+
+def probabilities(view, used):
+    """How likely each card lies at each hidden place."""
+    found = Sampler.of(view, used).beliefs(400, 1).cards
+    return {(each.place, each.card): each.probability for each in found}
+
+
+def distance(one, other):
+    """How far two answers of `probabilities` are apart."""
+    return sum(abs(one.get(key, 0) - other.get(key, 0)) for key in {*one, *other})
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_the_choices_of_an_opponent_who_plays_worse_tell_less(game_id):
+    game = games()[game_id]()
+    # Weights so small that no choice seems impossible, as a tenth of each counts as uniform.
+    used = random_model(game, 3, most=100)
+    uniform = random_model(game, 3, uses={*used.uses} - {BELIEFS})
+    assert used.against(1) is used.against(0.5).against(1) is used
+    assert used.against(0.5).name == used.name
+    apart = dict.fromkeys((0.05, 0.3, 1), 0)
+    for seed in range(MATCHES):
+        for ply, position in enumerate(positions(game, seed)):
+            if ply % 5 or position.over:
+                continue
+            view = position.view(position.deciders[0])
+            least = probabilities(view, used.against(0.01))
+            for sharpness in apart:
+                apart[sharpness] += distance(probabilities(view, used.against(sharpness)), least)
+            assert probabilities(view, used.against(0)) == probabilities(view, uniform)
+    assert apart[0.05] < apart[0.3] < apart[1], apart
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_sharpness_changes_only_what_past_choices_tell(game_id):
+    view = a_view(game_id)
+    used = random_model(view.game, 3)
+    others = random_model(view.game, 3, uses={*used.uses} - {BELIEFS})
+    found = [
+        search(view, iterations=200, seed=3, model=each) for each in (used.against(0), others, used)
+    ]
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)

@@ -7,7 +7,16 @@ import pytest
 
 from engine import games
 from lab.search_bench import hidden_cards
-from lab.search_bench.hidden_cards import BY_HAND, BY_POLICIES, SERVED, Task, compare, interval
+from lab.search_bench.hidden_cards import (
+    BY_HAND,
+    BY_POLICIES,
+    BY_STRENGTH,
+    PERSON,
+    SERVED,
+    Task,
+    compare,
+    interval,
+)
 
 
 @pytest.mark.parametrize("game_id", ["castle_rampage", "champion_chess", "powershot_soccer"])
@@ -27,6 +36,14 @@ def test_beliefs_are_compared_with_the_cards_of_a_match(game_id):
     )
 
 
+def test_bots_are_foreseen_by_their_strength():
+    found = compare(Task("skystones", 3, 1, 20, "casual"))
+    assert found[BY_HAND] != found[SERVED] != found[BY_STRENGTH] != found[PERSON]
+    # The expert plays as the search does, but for longer than 20 iterations.
+    found = compare(Task("skystones", 3, 1, 20, "expert"))
+    assert found[SERVED] == found[BY_STRENGTH] != compare(Task("skystones", 3, 1, 20))[SERVED]
+
+
 def test_an_interval_is_of_the_mean_over_matches():
     assert interval([0.5]) == "+0.500"
     # The deviation is 1, and that of the mean half as much.
@@ -42,7 +59,7 @@ def test_the_command_prints_a_row_for_each_place(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["lab.search_bench.hidden_cards", *arguments])
     hidden_cards.main()
     heading, titles, *rows = capsys.readouterr().out.splitlines()
-    assert "2 matches a game" in heading
+    assert "2 matches of 10 iterations" in heading
     assert titles.split()[:2] == ["game", "place"]
     places = games()["skystones"]().hidden_places
     assert [row.split()[:2] for row in rows] == [["skystones", place] for place in places]

@@ -6,11 +6,11 @@ import random
 import grpc
 import pytest
 
-from croupier.v1 import match_pb2, review_pb2
+from croupier.v1 import hint_pb2, match_pb2, review_pb2
 from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
-from service.reviewing.verdicts import verdict
+from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
 from tests.support.serving import (
     INVITED,
@@ -18,6 +18,7 @@ from tests.support.serving import (
     REVIEW_TIMEOUT,
     TIMEOUT,
     Client,
+    bot,
     play_on,
     refused,
     ruleset_of,
@@ -107,6 +108,31 @@ def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
     assert summary.result == record.result
     model = learned(wire.hosted_games()[summary.game.removeprefix("games/")]())
     assert summary.model == (model.name if model else "")
+
+
+def test_a_review_takes_a_bot_for_as_strong_as_it_is(client):
+    table = client.create(ruleset_of("skystones"), (OPEN, bot("RANDOM")), seed=7)
+    player, chance, views = table.players[0], random.Random(2), {}
+    for _ in player.watch():
+        view = player.view()
+        if 0 in view.deciders and view.version not in views:
+            views[view.version] = view
+            player.submit(chance.choice(view.legal_actions), view.version)
+    decisions, _ = reports_of(player.review(iterations=100, deepen_above=1, seats=[0], seed=3))
+
+    def score(view):
+        seed = derive(3, view.version, 0, 100, 1)
+        search = {"view": view, "limits": {"iterations": 100}, "seed": seed}
+        request = hint_pb2.SuggestActionRequest(search=search)
+        request.search.evaluation_share = EVALUATION_SHARE
+        return client.hints.SuggestAction(request, timeout=TIMEOUT).hint.expected_score
+
+    judged = [each for each in decisions if each.verdict != review_pb2.VERDICT_FORCED]
+    of_review = [each.expected_score for each in judged]
+    assert of_review == [score(views[each.version]) for each in judged]
+    for view in views.values():
+        view.players[1].open.SetInParent()
+    assert of_review != [score(views[each.version]) for each in judged]
 
 
 # The short form has one game in which seats decide in turn, and one in which both decide at once.

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from croupier.v1 import catalog_pb2
+from croupier.v1 import catalog_pb2, hint_pb2
 from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import open_models
@@ -13,6 +13,7 @@ from tests.support.models import random_model
 from tests.support.serving import OPEN, TIMEOUT, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
+PAST = 14  # The version from which the opponent has made choices.
 
 
 def as_bytes(message):
@@ -108,6 +109,52 @@ def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weigh
     name, after = play(start())
     assert name == used.name
     assert after != before
+
+
+def with_a_past(client, opponent):
+    """A player who must decide after choices of the opponent, and what it knows then."""
+    table = client.create(ruleset_of("skystones"), [OPEN, opponent], seed=3)
+    for _ in table.players[0].watch():
+        for seat, player in table.players.items():
+            view = player.view()
+            if seat not in view.deciders:
+                continue
+            if seat == 0 and view.version >= PAST:
+                return player, view
+            player.submit(view.legal_actions[0], view.version)
+    raise AssertionError
+
+
+def test_a_hint_knows_how_strong_the_opponent_of_its_match_is(client):
+    def hint(**position):
+        request = hint_pb2.SuggestActionRequest(
+            search={"limits": LIMITS, "seed": 5, "belief_worlds": 500, **position}
+        )
+        metadata = player.metadata if "match_name" in position else None
+        return as_bytes(
+            client.hints.SuggestAction(request, metadata=metadata, timeout=TIMEOUT).hint
+        )
+
+    player, view = with_a_past(client, OPEN)
+    by_person = hint(view=view)
+    assert hint(match_name=player.match) == by_person
+    by_strength = {}
+    for strength in ("RANDOM", "BEGINNER", "CASUAL", "REGULAR", "SKILLED", "EXPERT"):
+        view.players[1].bot.strength = strength
+        by_strength[strength] = hint(view=view)
+    # All differ, and only a regular bot tells as little of its cards as a person.
+    assert len({*by_strength.values()}) == len(by_strength)
+    assert by_strength["REGULAR"] == by_person
+    view.players[1].bot.strength = "a strength of a newer server"
+    assert hint(view=view) == by_person
+    del view.players[:]
+    assert hint(view=view) == by_person
+    for strength in ("RANDOM", "CASUAL"):
+        player, view = with_a_past(client, bot(strength))
+        by_view = hint(view=view)
+        assert hint(match_name=player.match) == by_view
+        view.players[1].open.SetInParent()
+        assert hint(view=view) != by_view
 
 
 def test_a_record_names_a_model_only_if_a_bot_plays_by_it(start, weights_file):
