@@ -100,6 +100,23 @@ def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expe
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
 
 
+def test_what_failed_commits_leave_is_not_taken_for_lost_ones_after_a_crash(tmp_path):
+    disk = FaultyDisk(tmp_path)
+    with ServerProcess("--data", str(disk.data), environment=disk.environment) as server:
+        table = server.client.create(ruleset_of(GAME))
+        player, request = next_request(table)
+        disk.fail(SYNC)
+        # Each commit is shorter than the one before, and so leaves the end of that one.
+        check_refusal(refused(server.client.create, ruleset_of(GAME)), UNAVAILABLE)
+        check_refusal(refused(player.send, request), UNAVAILABLE)
+        disk.mend()
+        server.wait_for("the log is written again")
+        server.kill()
+    with ServerProcess("--data", str(disk.data)) as server:
+        server.wait_for("commits recovered from its write-ahead log")
+        assert "left out" not in server.log and "damaged" not in server.log
+
+
 @pytest.mark.parametrize("calls", [READ, WRITE], ids=["reads", "writes"])
 def test_a_half_done_call_is_completed_or_refused(server, disk, calls):
     table = server.client.create(ruleset_of(GAME))
