@@ -41,7 +41,7 @@ def main():
     add("--hours", type=float, default=HOURS, help="of each world (default: %(default)s)")
     add("--matches", type=int, default=MATCHES, help="at a time (default: %(default)s)")
     add("--pace", type=float, default=PACE, help="seconds a player thinks (default: %(default)s)")
-    add("--faults", default=",".join(FAULTS), help="what goes wrong (default: %(default)s)")
+    add("--faults", help=f"what goes wrong, of {', '.join(FAULTS)} (default: all, or some of them)")
     add("--store", choices=STORES, help="the log (default: as the seed says)")
     add("--story", action="store_true", help="print the whole story of the first world")
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
@@ -49,7 +49,9 @@ def main():
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if unknown := set(filter(None, chosen.faults.split(","))) - set(FAULTS):
+    if chosen.faults is not None:
+        chosen.faults = [each for each in chosen.faults.split(",") if each]
+    if unknown := set(chosen.faults or ()) - set(FAULTS):
         parser.error(
             f"there is no fault {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}"
         )
@@ -76,7 +78,7 @@ def _be_a_world(chosen):
         chosen.seed,
         hours=chosen.hours,
         matches=chosen.matches,
-        faults=[each for each in chosen.faults.split(",") if each],
+        faults=chosen.faults,
         store=chosen.store,
         pace=chosen.pace,
     )
@@ -93,6 +95,7 @@ def _be_a_world(chosen):
             "violations": violations,
             "hours": world.now / 3600,
             "store": world.store,
+            "faults": sorted(world.faults),
             "counts": dict(world.counts),
             "history": hashlib.sha256(story.encode()).hexdigest(),
             "seconds": replaced.real_process_time() - began,
@@ -108,7 +111,7 @@ def _be_a_world(chosen):
 def _run(disk, seed, *, hours, matches, faults, store, pace, tree=ROOT):
     command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", str(seed)]
     command += ["--hours", str(hours), "--matches", str(matches), "--pace", str(pace)]
-    command += ["--faults", ",".join(faults)]
+    command += [] if faults is None else ["--faults", ",".join(faults)]
     command += ["--store", store] if store else []
     with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
         control, data, kept = (Path(folder) / name for name in ("control", "data", "kept"))
@@ -167,7 +170,7 @@ def _simulate(chosen, disk):
     options = {
         "hours": chosen.hours,
         "matches": chosen.matches,
-        "faults": [each for each in chosen.faults.split(",") if each],
+        "faults": chosen.faults,
         "store": chosen.store,
         "pace": chosen.pace,
     }
@@ -184,7 +187,8 @@ def _simulate(chosen, disk):
                 print(found["story"])
             if found["violations"]:
                 pool.shutdown(cancel_futures=True)
-                _tell_smallest(disk, each, options, found)
+                faults = found.get("faults", options["faults"] or FAULTS)
+                _tell_smallest(disk, each, {**options, "faults": faults}, found)
                 return 1
     rate = 3600 * hours / seconds if seconds else 0.0
     print(f"{hours:.1f} h in {seconds:.0f} s of a processor: {rate:.0f} h an hour; no fault found")
@@ -270,7 +274,7 @@ def _find(chosen, folder, disk, mutant):
             seed,
             hours=chosen.hours,
             matches=chosen.matches,
-            faults=[each for each in chosen.faults.split(",") if each],
+            faults=chosen.faults,
             store=stores[seed % len(stores)],
             pace=chosen.pace,
             tree=tree,

@@ -97,15 +97,18 @@ class Bots:
         mine = errors.pop(noted.server, None)
         if mine is None or not errors:
             return
-        # Who writes an entry meanwhile takes the lease, and searches too.
-        if any(noted.begin < at < noted.end for at in world.database.times[match_id]):
+        others = [
+            each.begin
+            for each in self._tries[match_id]
+            if each.server is not noted.server and noted.begin <= each.begin < noted.end
+        ]
+        # Who writes an entry takes the lease, and searches too.
+        until = min(others, default=noted.end)
+        if any(noted.begin < at < until for at in world.database.times[match_id]):
             return
         if all(each - mine <= SKEW_MILLISECONDS for each in errors.values()):
             self.long += 1
-            self.doubled += any(
-                each.server is not noted.server and each.begin >= noted.begin
-                for each in self._tries[match_id]
-            )
+            self.doubled += bool(others)
 
     def late(self, match_id, since, at):
         """What was late in a turn that was due from one time on, and ended at another."""

@@ -194,10 +194,16 @@ class Machine:
 class World:
     """Everything of one run."""
 
-    def __init__(self, seed, *, hours=1.0, matches=8, faults=FAULTS, store=None, pace=6.0):
-        """Runs for some simulated hours with so many matches at a time, at the speed of people."""
+    def __init__(self, seed, *, hours=1.0, matches=8, faults=None, store=None, pace=6.0):
+        """Runs for some simulated hours with so many matches at a time, at the speed of people.
+
+        What goes wrong is as `faults` say; None: all of them, or in some worlds only two.
+        """
         self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
-        self.faults = frozenset(faults)
+        swarm = random.Random(f"faults/{seed}")
+        # Where few kinds of faults come, what each of them does is seldom excused by another.
+        some = swarm.sample(FAULTS, 2) if swarm.random() < 0.4 else FAULTS
+        self.faults = frozenset(some if faults is None else faults)
         self.rng = random.Random(f"world/{seed}")
         drawn = self.rng.choice(STORES)  # Also if it is given, so that the rest is the same.
         self.store = store or drawn
