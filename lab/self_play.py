@@ -17,7 +17,7 @@ from service.hosting.records import write_record
 from service.reviewing.verdicts import COMPARING_SHARE
 from service.store import Entry, EntryKind, Header
 
-BOTS = (5, 5)  # In the header of a record; who really plays matters nowhere.
+BOTS = (5, 5)  # In the header of a record: who plays is as strong as the search.
 
 Choose = Callable[[Position, int, int], int]
 
