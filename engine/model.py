@@ -83,12 +83,12 @@ class Model:
         self.name = f"{game.id}-{digest[:NAME_DIGITS]}"
 
     def against(self, sharpness: float) -> "Model":
-        """The same model for an opponent who plays less well, or better, than the model foresees.
+        """The same model for an opponent who plays less well than the model foresees.
 
         A sampler then takes the likelihoods of the opponent's choices to the power of `sharpness`,
-        so 0 takes all choices for uniform. All else is as in this model. This is the quantal
-        response of R. McKelvey, T. Palfrey, "Quantal Response Equilibria for Normal Form Games",
-        Games and Economic Behavior 10(1), 1995.
+        from 0, which takes all choices for uniform, to 1. All else is as in this model. This is the
+        quantal response of R. McKelvey, T. Palfrey, "Quantal Response Equilibria for Normal Form
+        Games", Games and Economic Behavior 10(1), 1995.
         """
         if sharpness not in self._against:
             model = copy.copy(self)

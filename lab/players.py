@@ -32,7 +32,6 @@ from lab.player import Choice, ConfigurationError, Player, shares_of
 from lab.uct import uct
 
 LEARNED, NO_MODEL = "learned", "none"
-MAX_SHARPNESS = 4.0
 LIMITS = {"iterations": int, "ms": int}
 TRUTHS = {"true": True, "false": False}
 
@@ -84,9 +83,7 @@ class SearchPlayer:
     def _model(self, game: Game) -> Model | None:
         if self.model == NO_MODEL:
             return None
-        model = learned(game)
-        if self.model != LEARNED:
-            model = _read_model(self.model, self.uses, game)
+        model = learned(game) if self.model == LEARNED else _read_model(self.model, self.uses, game)
         return None if model is None else model.against(self.sharpness)
 
 
@@ -244,8 +241,8 @@ def _search(configuration: Configuration) -> Player:
         raise ConfigurationError(f"{configuration}: threads must be 1 or more")
     model, uses = values.pop("model", LEARNED), values.pop("uses", None)
     sharpness = values.pop("sharpness", 1.0)
-    if not 0 <= sharpness <= MAX_SHARPNESS:
-        raise ConfigurationError(f"{configuration}: sharpness must be from 0 to {MAX_SHARPNESS:g}")
+    if not 0 <= sharpness <= 1:
+        raise ConfigurationError(f"{configuration}: sharpness must be from 0 to 1")
     if model not in (LEARNED, NO_MODEL) and not Path(model).is_file():
         raise ConfigurationError(f"{configuration}: there is no file {model}")
     if uses is not None and model in (LEARNED, NO_MODEL):

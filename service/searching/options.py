@@ -35,24 +35,6 @@ BOT_STRENGTHS: dict[int, Strength] = {
     BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
     BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
 }
-
-
-def name_opponent(view: game_pb2.View, bot: int) -> None:
-    """Writes into a seat's view that a bot of a strength has the other seat, or a person (0)."""
-    del view.players[:]
-    if bot:
-        players = (game_pb2.Player(), game_pb2.Player())
-        players[1 - view.seat].bot.strength = BOT_STRENGTHS[bot].name.upper()
-        view.players.extend(players)
-
-
-def opponent_sharpness(view: game_pb2.View) -> float:
-    """How sharply the choices of the other seat follow from what it holds (`Model.against`)."""
-    others = [player for seat, player in enumerate(view.players) if seat != view.seat]
-    strength = STRENGTHS.get(others[0].bot.strength.lower()) if others else None
-    return PERSONS_SHARPNESS if strength is None else strength.sharpness
-
-
 # Of a hint that is asked for by a strength. Those of the bots may change with their play.
 HINT_ITERATIONS: dict[int, int] = {
     BotStrength.BOT_STRENGTH_BEGINNER: 20,
@@ -97,3 +79,20 @@ def open_pools(options: SearchOptions, metrics: Metrics) -> dict[Kind, SearchPoo
         Kind.HINT: SearchPool(Kind.HINT, threads, metrics, quotas, options.max_seconds),
         Kind.BOT: SearchPool(Kind.BOT, threads, metrics, parameters=bots_search),
     }
+
+
+def name_opponent(view: game_pb2.View, bot: int) -> None:
+    """Writes into a seat's view that a bot of a strength has the other seat, or a person (0)."""
+    del view.players[:]
+    strength = BOT_STRENGTHS.get(bot)  # One of a newer server is not known.
+    if strength is not None:
+        players = (game_pb2.Player(), game_pb2.Player())
+        players[1 - view.seat].bot.strength = strength.name.upper()
+        view.players.extend(players)
+
+
+def opponent_sharpness(view: game_pb2.View) -> float:
+    """How sharply the choices of the other seat follow from what it holds (`Model.against`)."""
+    others = [player for seat, player in enumerate(view.players) if seat != view.seat]
+    strength = STRENGTHS.get(others[0].bot.strength.lower()) if others else None
+    return PERSONS_SHARPNESS if strength is None else strength.sharpness

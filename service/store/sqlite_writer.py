@@ -149,7 +149,7 @@ class SqliteWriter:
         try:
             self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
             _overwrite_failed_commit(self._connection)
-        except Exception as error:
+        except sqlite3.Error as error:
             self._reset([])
             self._faults.failed("write", faults.name(error))
             return False

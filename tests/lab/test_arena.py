@@ -201,6 +201,7 @@ def test_configurations_are_read(text, player):
         ("search:iterations=2,depth=3", "depth is no option"),
         ("search:iterations", "not NAME=VALUE"),
         ("search:iterations=2,threads=0", "threads must be"),
+        ("search:iterations=2,sharpness=1.5", "sharpness must be from 0 to 1"),
         ("uct:ms=1,threads=2", "threads is no option"),
         ("random:ms=1", "ms is no option"),
         ("openspiel:ms=1", "ms is no option"),

@@ -41,7 +41,8 @@ def main():
     add("--hours", type=float, default=HOURS, help="of each world (default: %(default)s)")
     add("--matches", type=int, default=MATCHES, help="at a time (default: %(default)s)")
     add("--pace", type=float, default=PACE, help="seconds a player thinks (default: %(default)s)")
-    add("--faults", help=f"what goes wrong, of {', '.join(FAULTS)} (default: all, or some of them)")
+    known = ", ".join(FAULTS)
+    add("--faults", help=f"what goes wrong, of {known} (default: all, or two, as the seed says)")
     add("--store", choices=STORES, help="the log (default: as the seed says)")
     add("--story", action="store_true", help="print the whole story of the first world")
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
@@ -52,9 +53,7 @@ def main():
     if chosen.faults is not None:
         chosen.faults = [each for each in chosen.faults.split(",") if each]
     if unknown := set(chosen.faults or ()) - set(FAULTS):
-        parser.error(
-            f"there is no fault {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}"
-        )
+        parser.error(f"there is no fault {', '.join(sorted(unknown))}; there are {known}")
     if chosen.child:
         _be_a_world(chosen)
     with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:

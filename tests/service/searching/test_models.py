@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 
-from croupier.v1 import catalog_pb2, hint_pb2
+from ai.strengths import PERSONS_SHARPNESS
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
 from engine import games, model
 from service.running.server import Options, Server
-from service.searching.options import open_models
+from service.searching.options import name_opponent, open_models, opponent_sharpness
 from tests.support.models import random_model
 from tests.support.serving import OPEN, TIMEOUT, bot, ruleset_of
 
@@ -155,6 +156,14 @@ def test_a_hint_knows_how_strong_the_opponent_of_its_match_is(client):
         assert hint(match_name=player.match) == by_view
         view.players[1].open.SetInParent()
         assert hint(view=view) != by_view
+
+
+def test_a_bot_of_a_newer_server_is_taken_for_a_person():
+    view = game_pb2.View(seat=1)
+    name_opponent(view, match_pb2.BotStrength.BOT_STRENGTH_RANDOM)
+    assert opponent_sharpness(view) == 0
+    name_opponent(view, max(match_pb2.BotStrength.values()) + 1)
+    assert opponent_sharpness(view) == PERSONS_SHARPNESS
 
 
 def test_a_record_names_a_model_only_if_a_bot_plays_by_it(start, weights_file):
