@@ -304,6 +304,26 @@ def test_a_call_past_its_deadline_is_told_so(small, protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_unary_call_past_its_deadline_is_told_so(small, web_servers, protocol):
+    server, player = small
+    caller = Caller(server.web_url, protocol)
+    name = player.match
+    lock = server.matches._lock(name.removeprefix("matches/"))
+    web_servers.run(lock.acquire())
+    try:
+        resign = match_pb2.ResignMatchRequest(name=name)
+        failure = failure_of(
+            caller.call, "MatchService.ResignMatch", resign, player.token, timeout=0.3
+        )
+    finally:
+        web_servers.loop.call_soon_threadsafe(lock.release)
+    assert failure.code == "DEADLINE_EXCEEDED"
+    request = match_pb2.GetMatchRequest(name=name)
+    found = caller.call("MatchService.GetMatch", request, player.token)
+    assert found.hosted_match.state == match_pb2.MATCH_STATE_RUNNING
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("streamed", [False, True], ids=["unary", "stream"])
 def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     server, player = small
