@@ -84,6 +84,7 @@ class Watch:
         self._waiting: asyncio.Future[None] | None = None
         self._closed = False
         self._set_back = False
+        self._lost: Refusal | None = None
 
     def hand(self, state: MatchState) -> None:
         """Hands over a state, unless a newer one was."""
@@ -99,6 +100,12 @@ class Watch:
         """
         self._set_back = self._set_back or self._newest is not None
         self._newest = None
+
+    def lose(self, refusal: Refusal) -> None:
+        """Ends all waiting with an error if what was handed over was forgotten."""
+        if self._set_back:
+            self._lost = refusal
+            self._wake()
 
     def close(self) -> None:
         """Ends all waiting."""
@@ -125,7 +132,7 @@ class Watch:
         """A state that is newer than `state`, once there is one.
 
         Returns `state` if this was closed, or after `timeout` seconds. Raises SetBack if the log
-        has lost what was handed over.
+        has lost what was handed over, and another Refusal if it has lost the match.
         """
         await self._newer_than(state.version, timeout)
         return self.newest(state)
@@ -138,11 +145,13 @@ class Watch:
     async def _newer_than(self, version: int, timeout: float | None) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not self._closed and (
+                while not (self._closed or self._lost) and (
                     self._newest is None or (self._newest.version <= version and not self._set_back)
                 ):
                     self._waiting = asyncio.get_running_loop().create_future()
                     await self._waiting
+        if self._lost is not None:
+            raise self._lost
         if self._set_back and self._newest is not None:
             raise SetBack(self._newest)
 
@@ -183,6 +192,11 @@ class Watches:
         """Forgets what those who watch a match have: the log no longer has it."""
         for watch in self._watches.get(match_id, ()):
             watch.forget()
+
+    def lose(self, match_id: str, refusal: Refusal) -> None:
+        """Ends the waiting of those who had a match: the log no longer has it."""
+        for watch in self._watches.get(match_id, ()):
+            watch.lose(refusal)
 
     def publish(self, state: MatchState) -> None:
         """Hands a state, which is in the log, to those who watch its match."""

@@ -34,6 +34,7 @@ from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
 from service.store import (
+    ANOTHER_LOG,
     Entry,
     EntryKind,
     Header,
@@ -46,6 +47,7 @@ from service.store import (
 )
 
 SNAPSHOT_EVERY = 64  # Versions.
+REREAD_SECONDS = 1.0
 
 # The context in which a match of a header is created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
@@ -302,11 +304,13 @@ class Matches:
     async def _load_uncached(self, match_id: str) -> MatchState:
         stored = await self._store.load(match_id)
         if stored is None:
-            raise Refusal(
+            refusal = Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
                 "there is no such match",
                 metadata={"match": f"matches/{match_id}"},
             )
+            self._watches.lose(match_id, refusal)
+            raise refusal
         return await self._long_work.finish(MatchState.loading(stored))
 
     async def recall_events(self, state: MatchState, version: int) -> None:
@@ -346,13 +350,25 @@ class Matches:
             told = -1
             while told < self._told[match_id]:
                 told = self._told[match_id]
-                await self.load(match_id)
+                read = self._read_in_the_end if told == ANOTHER_LOG else self.load
+                await read(match_id)
         except Refusal:
             pass  # The log cannot be read now. The store tells of the match again.
         except Exception as error:
             log_failure(f"reading {match_id}", error)
         finally:
             del self._told[match_id]
+
+    async def _read_in_the_end(self, match_id: str) -> MatchState:
+        # The store tells of what was lost once only, when it may not be possible to read yet.
+        while True:
+            try:
+                return await self.load(match_id)
+            except Refusal as refusal:
+                gone = refusal.reason == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
+                if gone or match_id not in self._watches.watched():
+                    raise
+            await asyncio.sleep(REREAD_SECONDS)
 
     def close(self) -> None:
         """Ends all watching."""

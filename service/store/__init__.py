@@ -1,6 +1,7 @@
 """The log of the matches, and where it is kept: in memory, in a SQLite file or in PostgreSQL."""
 
 from service.store.interface import (
+    ANOTHER_LOG,
     KEY_BYTES,
     DueMatch,
     Entry,
@@ -21,6 +22,7 @@ from service.store.memory import MemoryStore
 from service.store.sqlite import SqliteStore
 
 __all__ = [
+    "ANOTHER_LOG",
     "KEY_BYTES",
     "DueMatch",
     "Entry",

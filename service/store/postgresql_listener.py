@@ -22,9 +22,6 @@ POLL_SECONDS = 2.0
 # After the first poll. Until then the other servers have heard that this one listens.
 SECOND_POLL_SECONDS = 0.1
 
-# After a standby has taken over, in which all watched matches are read again: one read may fail.
-DOUBTFUL_POLLS = 3
-
 _BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
 
@@ -43,7 +40,8 @@ class NotificationListener:
         # Whether other servers listen, as far as is known.
         self.others = True
         self._epoch = ""
-        self._doubtful_polls = 0
+        # Whether another log has taken over since all watched matches were read.
+        self._doubtful = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -85,7 +83,7 @@ class NotificationListener:
         self._metrics.store_statement("poll")
         epoch = await tables.read_epoch(connection)
         if self._epoch not in ("", epoch):
-            self._doubtful_polls = DOUBTFUL_POLLS
+            self._doubtful = True
         self._epoch = epoch
 
     async def _poll(self, connection: Any) -> None:
@@ -95,8 +93,8 @@ class NotificationListener:
         watched = list(self._changes.watched())
         if not watched:
             return
-        if self._doubtful_polls:
-            self._doubtful_polls -= 1
+        if self._doubtful:
+            self._doubtful = False
             for match_id in watched:
                 self._changes.tell(match_id, ANOTHER_LOG)
             return

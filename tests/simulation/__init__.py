@@ -1,4 +1,4 @@
 """The whole service in a simulated world (docs/simulation.md)."""
 
 STORES = ("postgresql", "sqlite")
-FAULTS = ("kills", "stops", "pauses", "cuts", "database", "clocks", "searches")
+FAULTS = ("kills", "stops", "pauses", "cuts", "database", "losses", "clocks", "searches")

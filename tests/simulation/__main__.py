@@ -267,6 +267,7 @@ def _find(chosen, folder, disk, mutant):
     hours, seed = 0.0, int(chosen.seed or 1)
     stores = ("sqlite",) if "sqlite" in mutant.path else STORES
     stores = ("postgresql",) if "postgresql" in mutant.path else stores
+    stores = (chosen.store,) if chosen.store else stores
     while hours < chosen.mutant_hours:
         found = _run(
             disk,

@@ -11,7 +11,9 @@ from tests.simulation.network import CallError
 
 METHOD = "/croupier.v1.FeedService/WatchMatches"
 LATE_SECONDS = 60.0  # After which a follower must have been told, when all is well,
-BEHIND_SECONDS = 10.0  # and after which, when all has been well for some time.
+BEHIND_SECONDS = 10.0  # and after which, when all has been well for some time;
+GLANCE_BEHIND_SECONDS = 3.0  # who is there for a moment only, and no notification is lost.
+GLANCE_SECONDS = (4.0, 7.0)
 # In which each server has noticed that another server of the database has taken over.
 EPOCH_SECONDS = 180.0
 
@@ -19,13 +21,16 @@ EPOCH_SECONDS = 180.0
 class Follower:
     """A caller that follows the feed, and goes on where it was from whatever server."""
 
-    def __init__(self, inhabitants, token=""):
+    def __init__(self, inhabitants, token="", *, glances=False):
+        """With `glances`, it is there for a moment only."""
         self.world = inhabitants.world
         self.inhabitants = inhabitants
         self.rng = random.Random(f"follower/{token}/{self.world.seed}/{inhabitants.clients}")
         self.client = Client(inhabitants, self.rng, key="" if token else "front")
         self.token = token
-        self.slow = self.rng.random() < 0.3
+        self.slow = self.rng.random() < 0.3 and not glances
+        self.heartbeat = 1 if glances else 10  # Seconds.
+        self.behind = GLANCE_BEHIND_SECONDS if glances else BEHIND_SECONDS
         self.cursor, self.cursor_at = "", 0.0
         self.told = {}  # The newest update of each match, by name.
         self.keyed = inhabitants.keyed  # The names of the matches that were made with the key.
@@ -38,7 +43,7 @@ class Follower:
         """Follows it until this is cancelled."""
         while True:
             request = feed_pb2.WatchMatchesRequest(cursor=self.cursor)
-            request.heartbeat_interval.FromSeconds(10)
+            request.heartbeat_interval.FromSeconds(self.heartbeat)
             try:
                 await self._follow(request)
             except CallError as error:
@@ -97,7 +102,7 @@ class Follower:
             # Of one that has lost actions, more was known than there is.
             if table.lost or not (self.token or table.name in self.keyed):
                 continue
-            known = table.known_at(arrived - BEHIND_SECONDS)
+            known = table.known_at(arrived - self.behind)
             told = self.told[table.name].version if table.name in self.told else 0
             if told >= known:
                 continue
@@ -106,7 +111,7 @@ class Follower:
             if ended is None or ended > self.began_anew + 1:
                 self.world.fail(
                     f"{self} has told {told} of {table}, though {known} was known "
-                    f"{BEHIND_SECONDS:.0f} s ago"
+                    f"{self.behind:.0f} s ago"
                 )
 
     def _check(self, update, in_stream):

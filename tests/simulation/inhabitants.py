@@ -13,7 +13,7 @@ from engine.game import SPECTATOR
 from tests.simulation import oracles, survivors
 from tests.simulation.callers import Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
-from tests.simulation.followers import Follower
+from tests.simulation.followers import GLANCE_SECONDS, Follower
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
@@ -53,6 +53,7 @@ class Inhabitants:
             self._visit(world.operator_token),
             Greedy(self).live(),
             Operator(self).look_on(),
+            *(self._glance() for _ in range(world.glancing)),
         )
         self._others = [world.loop.create_task(each) for each in others]
         try:
@@ -78,10 +79,22 @@ class Inhabitants:
         while True:
             await asyncio.sleep(self.rng.uniform(0, 10))
             visitor = Follower(self, token)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.rng.uniform(5, 60)):
-                    await visitor.follow()
-            visitor.client.close()
+            await self._follow_for(self.rng.uniform(5, 60), visitor)
+
+    async def _glance(self):
+        # What changes while it is listed what runs is told too.
+        while True:
+            await self._follow_for(
+                self.rng.uniform(*GLANCE_SECONDS),
+                Follower(self, self.world.operator_token, glances=True),
+            )
+
+    @staticmethod
+    async def _follow_for(seconds, follower):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await follower.follow()
+        follower.client.close()
 
     async def judge(self):
         """Looks at the log as a whole, when everything has come to rest."""

@@ -87,10 +87,8 @@ MUTANTS = (
     Mutant(
         "told-only-once",
         "service/hosting/matches.py",
-        "            while told < self._told[match_id]:\n"
-        "                told = self._told[match_id]\n"
-        "                await self.load(match_id)",
-        "            if told < self._told[match_id]:\n                await self.load(match_id)",
+        "            while told < self._told[match_id]:\n",
+        "            if told < self._told[match_id]:\n",
         "a change that comes while an earlier one is read is not shown",
     ),
     Mutant(
@@ -131,7 +129,7 @@ MUTANTS = (
     Mutant(
         "a-loss-is-found-by-calls-alone",
         "service/store/postgresql_listener.py",
-        "            self._doubtful_polls = DOUBTFUL_POLLS",
+        "            self._doubtful = True",
         "            pass",
         "who only watches waits for ever for a decision that was lost",
     ),
@@ -224,7 +222,7 @@ MUTANTS = (
     Mutant(
         "wake-is-lost",
         "service/hosting/match_cache.py",
-        "                while not self._closed and (\n"
+        "                while not (self._closed or self._lost) and (\n"
         "                    self._newest is None or (self._newest.version <= version and "
         "not self._set_back)\n"
         "                ):\n",

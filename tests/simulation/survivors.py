@@ -64,13 +64,16 @@ async def play_on(table):
 
 async def _play(table, seat):
     rng = random.Random(table.rng.getrandbits(64))
-    client, world, token = table.client(), table.world, table.tokens[seat]
+    world, token = table.world, table.tokens[seat]
+    # As behind a balancer: what one server has shown is acted on at another.
+    clients = [table.client() for _ in range(2)]
+    pause = rng.choice((0.1, 0.5, 3.0))
     look, seen, since = match_pb2.GetViewRequest(name=table.name), -1, world.now
     while True:
-        await asyncio.sleep(rng.expovariate(1 / 3))
+        await asyncio.sleep(rng.expovariate(1 / pause))
         try:
             shown = table.witness.version or 0
-            view = (await client.call("GetView", look, token)).view
+            view = (await rng.choice(clients).call("GetView", look, token)).view
             if shown > view.version and world.is_well(BLIND_SECONDS):
                 world.fail(f"{table}: a stream still shows version {shown}, which was lost")
             if view.HasField("result"):
@@ -78,7 +81,7 @@ async def _play(table, seat):
             if view.version != seen:
                 seen, since = view.version, world.now
             if world.now - since > PATIENCE_SECONDS:
-                await client.call(
+                await rng.choice(clients).call(
                     "ResignMatch", match_pb2.ResignMatchRequest(name=table.name), token
                 )
             elif view.legal_actions:
@@ -88,7 +91,7 @@ async def _play(table, seat):
                     action=rng.choice(view.legal_actions),
                     request_id=f"{seat} {rng.getrandbits(64):016x}",
                 )
-                await client.call("SubmitAction", request, token)
+                await rng.choice(clients).call("SubmitAction", request, token)
         except CallError as error:
             if error.reason == "TOKEN_REPLACED":
                 return  # The answer with the newest one was lost with its client.

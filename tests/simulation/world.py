@@ -230,7 +230,9 @@ class World:
         self.snapshot_every = rng.choice((64, 8))  # Versions.
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it.
-        self.forgets = self.store == "postgresql" and rng.random() < 0.33
+        may_forget = self.store == "postgresql" and "losses" in self.faults
+        few = len(self.faults) <= len(FAULTS) // 2
+        self.forgets = rng.random() < (1.0 if few else 0.33) and may_forget
         # Half of the worlds have few kinds of matches, so that what is rare where all are mixed
         # comes often in some (A. Groce et al., "Swarm Testing", 2012).
         self.kinds, self.games = KINDS, tuple(zip(GAMES, WEIGHTS, strict=True))
@@ -241,6 +243,8 @@ class World:
         self.fast = rng.choice((0.15, 0.15, 0.6))  # Of these, the share that is played fast.
         self.hasty = rng.choice((0.05, 0.05, 0.25))  # The share of decisions that are sent twice.
         self.slow_bots = rng.choice((1, 1, 10))  # How many times as often their searches are long.
+        # Callers who begin to follow the feed again and again, where it loses no notifications.
+        self.glancing = rng.choice((0, 0, 4))
 
     def quiet_times(self, besides=()):
         """The times in which nothing went wrong but this, each with its begin and its end."""
@@ -353,6 +357,8 @@ class World:
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":
             self.database = postgresql.Database(self.loop, self.seed)
+            if self.database.deaf:
+                self.glancing = 0
             postgresql_connections.database = self.database
         else:
             self.disk = sqlite.Disk(
@@ -400,9 +406,10 @@ class World:
             ("pauses", self._pause),
             ("cuts", self._cut),
             ("database", self._trouble_database),
+            ("losses", self._lose),
             ("searches", self._trouble_searches),
         ):
-            if name in self.faults:
+            if name in self.faults and (self.forgets or name != "losses"):
                 rng = random.Random(f"{name}/{self.seed}")
                 # Some kinds are rare in a world, so that what others do to it lasts.
                 pause = MEAN_PAUSE * rng.choice((0.7, 1, 1, 10))
@@ -479,16 +486,9 @@ class World:
             return
         database = self.database
         what = rng.choice(("fail-over", "lost", "half open", "answers", "full", "deaf", "slow"))
-        if self.forgets and rng.random() < 0.5:
-            what = "fail-over"
         self.tell(f"the database: {what}")
         if what == "fail-over":
-            standby = await self._fall_behind(rng) if self.forgets else None
-            database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)), standby)
-            await asyncio.sleep(10)
-            for session in list(database.sessions.values()):
-                if session.standby:
-                    session.lose()
+            await self._fail_over(rng)
         elif what == "lost":
             database.lose_connections(rng.choice((0.5, 1.0)))
         elif what == "half open":
@@ -512,6 +512,20 @@ class World:
             database.latency = 0.3
             await asyncio.sleep(40)
             database.latency = database.usual
+
+    async def _fail_over(self, rng, standby=None):
+        database = self.database
+        database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)), standby)
+        await asyncio.sleep(10)
+        for session in list(database.sessions.values()):
+            if session.standby:
+                session.lose()
+
+    async def _lose(self, rng):
+        standby = await self._fall_behind(rng)
+        if standby is not None:
+            self.tell("the database: fail-over to a standby that lacks actions")
+            await self._fail_over(rng, standby)
 
     async def _fall_behind(self, rng):
         # A standby that lacks some of the last actions.

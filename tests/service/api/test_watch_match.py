@@ -7,10 +7,13 @@ import grpc
 import pytest
 
 from croupier.v1 import match_pb2
+from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.api.authentication import Tokens
+from service.common.errors import Refusal
+from service.hosting import matches
 from service.hosting.seats import Caller
-from service.store import MatchStatus
+from service.store import ANOTHER_LOG, MatchStatus
 from service.wire.fields import ALL
 from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
@@ -302,6 +305,46 @@ def test_callers_are_told_that_the_log_has_lost_what_they_have_seen(servers):
     assert answer.view.version == 0
     play_on(table, seeded("found"), most=1)
     assert next(anew).version == 1
+    servers.stop(server)
+
+
+def test_who_watches_is_told_of_a_loss_once_the_log_can_be_read(servers, monkeypatch):
+    monkeypatch.setattr(matches, "REREAD_SECONDS", 0.01)
+    store = MemoryPlace().store()
+    server, address = servers.start(store)
+    table = Client(address).create(ruleset_of("skystones"))
+    play_on(table, seeded("unreadable"), most=1)
+    match_id, waits = table.spectator.match.removeprefix("matches/"), waits_of(server)
+    stream = table.spectator.watch(1)
+    assert waits.acquire(timeout=TIMEOUT)
+    read, failures = store.read, []
+
+    async def fail(*arguments):
+        failures.append(arguments)
+        if len(failures) < 5:
+            raise Refusal(ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, "for a while")
+        return await read(*arguments)
+
+    store.read = fail
+    store._entries[match_id].clear()
+    servers.loop.call_soon_threadsafe(store._changes.tell, match_id, ANOTHER_LOG)
+    error = refused(lambda: next(stream))
+    assert error[:2] == (grpc.StatusCode.OUT_OF_RANGE, "VERSION_IN_FUTURE")
+    assert len(failures) == 5
+    servers.stop(server)
+
+
+def test_who_watches_is_told_that_the_log_has_lost_the_match(servers):
+    store = MemoryPlace().store()
+    server, address = servers.start(store)
+    table = Client(address).create(ruleset_of("skystones"))
+    match_id, waits = table.spectator.match.removeprefix("matches/"), waits_of(server)
+    stream = table.spectator.watch(0)
+    assert waits.acquire(timeout=TIMEOUT)
+    del store._entries[match_id], store._headers[match_id]
+    servers.loop.call_soon_threadsafe(store._changes.tell, match_id, ANOTHER_LOG)
+    error = refused(lambda: next(stream))
+    assert error[:2] == (grpc.StatusCode.NOT_FOUND, "MATCH_NOT_FOUND")
     servers.stop(server)
 
 
