@@ -77,7 +77,8 @@ class Spectator:
         When the connection is lost, or a proxy has lost the server, the stream is resumed after the
         last version that this has yielded; raises CroupierError only if that fails for `patience`
         seconds, by default the client's. It is also resumed when `Seat.replace_token` has replaced
-        the token.
+        the token. If the server's log has lost versions that this has yielded, it goes on with the
+        version that the match has now, which is lower.
 
         The server proves every `heartbeat_interval` seconds, from 1 to 60, that the stream lives;
         once it has begun to, a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
@@ -88,6 +89,7 @@ class Spectator:
         has `rematch` whenever something becomes of it, until it has begun or was declined.
         """
         retry = self.client.retry(patience)
+        yielded: int | None = None
         while True:
             token = self.token
             request = match_pb2.WatchMatchRequest(
@@ -100,7 +102,7 @@ class Spectator:
             try:
                 limit = SILENT_INTERVALS * heartbeat_interval
                 for response in until_silent(stream, limit, _is_heartbeat):
-                    after_version = response.version
+                    after_version = yielded = response.version
                     retry.reset()
                     if response.HasField("view"):
                         self._seen(response.view)
@@ -109,7 +111,11 @@ class Spectator:
                 return
             except grpc.RpcError as error:
                 lost = CroupierError.from_call(error)
-                if lost.reason != "TOKEN_REPLACED" or not self._is_replaced(token):
+                if lost.reason == "VERSION_IN_FUTURE" and yielded is not None:
+                    current = int(lost.metadata["current_version"])
+                    after_version, yielded = current - 1 if current else None, None
+                    self._version = None
+                elif lost.reason != "TOKEN_REPLACED" or not self._is_replaced(token):
                     self.client.wait(retry, lost)
             finally:
                 stream.cancel()

@@ -10,6 +10,7 @@ import random
 
 from croupier.v1 import match_pb2
 from tests.simulation.network import CallError
+from tests.support.observations import view_bytes
 
 PATIENCE_SECONDS = 10.0
 BLIND_SECONDS = 90.0  # After which a stream shows nothing that is lost, all being well.
@@ -59,21 +60,29 @@ async def play_on(table):
             if table.world.is_well(BLIND_SECONDS):
                 break
             await asyncio.sleep(10)
-    await asyncio.gather(*(_play(table, seat) for seat in sorted(table.tokens)))
+    playing = []
+    # As behind a balancer: what one server has shown is acted on at another.
+    here, there = table.rng.sample([each.address for each in table.world.machines], 2)
+    servers = table.rng.choice((((here, here), (here, there)), ((here, there), (there, here))))
+    for seat, (reads_at, acts_at) in enumerate(table.rng.sample(servers, 2)):
+        if seat in table.tokens:
+            playing.append(_play(table, seat, reads_at, acts_at))
+    await asyncio.gather(*playing)
 
 
-async def _play(table, seat):
+async def _play(table, seat, reads_at, acts_at):
     rng = random.Random(table.rng.getrandbits(64))
     world, token = table.world, table.tokens[seat]
-    # As behind a balancer: what one server has shown is acted on at another.
-    clients = [table.client() for _ in range(2)]
+    reader, actor = table.client(), table.client()
+    reader.connect(reads_at)
+    actor.connect(acts_at)
     pause = rng.choice((0.1, 0.5, 3.0))
     look, seen, since = match_pb2.GetViewRequest(name=table.name), -1, world.now
     while True:
         await asyncio.sleep(rng.expovariate(1 / pause))
         try:
             shown = table.witness.version or 0
-            view = (await rng.choice(clients).call("GetView", look, token)).view
+            view = (await reader.call("GetView", look, token)).view
             if shown > view.version and world.is_well(BLIND_SECONDS):
                 world.fail(f"{table}: a stream still shows version {shown}, which was lost")
             if view.HasField("result"):
@@ -81,7 +90,7 @@ async def _play(table, seat):
             if view.version != seen:
                 seen, since = view.version, world.now
             if world.now - since > PATIENCE_SECONDS:
-                await rng.choice(clients).call(
+                await actor.call(
                     "ResignMatch", match_pb2.ResignMatchRequest(name=table.name), token
                 )
             elif view.legal_actions:
@@ -91,7 +100,12 @@ async def _play(table, seat):
                     action=rng.choice(view.legal_actions),
                     request_id=f"{seat} {rng.getrandbits(64):016x}",
                 )
-                await rng.choice(clients).call("SubmitAction", request, token)
+                moved = world.database.moved_at
+                made = (await actor.call("SubmitAction", request, token)).view
+                view = (await reader.call("GetView", look, token)).view
+                alike = view.version != made.version or view_bytes(view) == view_bytes(made)
+                if moved == world.database.moved_at and not alike:
+                    world.fail(f"{table}: two servers show two courses of version {view.version}")
         except CallError as error:
             if error.reason == "TOKEN_REPLACED":
                 return  # The answer with the newest one was lost with its client.

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import grpc
 import pytest
 
+import croupier.client
 from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
@@ -331,6 +332,27 @@ def test_who_watches_is_told_of_a_loss_once_the_log_can_be_read(servers, monkeyp
     error = refused(lambda: next(stream))
     assert error[:2] == (grpc.StatusCode.OUT_OF_RANGE, "VERSION_IN_FUTURE")
     assert len(failures) == 5
+    servers.stop(server)
+
+
+def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
+    store = MemoryPlace().store()
+    server, address = servers.start(store)
+    table = Client(address).create(ruleset_of("powershot_soccer"))
+    [player] = [each for each in table.players.values() if each.view().legal_actions]
+    match_id = player.match.removeprefix("matches/")
+    with croupier.client.Client(address) as client:
+        seat = croupier.client.Seat(client, player.match, player.token)
+        stream, turns = seat.watch(), seat.turns()
+        view = next(turns)
+        assert seat.submit(view.legal_actions[0]).version == 1
+        assert [next(stream).version for _ in range(2)] == [0, 1]
+        store._entries[match_id].clear()
+        servers.loop.call_soon_threadsafe(store._changes.tell, match_id, ANOTHER_LOG)
+        assert next(stream).version == 0
+        assert next(turns) == view
+        assert seat.submit(view.legal_actions[-1]).version == 1
+        assert next(stream).version == 1
     servers.stop(server)
 
 
