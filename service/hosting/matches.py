@@ -1,6 +1,7 @@
 """The hosted matches: the life of a request, from the match state to the log and back."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
@@ -47,7 +48,7 @@ from service.store import (
 )
 
 SNAPSHOT_EVERY = 64  # Versions.
-REREAD_SECONDS = 1.0
+MIN_REREAD_SECONDS, MAX_REREAD_SECONDS = 1.0, 30.0
 
 # The context in which a match of a header is created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
@@ -350,7 +351,7 @@ class Matches:
             told = -1
             while told < self._told[match_id]:
                 told = self._told[match_id]
-                read = self._read_in_the_end if told == ANOTHER_LOG else self.load
+                read = self._reread if told == ANOTHER_LOG else self.load
                 await read(match_id)
         except Refusal:
             pass  # The log cannot be read now. The store tells of the match again.
@@ -359,8 +360,10 @@ class Matches:
         finally:
             del self._told[match_id]
 
-    async def _read_in_the_end(self, match_id: str) -> MatchState:
-        # The store tells of what was lost once only, when it may not be possible to read yet.
+    async def _reread(self, match_id: str) -> MatchState:
+        # The store tells of what was lost once only, when it may not be possible to read yet. Many
+        # matches may be watched, so they are tried not all at once, and less and less often.
+        seconds = MIN_REREAD_SECONDS
         while True:
             try:
                 return await self.load(match_id)
@@ -368,7 +371,8 @@ class Matches:
                 gone = refusal.reason == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
                 if gone or match_id not in self._watches.watched():
                     raise
-            await asyncio.sleep(REREAD_SECONDS)
+            await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
+            seconds = min(2 * seconds, MAX_REREAD_SECONDS)
 
     def close(self) -> None:
         """Ends all watching."""

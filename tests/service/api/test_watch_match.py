@@ -310,7 +310,7 @@ def test_callers_are_told_that_the_log_has_lost_what_they_have_seen(servers):
 
 
 def test_who_watches_is_told_of_a_loss_once_the_log_can_be_read(servers, monkeypatch):
-    monkeypatch.setattr(matches, "REREAD_SECONDS", 0.01)
+    monkeypatch.setattr(matches, "MIN_REREAD_SECONDS", 0.01)
     store = MemoryPlace().store()
     server, address = servers.start(store)
     table = Client(address).create(ruleset_of("skystones"))
