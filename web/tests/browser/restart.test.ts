@@ -34,6 +34,15 @@ async function decision(pages: Page[]): Promise<string | undefined> {
 		: due.join(" / ");
 }
 
+const version = async (page: Page) =>
+	Number(await page.getAttribute("[data-testid=match]", "data-version"));
+
+/** Clicks one of what can be clicked, once something can. */
+async function clickSoon(page: Page) {
+	await page.waitForSelector(CAN);
+	await clickOne(page, 0);
+}
+
 const waitFor = (page: Page, connection: string, timeout?: number) =>
 	page.waitForSelector(`[data-testid=match][data-connection=${connection}]`, { timeout });
 
@@ -122,7 +131,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		await page.waitForSelector(CAN);
 		await site.server.kill("SIGKILL");
 		await waitFor(page, "lost");
-		const before = Number(await page.getAttribute("[data-testid=match]", "data-version"));
+		const before = await version(page);
 		await clickOne(page, 0);
 		if (await page.$("[data-confirm]:not(:disabled)")) await clickOne(page, 0);
 		await page.waitForFunction(() =>
@@ -135,6 +144,30 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 			before,
 			{ timeout: LIVE_MS },
 		);
+		await page.context().close();
+	});
+
+	it("plays on from what a restored backup has", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, "skystones");
+		await page.waitForSelector(CAN);
+		await site.server.kill("SIGTERM");
+		site.server.backUp();
+		await site.server.again();
+		await waitFor(page, "live");
+		const kept = await version(page);
+		while ((await version(page)) < kept + 2) await clickSoon(page);
+		await site.server.kill("SIGKILL");
+		site.server.restore();
+		await site.server.again();
+		await page.waitForFunction(
+			(known) =>
+				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) ===
+				known,
+			kept,
+		);
+		await waitFor(page, "live");
+		while ((await version(page)) < kept + 2) await clickSoon(page);
 		await page.context().close();
 	});
 

@@ -1,7 +1,7 @@
 // A real server on free ports with a store of its own, for one test file.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,12 +14,17 @@ export interface Server {
 	kill(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 	/** Starts it again, at the same address and with the same store. */
 	again(): Promise<void>;
+	/** Keeps a copy of the store, which nothing may have open. */
+	backUp(): void;
+	/** Puts the copy in the place of the store, which nothing may have open. */
+	restore(): void;
 	stop(): Promise<void>;
 }
 
 /** A server with these options besides. */
 export async function startServer(...options: string[]): Promise<Server> {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
+	const copy = `${data}-copy`;
 	let [running, url, grpc] = await serve(data, "127.0.0.1:0", options);
 	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
 		if (running.exitCode !== null || running.signalCode !== null) return;
@@ -34,9 +39,14 @@ export async function startServer(...options: string[]): Promise<Server> {
 		again: async () => {
 			[running] = await serve(data, new URL(url).host, options, grpc);
 		},
+		backUp: () => cpSync(data, copy, { recursive: true }),
+		restore: () => {
+			rmSync(data, { recursive: true });
+			cpSync(copy, data, { recursive: true });
+		},
 		stop: async () => {
 			await kill("SIGTERM");
-			rmSync(data, { recursive: true, force: true });
+			for (const each of [data, copy]) rmSync(each, { recursive: true, force: true });
 		},
 	};
 }
