@@ -212,10 +212,11 @@ class Table:
         rng = self.rng
         game = rng.choices(*zip(*self.world.games, strict=True))[0]
         request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(game), request_id=new_id(rng))
-        if self.kind in ("bot", "bots"):
+        # Of those who are absent, some have left a bot.
+        if self.kind in ("bot", "bots") or (self.kind == "absent" and rng.random() < 0.3):
             strengths = [rng.choice(("RANDOM", "BEGINNER", "EXPERT")) for _ in range(2)]
             request.seats.extend(bot(strength) for strength in strengths)
-            if self.kind == "bot":
+            if self.kind != "bots":
                 request.seats[rng.randrange(2)].CopyFrom(OPEN)
         elif self.kind == "invited":
             request.seats.extend(rng.choice(((INVITED, OPEN), (OPEN, INVITED), (INVITED, INVITED))))

@@ -657,11 +657,11 @@ MUTANTS = (
         "other servers are told of the version before, and learn of this one only by polling",
     ),
     Mutant(
-        "in-doubt-is-refused",
+        "in-doubt-is-added",
         "service/store/postgresql.py",
         "            self._jobs.answer(batch, [refusal(error)] * len(batch))",
-        "            self._jobs.answer(batch, [False] * len(batch))",
-        "an entry of which nobody knows whether it was added is taken for refused",
+        "            self._jobs.answer(batch, [True] * len(batch))",
+        "an entry of which nobody knows whether it was added is taken for added",
     ),
     Mutant(
         "heads-outlive-a-failure",

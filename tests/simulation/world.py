@@ -434,6 +434,11 @@ class World:
 
     async def _kill(self, rng):
         machine = rng.choice(self.machines)
+        # Often while a bot thinks, so that another server must take its turn over.
+        for _ in range(rng.choice((0, 30))):
+            if self.search.bots.is_long(machine.owner):
+                break
+            await asyncio.sleep(1)
         if machine.up:
             self.counts["kills"] += 1
             machine.kill(power=self.store == "sqlite" and rng.random() < 0.5)
