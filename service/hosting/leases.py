@@ -23,5 +23,7 @@ def leased_status(state: MatchState) -> MatchStatus:
     if due is not None and state.bot_due is not None:
         due += LEASE_MILLISECONDS
         deadline = state.deadline
-        due = due if deadline is None else min(due, deadline)
+        # Another time than that of the next entry, which may be due at the deadline: to renew the
+        # lease must not hold that up.
+        due = due if deadline is None else min(due, deadline - 1)
     return MatchStatus(status.over, due, status.was_due, feed)

@@ -76,6 +76,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._next_poll = 0
         self._polling: asyncio.Task[None] | None = None
+        self._releasing: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Acts in the matches that are due, until it is closed."""
@@ -86,7 +87,11 @@ class Scheduler:
         """Stops, and releases all leases to other servers; nothing that was decided is lost."""
         if self._polling is None:
             return
-        self._matches.commit_listener = lambda state, status: None
+        # What is being renewed must be known to be released.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RELEASE_SECONDS), self._lease_lock:
+                pass
+        self._matches.commit_listener = self._committed_late
         leased = [DueMatch(match_id, at) for match_id, at in self._leases.items()]
         tasks = [self._polling, *self._tasks.values()]
         for task in tasks:
@@ -99,6 +104,14 @@ class Scheduler:
         now = self._clock.now()
         with suppress(Refusal):
             await self._reschedule_all([(due, min(now, due.at)) for due in leased])
+
+    def _committed_late(self, state: MatchState, status: MatchStatus) -> None:
+        # The entry was on its way when this was closed, or a call is still answered.
+        if status.due is not None and state.bot_due is not None:
+            due = DueMatch(state.header.match_id, status.due)
+            releasing = asyncio.create_task(self._release([due]))
+            self._releasing.add(releasing)
+            releasing.add_done_callback(self._releasing.discard)
 
     # What follows from an entry of this server
 

@@ -110,13 +110,10 @@ class Bots:
             self.long += 1
             self.doubled += bool(others)
 
-    def is_long(self, server):
-        """Whether a bot thinks for long at a server."""
+    def think_at(self, server):
+        """Whether a bot thinks at a server."""
         tries = (each for match in self._tries.values() for each in match[-1:])
-        return any(
-            each.server is server and math.isinf(each.end) and self.world.now - each.begin > 1
-            for each in tries
-        )
+        return any(each.server is server and math.isinf(each.end) for each in tries)
 
     def late(self, match_id, since, at):
         """What was late in a turn that was due from one time on, and ended at another."""

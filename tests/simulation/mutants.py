@@ -541,8 +541,8 @@ MUTANTS = (
     Mutant(
         "lease-passes-the-deadline",
         "service/hosting/leases.py",
-        "        due = due if deadline is None else min(due, deadline)\n",
-        "        due = due if deadline is None else max(due, deadline)\n",
+        "        due = due if deadline is None else min(due, deadline - 1)\n",
+        "        due = due if deadline is None else max(due, deadline - 1)\n",
         "after a crash nobody takes a bot's turn up before the clock of the other seat runs out",
     ),
     Mutant(

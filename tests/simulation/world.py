@@ -4,6 +4,7 @@ import asyncio
 import errno
 import hashlib
 import logging
+import math
 import os
 import random
 import sqlite3
@@ -204,6 +205,7 @@ class World:
         # Where few kinds of faults come, what each of them does is seldom excused by another.
         some = swarm.sample(FAULTS, 2) if swarm.random() < 0.4 else FAULTS
         self.faults = frozenset(some if faults is None else faults)
+        self.few = len(self.faults) <= len(FAULTS) // 2
         self.rng = random.Random(f"world/{seed}")
         drawn = self.rng.choice(STORES)  # Also if it is given, so that the rest is the same.
         self.store = store or drawn
@@ -211,11 +213,10 @@ class World:
         self.story = []
         self.counts = Counter()
         self.violations = []
-        self.disturbed = False  # Whether something goes wrong on purpose.
         self.calm_since = 0.0
         self.silent_until = 0.0  # Servers may have connections to the database that are dead.
         self.troubled = []  # When something went wrong on purpose: begins, ends and names.
-        self.troubling = 0
+        self.present = []  # What goes wrong now: begins and names.
         self.live = 3 + matches // 2
         self.running = []  # Tables.
         self._tune(random.Random(f"tuning/{seed}"))
@@ -231,8 +232,7 @@ class World:
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it.
         may_forget = self.store == "postgresql" and "losses" in self.faults
-        few = len(self.faults) <= len(FAULTS) // 2
-        self.forgets = rng.random() < (1.0 if few else 0.33) and may_forget
+        self.forgets = rng.random() < (1.0 if self.few else 0.33) and may_forget
         # Half of the worlds have few kinds of matches, so that what is rare where all are mixed
         # comes often in some (A. Groce et al., "Swarm Testing", 2012).
         self.kinds, self.games = KINDS, tuple(zip(GAMES, WEIGHTS, strict=True))
@@ -246,20 +246,24 @@ class World:
         # Callers who begin to follow the feed again and again, where it loses no notifications.
         self.glancing = rng.choice((0, 0, 4))
 
+    @property
+    def troubling(self):
+        """How many things go wrong on purpose now."""
+        return len(self.present)
+
     def quiet_times(self, besides=()):
         """The times in which nothing went wrong but this, each with its begin and its end."""
         begin, quiet = 60.0, []
-        for first, last, name in self.troubled:
+        present = ((first, math.inf, name) for first, name in self.present)
+        for first, last, name in sorted((*self.troubled, *present)):
             if name not in besides:
                 quiet.append((begin, first))
                 begin = max(begin, last + 120.0)  # One trouble may end within another.
-        if not self.disturbed:
-            quiet.append((begin, self.now))
-        return quiet
+        return [*quiet, (begin, self.now)]
 
     def is_well(self, seconds):
         """Whether nothing has gone wrong for some seconds."""
-        return not self.disturbed and self.now - self.calm_since > seconds
+        return not self.present and self.now - self.calm_since > seconds
 
     def answers(self, seconds):
         """Whether servers have answered for some seconds: all was well, or the log took nothing."""
@@ -411,8 +415,8 @@ class World:
         ):
             if name in self.faults and (self.forgets or name != "losses"):
                 rng = random.Random(f"{name}/{self.seed}")
-                # Some kinds are rare in a world, so that what others do to it lasts.
-                pause = MEAN_PAUSE * rng.choice((0.7, 1, 1, 10))
+                # Some kinds are rare, so that what others do lasts; a few kinds come often.
+                pause = MEAN_PAUSE * rng.choice((0.7, 1, 1, 10)) * (0.3 if self.few else 1)
                 yield self._now_and_then(calm, name, trouble, pause, rng)
 
     async def _now_and_then(self, until, name, trouble, pause, rng):
@@ -423,22 +427,24 @@ class World:
             if at > until:
                 return
             await asyncio.sleep(at - self.now)
-            begin, self.disturbed = self.now, True
-            self.troubling += 1
+            now = (self.now, name)
+            self.present.append(now)
             await trouble(rng)
-            self.troubling -= 1
-            self.disturbed = self.troubling > 0
+            self.present.remove(now)
             self.calm_since = self.now
-            self.troubled.append((begin, self.now, name))
-            self.troubled.sort()
+            self.troubled.append((now[0], self.now, name))
+
+    async def _choose_machine(self, rng):
+        # Often when a bot thinks there, so that another server must take its turn over.
+        machine = rng.choice(self.machines)
+        for _ in range(rng.choice((0, 100))):
+            if self.search.bots.think_at(machine.owner):
+                break
+            await asyncio.sleep(0.1)
+        return machine
 
     async def _kill(self, rng):
-        machine = rng.choice(self.machines)
-        # Often while a bot thinks, so that another server must take its turn over.
-        for _ in range(rng.choice((0, 30))):
-            if self.search.bots.is_long(machine.owner):
-                break
-            await asyncio.sleep(1)
+        machine = await self._choose_machine(rng)
         if machine.up:
             self.counts["kills"] += 1
             machine.kill(power=self.store == "sqlite" and rng.random() < 0.5)
@@ -446,7 +452,7 @@ class World:
             await machine.start()
 
     async def _stop(self, rng):
-        machine = rng.choice(self.machines)
+        machine = await self._choose_machine(rng)
         if machine.up:
             self.counts["stops"] += 1
             await machine.stop()

@@ -21,7 +21,7 @@ from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import DueMatch, EntryKind
+from service.store import DueMatch, EntryKind, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.searching import bot_searches
 from tests.support.server_process import ServeCommand
@@ -176,6 +176,100 @@ def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
             ]
             async with ActingServer(store, clock):
                 await ended(store, state.header.match_id)
+
+    run_in_time(run())
+
+
+class LateAnswers(MemoryStore):
+    """Tells of what it has added when it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.added, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def append(self, match_id, version, entry, status, on_added=None, since=None):
+        added = await super().append(match_id, version, entry, status, None, since)
+        self.added.set()
+        # Also if nobody waits for it any more.
+        return await asyncio.shield(asyncio.create_task(self._answer(added, on_added)))
+
+    async def _answer(self, added, on_added):
+        await self.may_answer.wait()
+        if added:
+            on_added()
+        return added
+
+
+def test_what_is_committed_while_a_server_shuts_down_is_released_too():
+    async def run():
+        clock, store = ManualClock(), LateAnswers()
+        async with ActingServer(store, clock, SlowBots) as server:
+            state = await create(server.matches, "powershot_soccer")
+            clock.drift(1)
+            server.scheduler._bots.may_decide.set()
+            await store.added.wait()
+        match_id = state.header.match_id
+        assert await store.list_due(clock.now(), 9) == []
+        store.may_answer.set()
+        while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
+            await asyncio.sleep(0)
+
+    run_in_time(run())
+
+
+class LateRenewals(MemoryStore):
+    """Tells of what it has rescheduled when it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.renewed, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def reschedule(self, due, at):
+        done = await super().reschedule(due, at)
+        self.renewed.set()
+        await self.may_answer.wait()
+        return done
+
+
+def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
+    async def run():
+        clock, store = ManualClock(), LateRenewals()
+        async with ActingServer(store, clock, SlowBots) as server:
+            state = await create(server.matches)
+            await server.scheduler._bots.thinking.wait()
+            clock.advance(LEASE_MILLISECONDS - 500)
+            await store.renewed.wait()
+            closing = asyncio.create_task(server.scheduler.close())
+            await asyncio.sleep(0)
+            store.may_answer.set()
+            await closing
+            due = DueMatch(state.header.match_id, clock.now())
+            assert await store.list_due(clock.now(), 9) == [due]
+
+    run_in_time(run())
+
+
+def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
+    async def run():
+        clock, store = ManualClock(), LateAnswers()
+        control = TimeControl()
+        control.per_decision.FromMilliseconds(2_000)
+        async with ActingServer(store, clock, SlowBots) as server:
+            # Both decide at the same time.
+            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
+            bots = server.scheduler._bots
+            await bots.thinking.wait()
+            bots.may_decide.set()
+            await store.added.wait()
+            # The bot has decided, but its server does not know it yet, and renews the lease.
+            clock.advance(1_000)
+            await clock.all_asleep(2)
+            store.may_answer.set()
+            await server.rest()
+            clock.advance(1_000)
+            await wait_past(store, state.header.match_id, 1)
+            entries = (await store.load(state.header.match_id)).entries
+            assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
 
     run_in_time(run())
 
