@@ -86,7 +86,10 @@ def start(servers, tmp_path):
             for name, digest in digests.items()
         )
         # The tests' own garbage is collected in the time of a call.
-        + '\n[budgets.address]\nprocessor_milliseconds_per_second = "unlimited"\n'
+        + "".join(
+            f'\n[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
+            for each in ("address", "person")
+        )
     )
     (tmp_path / "operator").write_text(OPERATOR)
     started = []
