@@ -89,7 +89,7 @@ class Spectator:
         has `rematch` whenever something becomes of it, until it has begun or was declined.
         """
         retry = self.client.retry(patience)
-        yielded: int | None = None
+        told = False  # Whether a stream of this call has brought a version.
         while True:
             token = self.token
             request = match_pb2.WatchMatchRequest(
@@ -102,7 +102,7 @@ class Spectator:
             try:
                 limit = SILENT_INTERVALS * heartbeat_interval
                 for response in until_silent(stream, limit, _is_heartbeat):
-                    after_version = yielded = response.version
+                    after_version, told = response.version, True
                     retry.reset()
                     if response.HasField("view"):
                         self._seen(response.view)
@@ -111,9 +111,9 @@ class Spectator:
                 return
             except grpc.RpcError as error:
                 lost = CroupierError.from_call(error)
-                if lost.reason == "VERSION_IN_FUTURE" and yielded is not None:
+                if lost.reason == "VERSION_IN_FUTURE" and told:
                     current = int(lost.metadata["current_version"])
-                    after_version, yielded = current - 1 if current else None, None
+                    after_version, told = current - 1 if current else None, False
                     self._version = None
                 elif lost.reason != "TOKEN_REPLACED" or not self._is_replaced(token):
                     self.client.wait(retry, lost)

@@ -1,0 +1,142 @@
+"""The machines of a world: each has a server, which stops, dies and starts again, and a clock."""
+
+import asyncio
+
+from service.hosting.clocks import Clock
+from service.running.server import Options, Server
+from tests.simulation.loop import EPOCH, Owner
+
+GRACE_SECONDS = 5.0
+
+_graves = []  # Tasks of dead processes: if they were collected, they would run to their ends.
+
+
+class SimulatedClock(Clock):
+    """The clock of one machine, which is wrong by some milliseconds and drifts."""
+
+    def __init__(self, loop, error, drift):
+        self._loop, self.error, self._drift = loop, error, drift
+
+    def now(self):
+        return int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
+
+
+class Machine:
+    """A machine with a server, which stops, dies and starts again."""
+
+    def __init__(self, world, number):
+        self.world = world
+        self.name = f"server-{number}"
+        self.address = f"10.0.0.{number}:50051"
+        self.server = None
+        self.owner = None
+        self.up = False
+        self.runs = 0
+        rng = world.rng
+        drifts = "clocks" in world.faults
+        self.clock = SimulatedClock(
+            world.loop,
+            rng.choice((-400, -20, 0, 30, 700)) if drifts else 0,
+            rng.choice((-1e-5, 0.0, 2e-5)) if drifts else 0.0,
+        )
+
+    async def start(self):
+        """Starts a server, which answers when this returns."""
+        world = self.world
+        while True:
+            self.runs += 1
+            self.owner = Owner(f"{self.name}/{self.runs}")
+            store = world.url if world.store == "postgresql" else "sqlite"
+            options = Options(
+                host=self.address.rpartition(":")[0],
+                port=50051,
+                allow_seeds=True,
+                search_threads=1,
+                search_at="search:1",
+                token_key_file=world.key_file,
+                store=store,
+                data=world.data,
+                operator_token_file=world.operator_file,
+                callers_file=world.callers_file,
+                retain_finished=None,
+                end_idle=world.end_idle,
+                learned=False,
+            )
+            try:
+                starting = world.loop.create_task_as(self.owner, self._boot(options))
+                await asyncio.wait([starting], timeout=60)
+                if not starting.done():
+                    world.fail(f"{self.name} does not start within a minute")
+                starting.result()
+            except OSError as error:
+                world.tell(f"{self.name} cannot start: {error}")
+                self._bury()
+                await asyncio.sleep(2)
+                continue
+            self.up = True
+            world.tell(f"{self.name} serves")
+            return
+
+    async def _boot(self, options):
+        self.server = Server(options, clock=self.clock)
+        await self.server.start()
+
+    def kill(self, *, power=False):
+        """The process dies at once, or with `power` its machine does."""
+        world = self.world
+        self.up = False
+        world.tell(f"{self.name} {'loses its power' if power else 'is killed'}")
+        listener = self.server._listener
+        listener.die()
+        for connection in sorted(listener.connections, key=lambda each: each.number):
+            connection.half_open() if power else connection.cut()
+        self._bury(power=power)
+
+    def _bury(self, *, power=False):
+        self.owner.alive, self.owner.died_at = False, self.world.now
+        world = self.world
+        for task in world.loop.tasks_of(self.owner):
+            task._log_destroy_pending = False
+            _graves.append(task)
+        if world.store == "postgresql":
+            for session in list(world.database.sessions.values()):
+                if session._owner is self.owner:
+                    session.terminate()
+        elif self.server is not None and self.server._store._anchor is not None:
+            world.disk.after_crash(self.server._store, power=power)
+        elif self.server is not None and self.server._store._lock is not None:
+            self.server._store._lock.close()
+
+    async def stop(self):
+        """Shuts the server down in order; nothing of it may be left."""
+        world = self.world
+        self.up = False
+        world.tell(f"{self.name} is stopped")
+        stopping = world.loop.create_task_as(self.owner, self.server.stop(GRACE_SECONDS))
+        await asyncio.wait([stopping], timeout=120)
+        if not stopping.done():
+            world.fail(f"{self.name} does not stop within two minutes")
+        stopping.result()
+        await asyncio.sleep(10)
+        left = [each for each in world.loop.tasks_of(self.owner) if not each.done()]
+        if left:
+            names = sorted(each.get_coro().__qualname__ for each in left)
+            world.fail(f"{self.name} has stopped, but goes on with {', '.join(names)}")
+        self.check_idle()
+        self.owner.alive = False
+
+    def check_idle(self):
+        """Fails if something is not given back that nobody uses any more."""
+        server, world = self.server, self.world
+        if running := server._calls._running:
+            world.fail(f"{self.name} counts {running} calls, but none run")
+        if watched := server.matches._watches._watches:
+            world.fail(f"{self.name} keeps watches of {len(watched)} matches")
+        accounts = server._admission._ledger._accounts._accounts
+        if held := {str(who): each._held for who, each in accounts.items() if each._held}:
+            world.fail(f"{self.name} still counts for its callers: {held}")
+        cache = server.matches._cache
+        if cache._entries != sum(state.version for state in cache._states.values()):
+            world.fail(f"{self.name} miscounts the entries in its cache: {cache._entries}")
+        if server._admission._refusals_waiting:
+            world.fail(f"{self.name} counts refusals that nobody waits for")
