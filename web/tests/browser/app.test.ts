@@ -5,6 +5,7 @@ import {
 	audit,
 	browserIsHere,
 	CHROMIUM,
+	CONFIRM_CHAMPION,
 	deal,
 	openSite,
 	tokensOf,
@@ -193,13 +194,13 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 		await guest.page.locator(".card[data-can]").first().click();
 		const before = Number(await version(guest.page));
 		// The first to decide waits for the other, and sees nothing of their decision.
-		await host.page.click("[data-confirm]");
+		await host.page.click(CONFIRM_CHAMPION);
 		await host.page.waitForFunction(() =>
 			/Waiting|choosing/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);
 		expect(await host.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(0);
 		await waitForVersionAfter(guest.page, before);
-		await guest.page.click("[data-confirm]");
+		await guest.page.click(CONFIRM_CHAMPION);
 		await Promise.all(
 			[host, guest].map(({ page }) =>
 				page.waitForFunction(

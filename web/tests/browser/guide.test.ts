@@ -18,7 +18,7 @@ import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
 import { chance, clickOne, playWithKeys } from "./players";
 import { type Server, startServer } from "./server";
-import { audit, browserIsHere, CHROMIUM, openSite, visit } from "./visitor";
+import { audit, browserIsHere, CHROMIUM, CONFIRM_CHAMPION, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const LONG = process.env.TEST_LONG === "1"; // Every lesson on a phone as well.
@@ -153,7 +153,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		await page.waitForSelector("[data-testid=coach]", { state: "detached" });
 		await page.reload();
 		await page.locator(".hand .card[data-can]").first().click();
-		await page.click("[data-confirm]");
+		await page.click(CONFIRM_CHAMPION);
 		await page.waitForSelector(".hand .card[data-can]");
 		expect(await page.locator("[data-testid=coach]").count()).toBe(0);
 		expect(await page.evaluate(() => localStorage.getItem("lessons"))).toBeNull();

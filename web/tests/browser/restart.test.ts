@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { chance, clickOne } from "./players";
-import { browserIsHere, deal, openSite, visit } from "./visitor";
+import { browserIsHere, CONFIRM_CHAMPION, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -132,8 +132,8 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		await site.server.kill("SIGKILL");
 		await waitFor(page, "lost");
 		const before = await version(page);
-		await clickOne(page, 0);
-		if (await page.$("[data-confirm]:not(:disabled)")) await clickOne(page, 0);
+		await page.locator(".hand .card[data-can]").first().click();
+		await page.click(CONFIRM_CHAMPION);
 		await page.waitForFunction(() =>
 			/Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);

@@ -105,6 +105,12 @@ export async function deal(page: Page, game: string, choices: Record<string, str
 	await page.waitForSelector("[data-testid=match]");
 }
 
+/**
+ * What completes the choice of a champion: a King who is the only noble in the hand, as in one deal
+ * of thirty, may castle, and is asked for that in place of a confirmation.
+ */
+export const CONFIRM_CHAMPION = "[data-confirm], [data-key='do:stay']";
+
 export const version = (page: Page) => page.getAttribute("[data-testid=match]", "data-version");
 
 /** Waits until the table shows a later version than this one. */
