@@ -13,11 +13,11 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-# Of the write-ahead log: the size of a page, and the salts.
-_WAL_HEADER = struct.Struct(">8xI4x8s8x")
+# Of the write-ahead log: its magic, the size of a page, and the salts.
+_WAL_HEADER = struct.Struct(">I4xI4x8s8x")
 # Of each frame in it: the number of its page, the size of the file in pages if a commit ends with
-# it or else 0, and the salts.
-_FRAME_HEADER = struct.Struct(">II8s8x")
+# it or else 0, the salts, and the checksum, which includes that of the frame before.
+_FRAME_HEADER = struct.Struct(">II8sII")
 # Of the file: its magic, the size of a page, the change counter, the size in pages, and the change
 # counter for which this size is valid.
 _FILE_HEADER = struct.Struct(">16sH6x4sI60x4s4x")
@@ -45,10 +45,10 @@ def read_frames(path: Path) -> list[Frame]:
         header = file.read(_WAL_HEADER.size)
         if len(header) < _WAL_HEADER.size:
             return frames
-        size, salts = _WAL_HEADER.unpack(header)
+        _, size, salts = _WAL_HEADER.unpack(header)
         number = 0
         while len(data := file.read(_FRAME_HEADER.size)) == _FRAME_HEADER.size:
-            page, pages, frame_salts = _FRAME_HEADER.unpack(data)
+            page, pages, frame_salts, *_ = _FRAME_HEADER.unpack(data)
             # Frames with other salts are older than the last complete checkpoint.
             if frame_salts == salts:
                 frames.append(Frame(number, page, pages > 0))
@@ -84,21 +84,52 @@ def checkpoint(connection: sqlite3.Connection, path: Path, frames: list[Frame]) 
     could take away.
     """
     _, _, whole = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    left_out = [frame for frame in frames if frame.number >= whole]
+    lost = _has_commit_after_commit(path, left_out)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     with _wal(path).open("rb") as file:
         # Else a power cut could bring back frames, and not all of them, over a newer file.
         os.fsync(file.fileno())
     recovered = sum(frame.commits for frame in frames if frame.number < whole)
-    left_out = [frame for frame in frames if frame.number >= whole]
     if recovered:
         _log.info(
             "the log was not closed; commits recovered from its write-ahead log: %d", recovered
         )
-    if sum(frame.commits for frame in left_out) > 1:
-        # Each commit is synced before the next one is written.
+    if lost:
         _log.error("the write-ahead log is damaged: commits that were synced may be lost")
     elif left_out:
-        _log.warning("the last commit was not written whole, and is left out")
+        _log.warning("a commit that failed or was not written whole is left out")
+
+
+def _has_commit_after_commit(path: Path, frames: list[Frame]) -> bool:
+    # Each commit is synced before the next one is written after it, so that only damage leaves out
+    # two in a row. Commits that failed are written over from their starts, one by the other: what
+    # they leave are ends, which do not follow one another by their checksums.
+    if sum(frame.commits for frame in frames) < 2:
+        return False
+    with _wal(path).open("rb") as file:
+        magic, size, _ = _WAL_HEADER.unpack(file.read(_WAL_HEADER.size))
+        words = struct.Struct(f"{'>' if magic & 1 else '<'}{2 + size // 4}I")
+        commits, before, sums = 0, -1, (0, 0)
+        for frame in frames:
+            file.seek(_WAL_HEADER.size + frame.number * (_FRAME_HEADER.size + size))
+            header = file.read(_FRAME_HEADER.size)
+            summed = words.unpack((header[:8] + file.read(size)).ljust(words.size, b"\0"))
+            *_, first, second = _FRAME_HEADER.unpack(header)
+            if frame.number != before + 1 or _checksum(summed, *sums) != (first, second):
+                commits = 0
+            commits += frame.commits
+            if commits > 1:
+                return True
+            before, sums = frame.number, (first, second)
+    return False
+
+
+def _checksum(words: tuple[int, ...], first: int, second: int) -> tuple[int, int]:
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        first = first + one + second & 0xFFFFFFFF
+        second = second + other + first & 0xFFFFFFFF
+    return first, second
 
 
 def _wal(path: Path) -> Path:

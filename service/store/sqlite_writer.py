@@ -138,22 +138,8 @@ class SqliteWriter:
                 self._faults.failed("write", faults.name(error))
             return [faults.refusal(error) for _ in jobs]
         self._metrics.store_committed(len(jobs), time.perf_counter() - began)
-        if not self._faults.failing("write") or self._restart_write_ahead_log():
-            self._faults.worked("write")
+        self._faults.worked("write")
         return answers
-
-    def _restart_write_ahead_log(self) -> bool:
-        # New frames then differ from what failed commits have left, which would look like commits
-        # that were lost after a crash. Returns whether the disk works.
-        assert self._connection is not None
-        try:
-            self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-            _overwrite_failed_commit(self._connection)
-        except sqlite3.Error as error:
-            self._reset([])
-            self._faults.failed("write", faults.name(error))
-            return False
-        return True
 
     def _carry_out_one_by_one(self, jobs: list[Job]) -> list[Any]:
         # One of them is to blame, and must not take the others along. If it is the file after all,

@@ -286,7 +286,7 @@ def test_a_server_logs_what_it_finds_after_a_crash(crashed, tmp_path):
     data, table, lengths = crashed
     for name, at, message in (
         ("whole", lengths[-1], "commits recovered from its write-ahead log: "),
-        ("torn", lengths[-1] - 100, "was not written whole, and is left out"),
+        ("torn", lengths[-1] - 100, "was not written whole is left out"),
         ("damaged", lengths[-6] + 100, "commits that were synced may be lost"),
     ):
 
