@@ -48,11 +48,12 @@ class CallError(Exception):
 
 
 class Delays(NamedTuple):
-    """How long a message is on its way, in seconds."""
+    """How long a message is on its way, in seconds: less than what judges call late."""
 
     least: float = 0.0005
     mean: float = 0.01
     slow: float = 0.5  # Of one message in a hundred.
+    most: float = 4.0
 
 
 class Network:
@@ -69,7 +70,7 @@ class Network:
     def delay(self):
         rng, delays = self._rng, self.delays
         mean = delays.slow if rng.random() < 0.01 else delays.mean
-        return delays.least + rng.expovariate(1 / mean)
+        return delays.least + min(rng.expovariate(1 / mean), delays.most)
 
     def open_connections(self):
         """The connections that carry something, in the order in which they were opened."""
