@@ -100,7 +100,7 @@ class Greedy:
 
 async def leave_reviews(table):
     """Begins reviews of a match that is over and leaves them, one after the other."""
-    world, client = table.world, table.client(key="front")
+    world, client = table.world, table.client(key="front", web="")
     connection = client.connect()
     request = review_pb2.ReviewMatchRequest(match_name=table.name, iterations=100)
     for _ in range(REVIEWS + 1):

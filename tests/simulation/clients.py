@@ -5,6 +5,7 @@ import uuid
 
 from croupier.v1 import match_pb2
 from tests.simulation.network import CallError, ClientCall, Connection
+from tests.simulation.web import Browser
 
 ATTEMPT_SECONDS = 10.0
 PATIENCE_SECONDS = 180.0  # With a server that does not answer.
@@ -31,8 +32,11 @@ RESPONSES = {
 class Client:
     """A program with connections of its own, which go to one of the servers each."""
 
-    def __init__(self, inhabitants, rng, *, key=""):
-        """`key` is the name of its API key, if it has one."""
+    def __init__(self, inhabitants, rng, *, key="", web=""):
+        """`key` is the name of its API key, if it has one.
+
+        `web` is the form of its messages if it calls the web gateway, "proto" or "json".
+        """
         self.inhabitants = inhabitants
         inhabitants.clients += 1
         self.world = inhabitants.world
@@ -40,6 +44,9 @@ class Client:
         self.number = inhabitants.clients
         self.key = key
         self._connection = None
+        self._peer = f"ipv4:192.0.2.{self.number % 250}:{40000 + self.number % 20000}"
+        world = self.world
+        self._browser = Browser(world.network, world.loop.world, self._peer, web) if web else None
 
     def _connect(self):
         connection = self._connection
@@ -54,14 +61,15 @@ class Client:
         self.close()
         world = self.world
         address = address or self.rng.choice(world.machines).address
-        peer = f"ipv4:192.0.2.{self.number % 250}:{40000 + self.number % 20000}"
-        self._connection = Connection(world.network, world.loop.world, address, peer)
+        self._connection = Connection(world.network, world.loop.world, address, self._peer)
         return self._connection
 
     def close(self):
         """Leaves."""
         if self._connection is not None:
             self._connection.close()
+        if self._browser is not None:
+            self._browser.close()
 
     def begin(
         self, method, request, token="", timeout=ATTEMPT_SECONDS, *, streams=False, connection=None
@@ -74,9 +82,12 @@ class Client:
         if self.key:
             metadata.append(("x-api-key", KEYS[self.key]))
             metadata.append(("x-player-id", f"player-{self.number}"))
-        data = request.SerializeToString()
+        metadata = tuple(metadata)
+        if self._browser is not None and connection is None:
+            host = self.rng.choice(self.world.machines).host
+            return self._browser.begin(host, path, request, metadata, timeout, streams)
         connection = connection or self._connect()
-        return ClientCall(connection, path, data, tuple(metadata), timeout, streams)
+        return ClientCall(connection, path, request, metadata, timeout, streams)
 
     async def once(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls once; raises CallError."""

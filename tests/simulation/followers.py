@@ -16,6 +16,7 @@ GLANCE_BEHIND_SECONDS = 3.0  # who is there for a moment only, and no notificati
 GLANCE_SECONDS = (4.0, 7.0)
 # In which each server has noticed that another server of the database has taken over.
 EPOCH_SECONDS = 180.0
+CLOCK_SECONDS = 1.0  # By so much the clock of a server may be ahead.
 
 
 class Follower:
@@ -108,7 +109,7 @@ class Follower:
                 continue
             # What was over when it began is not told.
             ended = self.world.ended_at(table.name.removeprefix("matches/"))
-            if ended is None or ended > self.began_anew + 1:
+            if ended is None or ended > self.began_anew + CLOCK_SECONDS:
                 self.world.fail(
                     f"{self} has told {told} of {table}, though {known} was known "
                     f"{self.behind:.0f} s ago"
@@ -146,7 +147,8 @@ class Follower:
             made_first = f"matches/{state.header.rematch_of}" if state.header.rematch_of else name
             if not (self.token or made_first in self.keyed):
                 continue
-            if state.over and state.time / 1000 - self.world.epoch <= self.began_anew:
+            ended = state.time / 1000 - self.world.epoch - CLOCK_SECONDS
+            if state.over and ended <= self.began_anew:
                 seen.add(name)
                 continue
             seen.add(name)

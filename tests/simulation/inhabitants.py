@@ -178,8 +178,10 @@ class Table:
         return next((version for at, version in reversed(self.known) if at <= time), 0)
 
     def client(self, **options):
-        """A new client at this table."""
-        client = Client(self.inhabitants, random.Random(self.rng.getrandbits(64)), **options)
+        """A new client at this table; a third of them are browsers."""
+        options.setdefault("web", self.rng.choice(("proto", "json", "", "", "", "")))
+        rng = random.Random(self.rng.getrandbits(64))
+        client = Client(self.inhabitants, rng, **options)
         self.clients.append(client)
         return client
 

@@ -140,6 +140,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.call_later(EXECUTOR_SECONDS, _call, outcome, function, args)
         return outcome
 
+    async def connect_accepted_socket(self, protocol_factory, sock):
+        """Hands over an accepted connection, which is its own transport, to a protocol."""
+        protocol = protocol_factory()
+        sock.begin(protocol)
+        return sock, protocol
+
     # The turns
 
     def _run_once(self):

@@ -4,6 +4,7 @@ import asyncio
 
 from service.hosting.clocks import Clock
 from service.running.server import Options, Server
+from tests.simulation import web
 from tests.simulation.loop import EPOCH, Owner
 
 GRACE_SECONDS = 5.0
@@ -27,7 +28,8 @@ class Machine:
     def __init__(self, world, number):
         self.world = world
         self.name = f"server-{number}"
-        self.address = f"10.0.0.{number}:50051"
+        self.host = f"10.0.0.{number}"
+        self.address = f"{self.host}:50051"
         self.server = None
         self.owner = None
         self.up = False
@@ -48,8 +50,9 @@ class Machine:
             self.owner = Owner(f"{self.name}/{self.runs}")
             store = world.url if world.store == "postgresql" else "sqlite"
             options = Options(
-                host=self.address.rpartition(":")[0],
+                host=self.host,
                 port=50051,
+                web=web.options_of(self.host),
                 allow_seeds=True,
                 search_threads=1,
                 search_at="search:1",
@@ -86,10 +89,12 @@ class Machine:
         world = self.world
         self.up = False
         world.tell(f"{self.name} {'loses its power' if power else 'is killed'}")
-        listener = self.server._listener
-        listener.die()
-        for connection in sorted(listener.connections, key=lambda each: each.number):
-            connection.half_open() if power else connection.cut()
+        hosts = (self.address, web.address_of(self.host))
+        for connection in world.network.open_connections():
+            if connection.address in hosts:
+                connection.half_open() if power else connection.cut()
+        for address in hosts:
+            world.network.listeners.pop(address, None)
         self._bury(power=power)
 
     def _bury(self, *, power=False):
@@ -135,6 +140,8 @@ class Machine:
         accounts = server._admission._ledger._accounts._accounts
         if held := {str(who): each._held for who, each in accounts.items() if each._held}:
             world.fail(f"{self.name} still counts for its callers: {held}")
+        if open_connections := server._web.connections:
+            world.fail(f"{self.name} counts {open_connections} connections of browsers")
         cache = server.matches._cache
         if cache._entries != sum(state.version for state in cache._states.values()):
             world.fail(f"{self.name} miscounts the entries in its cache: {cache._entries}")

@@ -848,4 +848,60 @@ MUTANTS = (
         '        rematch_of=header.match_id,\n        owner="",',
         "a front end is not told of the rematch of its match",
     ),
+    # Browsers, and the web gateway
+    Mutant(
+        "stream-outlives-its-browser",
+        "service/gateway/rpc.py",
+        "            async with aclosing(responses):\n"
+        "                async for response in responses:\n"
+        "                    yield response",
+        "            async for response in responses:\n                yield response",
+        "a stream that a browser has left goes on and is counted",
+    ),
+    Mutant(
+        "refusal-without-details",
+        "service/gateway/rpc.py",
+        "    return ConnectError(CODES[status.code], status.message, details)",
+        "    return ConnectError(CODES[status.code], status.message, details[1:])",
+        "a page is not told why it was refused",
+    ),
+    Mutant(
+        "deadline-of-a-browser-is-not-passed-on",
+        "service/gateway/rpc.py",
+        "            lambda: None if ctx.timeout_ms is None else ctx.timeout_ms / 1000,",
+        "            lambda: None,",
+        "a call that waits is cut off at its deadline, and says nothing",
+    ),
+    Mutant(
+        "json-ends-with-a-comma",
+        "service/gateway/rpc.py",
+        '        written += b"}" if fields == b"{}" else b"," + fields[1:]',
+        '        written += b"," + fields[1:]',
+        "messages of large parts alone are no JSON",
+    ),
+    Mutant(
+        "request-is-expected-for-good",
+        "service/listening/http.py",
+        "        elif self._timer is not None:\n"
+        "            self._timer.cancel()\n"
+        "            self._timer = None\n"
+        "        if self.cycle",
+        "        if self.cycle",
+        "a stream is cut off when its request would have had to be complete",
+    ),
+    Mutant(
+        "lost-connection-is-counted",
+        "service/listening/http.py",
+        "    def connection_lost(self, exc: Exception | None) -> None:\n        self._forget()\n",
+        "    def connection_lost(self, exc: Exception | None) -> None:\n"
+        "        if exc is not None:\n            self._forget()\n",
+        "connections that browsers have closed count for good",
+    ),
+    Mutant(
+        "response-is-cut-off-by-a-stop",
+        "service/listening/http.py",
+        "        else:\n            self.cycle.keep_alive = False",
+        "        else:\n            self.transport.close()",
+        "the last message of a stream, which says where to resume, is lost",
+    ),
 )

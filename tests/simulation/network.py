@@ -22,6 +22,7 @@ from service.api.grpc_services import grpc_services
 WINDOW = 4  # Responses of a stream that may be on their way: then the server waits for its reader.
 KEEPALIVE_SECONDS = 40.0  # After which a server gives a connection up that is half open.
 RESET_SECONDS = 0.001  # Until a client is told that nobody listens.
+LOST = "the connection was lost"
 GONE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED")
 
 
@@ -92,6 +93,7 @@ class Connection:
         self.state = "open" if self.listener is not None else "refused"
         self.calls = {}  # Of the client, by number.
         self.served = {}  # Of the server, by number.
+        self.end = None  # Of the server, where it speaks HTTP/1.1.
         self._arrivals = [0.0, 0.0]  # Of the last messages to the server and to the client.
         self._on_the_way = (deque(), deque())
         if self.listener is not None:
@@ -154,19 +156,21 @@ class Connection:
 
     def _lose(self):
         for call in list(self.calls.values()):
-            call.fail(CallError("UNAVAILABLE", "the connection was lost"))
+            call.fail(CallError("UNAVAILABLE", LOST))
 
     def _drop(self):
         if self.state == "half open":
             self._end("cut")
         for served in list(self.served.values()):
             served.cancel()
+        if self.end is not None:
+            self.end.cancel()
 
 
 class ClientCall:
     """One call, as its client sees it."""
 
-    def __init__(self, connection, path, data, metadata, timeout, streams):
+    def __init__(self, connection, path, request, metadata, timeout, streams):
         self.connection = connection
         loop = self.loop = connection.loop
         self.number = next(connection.network.numbers)
@@ -189,6 +193,10 @@ class ClientCall:
             )
             return
         connection.calls[self.number] = self
+        self._send(path, request, metadata, timeout)
+
+    def _send(self, path, request, metadata, timeout):
+        data, connection = request.SerializeToString(), self.connection
         connection.send(
             True, connection.listener.receive, connection, self, path, data, metadata, timeout
         )
@@ -238,9 +246,13 @@ class ClientCall:
             self._news = self.loop.create_future()
             await self._news
         self.arrived, self.asked, self.sent, data = self._responses.pop(0)
+        self._take()
+        return data
+
+    def _take(self):
+        # A response was read, so there is room for another one.
         if self.streams and not self._ended:
             self.connection.send(True, _give_credit, self.connection, self.number)
-        return data
 
 
 def _cancel(connection, number):
@@ -401,10 +413,6 @@ class SimulatedListener:
         network = SimulatedListener.network
         if network.listeners.get(self.address) is self:
             del network.listeners[self.address]
-
-    def die(self):
-        """The process has ended: its clients are told by its kernel, if that runs."""
-        self.unlisten()
 
     def receive(self, connection, client_call, path, data, metadata, timeout):
         """A call has come."""

@@ -6,6 +6,7 @@
 | the clocks of the module `time` | the time of the loop |
 | `secrets`, `os.urandom`, `random` without a seed | generators that are seeded |
 | `GrpcListener`, but for its handlers | `network.py`: calls come as messages in memory |
+| the ports of the web gateway, whose connections are real | `web.py`: bytes in memory |
 | `asyncpg`: connections and pools | `postgresql_connections.py`, to a model of the database |
 | the thread of `SqliteWriter`; the disk below SQLite | `sqlite.py` |
 | `SearchServers`, the connection to search servers | `searching.py`: they die, and answer late |
@@ -33,12 +34,13 @@ import service.common.event_loop
 import service.common.memory
 import service.hosting.match_cache
 import service.hosting.matches
+import service.listening.http
 import service.running.server
 import service.searching.searches
 import service.store.postgresql_connections
 import service.store.sqlite
 import service.store.sqlite_writer
-from tests.simulation import network, postgresql_connections, searching, sqlite
+from tests.simulation import network, postgresql_connections, searching, sqlite, web
 from tests.simulation.loop import EPOCH
 
 real_perf_counter = time.perf_counter
@@ -102,6 +104,7 @@ def install():
     service.common.call._ids = _bytes
     service.common.memory._malloc_trim = lambda pad: 0
     _identity_in_order(service.hosting.match_cache.Watch)
+    _identity_in_order(service.listening.http.HttpConnection)
     server = service.running.server
     server.GrpcListener = network.SimulatedListener
     server.SearchServers = searching.SimulatedSearchServers
@@ -110,6 +113,7 @@ def install():
     asyncpg.connect = postgresql_connections.connect
     asyncpg.create_pool = postgresql_connections.create_pool
     sqlite.install()
+    web.install()
     gc.disable()  # When garbage is found depends on what the process did before: see `begin`.
 
 

@@ -73,7 +73,7 @@ async def play_on(table):
 async def _play(table, seat, reads_at, acts_at):
     rng = random.Random(table.rng.getrandbits(64))
     world, token = table.world, table.tokens[seat]
-    reader, actor = table.client(), table.client()
+    reader, actor = table.client(web=""), table.client(web="")
     reader.connect(reads_at)
     actor.connect(acts_at)
     pause = rng.choice((0.1, 0.5, 3.0))

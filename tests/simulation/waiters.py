@@ -9,6 +9,7 @@ from tests.simulation.network import CallError
 LATE_SECONDS = 5.0  # After which a call that waits was answered, when all is well.
 MAX_WAIT_SECONDS = 60.0
 EARLY_SECONDS = 1.0  # Before its deadline a call that waits is answered.
+CUT_OFF = 4  # Calls in a row that have no answer at their deadlines: no slow message explains it.
 
 
 class Waiter:
@@ -24,6 +25,7 @@ class Waiter:
         """Follows the match until it is over."""
         version, world = 0, self.world
         lost_since = world.now
+        cut_off = 0
         while True:
             wanted = version + self.rng.choice((1, 1, 2, 3))
             seconds = self.rng.choice((10.0, 60.0, 90.0))
@@ -33,11 +35,15 @@ class Waiter:
             except CallError as error:
                 if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
                     world.fail(f"{self.table}: a call that waits ends with {error}")
+                late = error.code == "DEADLINE_EXCEEDED" and world.is_well(60.0 + seconds)
+                cut_off = cut_off + 1 if late else 0
+                if cut_off == CUT_OFF:
+                    world.fail(f"{self.table}: calls that wait are cut off at their deadlines")
                 if world.now - lost_since > 1200:
                     world.fail(f"{self.table}: no call that waits is answered for 20 minutes")
                 await asyncio.sleep(max(error.retry_seconds, self.rng.uniform(0.1, 1.0)))
                 continue
-            lost_since = world.now
+            lost_since, cut_off = world.now, 0
             self._judge(response, wanted, called, min(seconds, MAX_WAIT_SECONDS))
             if response.view.HasField("result"):
                 return

@@ -8,7 +8,7 @@ from croupier.v1 import match_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles
 from tests.simulation.clients import nanoseconds
-from tests.simulation.network import CallError
+from tests.simulation.network import LOST, CallError
 from tests.support.history import Received, Stream
 from tests.support.observations import view_bytes
 
@@ -86,6 +86,9 @@ class Watcher:
         # Its server has waited for a slow reader as long as it can.
         if "closed its port" in error.details and self.world.troubling <= 1 and not self.slow:
             self.world.fail(f"{self.table}: a stream ends with its server, and says nothing")
+        # Who reads slowly is disconnected after a minute.
+        if error.details == LOST and self.world.is_well(60.0) and not self.slow:
+            self.world.fail(f"{self.table}: a stream is cut off while all is well")
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self.table}: a stream ends with {error}")
         said = error.metadata.get("after_version")
