@@ -332,8 +332,13 @@ class Database:
     def _updates(self, data, session, after, end, limit):
         rows = []
         for match_id, feed in data.feed.items():
-            for version, (position, told) in enumerate(feed):
-                if after < position <= end:
+            # Positions ascend, and most of what a match has is older than what is asked for.
+            newer = len(feed)
+            while newer and feed[newer - 1][0] > after:
+                newer -= 1
+            for version in range(newer, len(feed)):
+                position, told = feed[version]
+                if position <= end:
                     update = self._update(data, match_id, version, position, told)
                     rows.append((*update, version == len(feed) - 1))
         rows.sort(key=lambda row: row[0])
