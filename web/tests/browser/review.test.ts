@@ -19,7 +19,8 @@ describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
 		await page.click("[data-testid=review]");
 		await page.waitForSelector("[data-testid=progress]");
 		expect(await page.textContent("[data-testid=progress]")).toMatch(/\d+ of \d+.*left/);
-		await page.waitForSelector("[data-testid=decisions]");
+		// Reviews take what time others leave: on a busy machine that is little.
+		await page.waitForSelector("[data-testid=decisions]", { timeout: 120_000 });
 		await page.click(".reviewprogress button:has-text('Stop')");
 		await page.click("[data-testid=review]:has-text('Go on')");
 		await page.waitForSelector("[data-testid=terms]", { timeout: 200_000 });
