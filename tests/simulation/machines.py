@@ -89,11 +89,11 @@ class Machine:
         world = self.world
         self.up = False
         world.tell(f"{self.name} {'loses its power' if power else 'is killed'}")
-        hosts = (self.address, web.address_of(self.host))
+        addresses = (self.address, web.address_of(self.host))
         for connection in world.network.open_connections():
-            if connection.address in hosts:
+            if connection.address in addresses:
                 connection.half_open() if power else connection.cut()
-        for address in hosts:
+        for address in addresses:
             world.network.listeners.pop(address, None)
         self._bury(power=power)
 

@@ -61,12 +61,8 @@ class Port:
         try:
             await self._network.loop.create_future()
         finally:
-            self.unlisten()
-
-    def unlisten(self):
-        """Takes no more connections."""
-        if self._network.listeners.get(self.address) is self:
-            del self._network.listeners[self.address]
+            if self._network.listeners.get(self.address) is self:
+                del self._network.listeners[self.address]
 
     def receive(self, connection, data):
         """Bytes have come from a browser."""
@@ -157,9 +153,8 @@ class _ServerEnd(asyncio.Transport):
         self._hand_over()
 
     def _hand_over(self):
-        while self._received and self._protocol is not None and not self._reading_paused:
-            if self._closing:
-                return
+        ready = self._protocol is not None
+        while ready and self._received and not (self._reading_paused or self._closing):
             self._protocol.data_received(self._received.pop(0))
 
     def read(self, size):
@@ -177,14 +172,10 @@ class _ServerEnd(asyncio.Transport):
                 self._protocol.connection_lost(None)
 
 
-async def _accept(listening, admit):
-    await listening.accept(admit)
-
-
 def install():
     """Takes the place of the ports of the gateway."""
     service.gateway.listener._open_port = Port
-    service.gateway.listener.accept = _accept
+    service.gateway.listener.accept = Port.accept
 
 
 # The browser
@@ -193,10 +184,6 @@ def install():
 def _arrive(connection, data, asked, sent):
     for call in list(connection.calls.values()):
         call.receive_bytes(data, asked, sent)
-
-
-def _read(connection, size):
-    connection.end.read(size)
 
 
 class Browser:
@@ -275,7 +262,7 @@ class WebCall(ClientCall):
     def _take(self):
         # Whoever reads makes room only when all that has come was read, as with a small buffer.
         if not self._responses and self._unread:
-            self.connection.send(True, _read, self.connection, self._unread)
+            self.connection.send(True, self.connection.end.read, self._unread)
             self._unread = 0
 
     def receive_bytes(self, data, asked, sent):

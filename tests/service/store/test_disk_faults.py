@@ -5,6 +5,7 @@ does.
 """
 
 import errno
+import time
 from contextlib import suppress
 
 import grpc
@@ -22,7 +23,7 @@ from tests.support.faulty_disk import (
     FaultyDisk,
 )
 from tests.support.play import seeded
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import END, ServerProcess
 from tests.support.serving import bot, play_on, read_error, refused, ruleset_of
 from tests.support.store_faults import (
     FULL,
@@ -112,8 +113,10 @@ def test_what_failed_commits_leave_is_not_taken_for_lost_ones_after_a_crash(mend
         check_refusal(refused(server.client.create, ruleset_of(GAME)), UNAVAILABLE)
         check_refusal(refused(player.send, request), UNAVAILABLE)
         failures = server.metric(FAILURES)
+        until = time.monotonic() + END
         while server.metric(FAILURES) == failures:
-            pass  # The shortest one is that of the server itself, which tries the disk.
+            # The shortest one is that of the server itself, which tries the disk.
+            assert time.monotonic() < until
         if mended:
             disk.mend()
             server.wait_for("the log is written again")
