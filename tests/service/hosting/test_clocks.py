@@ -31,7 +31,7 @@ from tests.support.serving import (
     simultaneous_games,
     view_of,
 )
-from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+from tests.support.stores import MemoryPlace, PostgresPlace
 from tests.support.time_controls import control
 
 BEGAN = 1_700_000_000_000
@@ -300,13 +300,6 @@ def test_a_bot_has_no_clock():
 
 
 # Servers
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "postgresql":
-        return PostgresPlace(request.getfixturevalue("postgres"))
-    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
 
 
 class Cluster:

@@ -32,8 +32,6 @@ from tests.support.serving import (
 )
 from tests.support.stores import (
     MemoryPlace,
-    PostgresPlace,
-    SqlitePlace,
     action,
     header,
     opened,
@@ -43,13 +41,6 @@ from tests.support.stores import (
 IDLE = game_pb2.EndReason.END_REASON_IDLE
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 HOUR = 3_600_000
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "postgresql":
-        return PostgresPlace(request.getfixturevalue("postgres"))
-    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
 
 
 def run_in_time(coroutine):

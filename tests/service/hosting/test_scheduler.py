@@ -1,91 +1,33 @@
 """The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
-import gc
 import signal
 
-import pytest
-
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
-from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.common.call import Call, current_call
-from service.common.errors import store_unavailable
 from service.common.event_loop import BURST_SECONDS, BackgroundQuota
 from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
-from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.scheduler import Scheduler
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import DueMatch, EntryKind, MemoryStore
+from service.store import DueMatch, EntryKind
 from tests.support.manual_clock import ManualClock
-from tests.support.searching import bot_searches
+from tests.support.scheduling import (
+    FAR,
+    RANDOM,
+    ActingServer,
+    SlowBots,
+    create,
+    ended,
+    run_in_time,
+)
 from tests.support.server_process import ServeCommand
-from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
-from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened, wait_past
-
-RANDOM = BotStrength.BOT_STRENGTH_RANDOM
-FAR = 10**15
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "postgresql":
-        return PostgresPlace(request.getfixturevalue("postgres"))
-    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
-
-
-class ActingServer:
-    """The parts of a server that act in due matches of a log."""
-
-    def __init__(self, store, clock=None, bots=Bots, share=None):
-        clock = clock or Clock()
-        self.metrics = Metrics()
-        self.matches = Matches(store, self.metrics, clock)
-        searches, self.pool = bot_searches()
-        self.scheduler = Scheduler(
-            store,
-            self.matches,
-            bots(self.matches, searches),
-            self.metrics,
-            clock,
-            share or BackgroundQuota(lambda: self.metrics.calls),
-        )
-
-    async def __aenter__(self):
-        self.scheduler.start()
-        return self
-
-    async def rest(self):
-        """Waits until the scheduler has no task left."""
-        while self.scheduler._tasks:
-            await asyncio.wait(self.scheduler._tasks.values())
-
-    async def __aexit__(self, *_):
-        await self.scheduler.close()
-        self.pool.close()
-
-
-def run_in_time(coroutine):
-    """Runs a coroutine. TimeoutError after TIMEOUT seconds."""
-    asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
-
-
-async def ended(store, match_id):
-    """Waits until a match is over, and returns its entries."""
-    while True:
-        stored = await store.load(match_id)
-        if MatchState.load(stored).over:
-            return stored.entries
-        await wait_past(store, match_id, len(stored.entries))
-
-
-def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
-    return matches.create(ruleset_of(game_id), bots, None, time_control=time_control)
+from tests.support.serving import Client, bot, ruleset_of, view_of
+from tests.support.stores import MemoryPlace, opened, wait_past
 
 
 def test_a_match_of_a_dead_server_continues_without_any_caller(place):
@@ -120,190 +62,6 @@ def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
         table.spectator.move_to(other)
         assert list(table.spectator.watch())[-1].view.HasField("result")
     assert again.end()[0] == 0
-
-
-class SlowBots(Bots):
-    """Bots that decide only when `may_decide` is set."""
-
-    def __init__(self, matches, searches):
-        super().__init__(matches, searches)
-        self.thinking = asyncio.Event()
-        self.may_decide = asyncio.Event()
-        self.times = 0
-
-    async def _choose(self, state, seat):
-        self.times += 1
-        self.thinking.set()
-        await self.may_decide.wait()
-        return await super()._choose(state, seat)
-
-
-def test_a_server_keeps_its_lease_while_its_bot_decides(place):
-    async def run():
-        clock = ManualClock()
-        async with (
-            opened(place) as store,
-            ActingServer(store, clock, SlowBots) as server,
-            ActingServer(store, clock, SlowBots) as other,
-        ):
-            state = await create(server.matches)
-            slow = server.scheduler._bots
-            await slow.thinking.wait()
-            for _ in range(30):
-                clock.advance(500)
-                # Once both schedulers sleep again, they have polled the log.
-                await clock.all_asleep(2)
-            assert other.scheduler._bots.times == 0
-            (due,) = await store.list_due(FAR, 9)
-            assert due.at > clock.now()
-            slow.may_decide.set()
-            await ended(store, state.header.match_id)
-            assert other.scheduler._bots.times == 0
-
-    run_in_time(run())
-
-
-def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            async with ActingServer(store, clock, SlowBots) as server:
-                state = await create(server.matches)
-                await server.scheduler._bots.thinking.wait()
-                assert await store.list_due(clock.now(), 9) == []
-            assert await store.list_due(clock.now(), 9) == [
-                DueMatch(state.header.match_id, clock.now())
-            ]
-            async with ActingServer(store, clock):
-                await ended(store, state.header.match_id)
-
-    run_in_time(run())
-
-
-class LateAnswers(MemoryStore):
-    """Tells of what it has added when it may."""
-
-    def __init__(self):
-        super().__init__()
-        self.added, self.may_answer = asyncio.Event(), asyncio.Event()
-
-    async def append(self, match_id, version, entry, status, on_added=None, since=None):
-        added = await super().append(match_id, version, entry, status, None, since)
-        self.added.set()
-        # Also if nobody waits for it any more.
-        return await asyncio.shield(asyncio.create_task(self._answer(added, on_added)))
-
-    async def _answer(self, added, on_added):
-        await self.may_answer.wait()
-        if added:
-            on_added()
-        return added
-
-
-def test_what_is_committed_while_a_server_shuts_down_is_released_too():
-    async def run():
-        clock, store = ManualClock(), LateAnswers()
-        async with ActingServer(store, clock, SlowBots) as server:
-            state = await create(server.matches, "powershot_soccer")
-            clock.drift(1)
-            server.scheduler._bots.may_decide.set()
-            await store.added.wait()
-        match_id = state.header.match_id
-        assert await store.list_due(clock.now(), 9) == []
-        store.may_answer.set()
-        while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
-            await asyncio.sleep(0)
-
-    run_in_time(run())
-
-
-class LateRenewals(MemoryStore):
-    """Tells of what it has rescheduled when it may."""
-
-    def __init__(self):
-        super().__init__()
-        self.renewed, self.may_answer = asyncio.Event(), asyncio.Event()
-
-    async def reschedule(self, due, at):
-        done = await super().reschedule(due, at)
-        self.renewed.set()
-        await self.may_answer.wait()
-        return done
-
-
-def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
-    async def run():
-        clock, store = ManualClock(), LateRenewals()
-        async with ActingServer(store, clock, SlowBots) as server:
-            state = await create(server.matches)
-            await server.scheduler._bots.thinking.wait()
-            clock.advance(LEASE_MILLISECONDS - 500)
-            await store.renewed.wait()
-            closing = asyncio.create_task(server.scheduler.close())
-            await asyncio.sleep(0)
-            store.may_answer.set()
-            await closing
-            due = DueMatch(state.header.match_id, clock.now())
-            assert await store.list_due(clock.now(), 9) == [due]
-
-    run_in_time(run())
-
-
-def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
-    async def run():
-        clock, store = ManualClock(), LateAnswers()
-        control = TimeControl()
-        control.per_decision.FromMilliseconds(2_000)
-        async with ActingServer(store, clock, SlowBots) as server:
-            # Both decide at the same time.
-            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
-            bots = server.scheduler._bots
-            await bots.thinking.wait()
-            bots.may_decide.set()
-            await store.added.wait()
-            # The bot has decided, but its server does not know it yet, and renews the lease.
-            clock.advance(1_000)
-            await clock.all_asleep(2)
-            store.may_answer.set()
-            await server.rest()
-            clock.advance(1_000)
-            await wait_past(store, state.header.match_id, 1)
-            entries = (await store.load(state.header.match_id)).entries
-            assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
-
-    run_in_time(run())
-
-
-def note_complaints():
-    """Notes what asyncio complains of from now on; returns what returns it."""
-    noted = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, why: noted.append(why))
-
-    def complaints():
-        gc.collect()  # A task complains of a failure that nobody has looked at when it goes.
-        return noted
-
-    return complaints
-
-
-def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
-    async def run():
-        complaints = note_complaints()
-        async with (
-            opened(MemoryPlace()) as store,
-            ActingServer(store, ManualClock(), SlowBots) as server,
-        ):
-            await create(server.matches)
-            await server.scheduler._bots.thinking.wait()
-
-            async def fail(due, at):
-                raise store_unavailable()
-
-            store.reschedule = fail
-            await server.scheduler.close()
-        assert complaints() == []
-
-    run_in_time(run())
 
 
 def test_two_servers_share_due_matches_and_do_nothing_twice(place):
@@ -373,90 +131,6 @@ def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
     assert "RuntimeError" in caplog.text
     assert f"seat {0} holds" not in caplog.text
     assert f"seat {1} holds" not in caplog.text
-
-
-class LateFailingBots(Bots):
-    """Bots whose decisions fail when `may_fail` is set."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.tries = asyncio.Queue()
-        self.may_fail = asyncio.Event()
-
-    async def _choose(self, state, seat):
-        self.tries.put_nowait(seat)
-        await self.may_fail.wait()
-        raise RuntimeError("planted")
-
-
-async def fail_while_it_is_renewed(server, clock, renewing):
-    """Lets the bot of a `LateFailingBots` fail after the renewal of its lease has begun."""
-    bots = server.scheduler._bots
-    await bots.tries.get()
-    while not renewing.is_set():
-        clock.advance(250)
-        waits = [asyncio.ensure_future(w) for w in (renewing.wait(), clock.all_asleep(1))]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
-    bots.may_fail.set()
-    while not server.metrics.registry.get_sample_value("croupier_bot_failures_total"):
-        await asyncio.sleep(0)
-
-
-def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
-            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
-
-            async def postpone_slowly(due, to):
-                done = await postpone(due, to)
-                if not extended.is_set():
-                    extended.set()
-                    await answer.wait()
-                return done
-
-            store.reschedule = postpone_slowly
-            state = await create(server.matches)
-            await fail_while_it_is_renewed(server, clock, extended)
-            answer.set()
-            await server.rest()
-            await clock.all_asleep(1)
-            assert server.scheduler._bots.tries.empty()
-            # The match waits as long again as it has waited.
-            (due,) = await store.list_due(FAR, 9)
-            now = clock.now()
-            assert due == DueMatch(state.header.match_id, now + now - state.time)
-
-    run_in_time(run())
-
-
-def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(place):
-    async def run():
-        complaints = note_complaints()
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
-            renewing, answer, reschedule = asyncio.Event(), asyncio.Event(), store.reschedule
-            taken = []
-
-            async def renew_too_late(due, to):
-                if not taken:
-                    taken.append(due._replace(at=due.at + LEASE_MILLISECONDS))
-                    assert await reschedule(due, taken[0].at)  # The other server.
-                    renewing.set()
-                    await answer.wait()
-                return await reschedule(due, to)
-
-            store.reschedule = renew_too_late
-            await create(server.matches)
-            await fail_while_it_is_renewed(server, clock, renewing)
-            answer.set()
-            await server.rest()
-            assert await store.list_due(FAR, 9) == taken
-        assert complaints() == []
-
-    run_in_time(run())
 
 
 def test_a_match_in_which_nothing_is_due_costs_no_task(place):

@@ -1,0 +1,261 @@
+"""Leases: a server keeps a match while its bot decides, and leaves it to others when it stops."""
+
+import asyncio
+
+from croupier.v1.clock_pb2 import TimeControl
+from service.common.errors import store_unavailable
+from service.hosting.bots import Bots
+from service.hosting.leases import LEASE_MILLISECONDS
+from service.store import DueMatch, EntryKind, MemoryStore
+from tests.support.manual_clock import ManualClock
+from tests.support.scheduling import (
+    FAR,
+    RANDOM,
+    ActingServer,
+    SlowBots,
+    create,
+    ended,
+    note_complaints,
+    run_in_time,
+)
+from tests.support.stores import MemoryPlace, opened, wait_past
+
+
+def test_a_server_keeps_its_lease_while_its_bot_decides(place):
+    async def run():
+        clock = ManualClock()
+        async with (
+            opened(place) as store,
+            ActingServer(store, clock, SlowBots) as server,
+            ActingServer(store, clock, SlowBots) as other,
+        ):
+            state = await create(server.matches)
+            slow = server.scheduler._bots
+            await slow.thinking.wait()
+            for _ in range(30):
+                clock.advance(500)
+                # Once both schedulers sleep again, they have polled the log.
+                await clock.all_asleep(2)
+            assert other.scheduler._bots.times == 0
+            (due,) = await store.list_due(FAR, 9)
+            assert due.at > clock.now()
+            slow.may_decide.set()
+            await ended(store, state.header.match_id)
+            assert other.scheduler._bots.times == 0
+
+    run_in_time(run())
+
+
+def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            async with ActingServer(store, clock, SlowBots) as server:
+                state = await create(server.matches)
+                await server.scheduler._bots.thinking.wait()
+                assert await store.list_due(clock.now(), 9) == []
+            assert await store.list_due(clock.now(), 9) == [
+                DueMatch(state.header.match_id, clock.now())
+            ]
+            async with ActingServer(store, clock):
+                await ended(store, state.header.match_id)
+
+    run_in_time(run())
+
+
+class LateAnswers(MemoryStore):
+    """Tells of what it has added when it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.added, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def append(self, match_id, version, entry, status, on_added=None, since=None):
+        added = await super().append(match_id, version, entry, status, None, since)
+        self.added.set()
+        # Also if nobody waits for it any more.
+        return await asyncio.shield(asyncio.create_task(self._answer(added, on_added)))
+
+    async def _answer(self, added, on_added):
+        await self.may_answer.wait()
+        if added:
+            on_added()
+        return added
+
+
+def test_what_is_committed_while_a_server_shuts_down_is_released_too():
+    async def run():
+        clock, store = ManualClock(), LateAnswers()
+        async with ActingServer(store, clock, SlowBots) as server:
+            state = await create(server.matches, "powershot_soccer")
+            clock.drift(1)
+            server.scheduler._bots.may_decide.set()
+            await store.added.wait()
+        match_id = state.header.match_id
+        assert await store.list_due(clock.now(), 9) == []
+        store.may_answer.set()
+        while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
+            await asyncio.sleep(0)
+
+    run_in_time(run())
+
+
+class LateRenewals(MemoryStore):
+    """Tells of what it has rescheduled when it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.renewed, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def reschedule(self, due, at):
+        done = await super().reschedule(due, at)
+        self.renewed.set()
+        await self.may_answer.wait()
+        return done
+
+
+def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
+    async def run():
+        clock, store = ManualClock(), LateRenewals()
+        async with ActingServer(store, clock, SlowBots) as server:
+            state = await create(server.matches)
+            await server.scheduler._bots.thinking.wait()
+            clock.advance(LEASE_MILLISECONDS - 500)
+            await store.renewed.wait()
+            closing = asyncio.create_task(server.scheduler.close())
+            await asyncio.sleep(0)
+            store.may_answer.set()
+            await closing
+            due = DueMatch(state.header.match_id, clock.now())
+            assert await store.list_due(clock.now(), 9) == [due]
+
+    run_in_time(run())
+
+
+def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
+    async def run():
+        clock, store = ManualClock(), LateAnswers()
+        control = TimeControl()
+        control.per_decision.FromMilliseconds(2_000)
+        async with ActingServer(store, clock, SlowBots) as server:
+            # Both decide at the same time.
+            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
+            bots = server.scheduler._bots
+            await bots.thinking.wait()
+            bots.may_decide.set()
+            await store.added.wait()
+            # The bot has decided, but its server does not know it yet, and renews the lease.
+            clock.advance(1_000)
+            await clock.all_asleep(2)
+            store.may_answer.set()
+            await server.rest()
+            clock.advance(1_000)
+            await wait_past(store, state.header.match_id, 1)
+            entries = (await store.load(state.header.match_id)).entries
+            assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
+
+    run_in_time(run())
+
+
+def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
+    async def run():
+        complaints = note_complaints()
+        async with (
+            opened(MemoryPlace()) as store,
+            ActingServer(store, ManualClock(), SlowBots) as server,
+        ):
+            await create(server.matches)
+            await server.scheduler._bots.thinking.wait()
+
+            async def fail(due, at):
+                raise store_unavailable()
+
+            store.reschedule = fail
+            await server.scheduler.close()
+        assert complaints() == []
+
+    run_in_time(run())
+
+
+class LateFailingBots(Bots):
+    """Bots whose decisions fail when `may_fail` is set."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.tries = asyncio.Queue()
+        self.may_fail = asyncio.Event()
+
+    async def _choose(self, state, seat):
+        self.tries.put_nowait(seat)
+        await self.may_fail.wait()
+        raise RuntimeError("planted")
+
+
+async def fail_while_it_is_renewed(server, clock, renewing):
+    """Lets the bot of a `LateFailingBots` fail after the renewal of its lease has begun."""
+    bots = server.scheduler._bots
+    await bots.tries.get()
+    while not renewing.is_set():
+        clock.advance(250)
+        waits = [asyncio.ensure_future(w) for w in (renewing.wait(), clock.all_asleep(1))]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+    bots.may_fail.set()
+    while not server.metrics.registry.get_sample_value("croupier_bot_failures_total"):
+        await asyncio.sleep(0)
+
+
+def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
+            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
+
+            async def postpone_slowly(due, to):
+                done = await postpone(due, to)
+                if not extended.is_set():
+                    extended.set()
+                    await answer.wait()
+                return done
+
+            store.reschedule = postpone_slowly
+            state = await create(server.matches)
+            await fail_while_it_is_renewed(server, clock, extended)
+            answer.set()
+            await server.rest()
+            await clock.all_asleep(1)
+            assert server.scheduler._bots.tries.empty()
+            # The match waits as long again as it has waited.
+            (due,) = await store.list_due(FAR, 9)
+            now = clock.now()
+            assert due == DueMatch(state.header.match_id, now + now - state.time)
+
+    run_in_time(run())
+
+
+def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(place):
+    async def run():
+        complaints = note_complaints()
+        clock = ManualClock()
+        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
+            renewing, answer, reschedule = asyncio.Event(), asyncio.Event(), store.reschedule
+            taken = []
+
+            async def renew_too_late(due, to):
+                if not taken:
+                    taken.append(due._replace(at=due.at + LEASE_MILLISECONDS))
+                    assert await reschedule(due, taken[0].at)  # The other server.
+                    renewing.set()
+                    await answer.wait()
+                return await reschedule(due, to)
+
+            store.reschedule = renew_too_late
+            await create(server.matches)
+            await fail_while_it_is_renewed(server, clock, renewing)
+            answer.set()
+            await server.rest()
+            assert await store.list_due(FAR, 9) == taken
+        assert complaints() == []
+
+    run_in_time(run())
