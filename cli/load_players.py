@@ -33,6 +33,8 @@ LAG_SECONDS = 0.1  # Between two looks at how late this program's own timers are
 TELL_EVERY = 10.0  # Seconds.
 # Another decision, or a clock, was first. The next view tells.
 _OVERTAKEN = ("STALE_VERSION", "NOT_TO_DECIDE", "MATCH_OVER")
+# The log has lost versions, as after a restore; the match goes on from what it has.
+_SET_BACK = "VERSION_IN_FUTURE"
 
 
 class Load(NamedTuple):
@@ -285,6 +287,11 @@ class Marks:
         elif version not in self._sent:
             self._seen[version, seat] = at
 
+    def forget(self) -> None:
+        """Forgets all: the log has lost versions, and others will have their numbers."""
+        self._sent.clear()
+        self._seen.clear()
+
 
 class Player:
     """One seat of one match."""
@@ -306,6 +313,7 @@ class Player:
         self._pick = pick
         self._figures = caller.figures
         self._view = game_pb2.View()
+        self._version = -1  # The newest that it has seen.
         self._news = asyncio.Event()
         self.seated = asyncio.Event()  # It has its first view.
 
@@ -332,15 +340,20 @@ class Player:
                         self._receive(response, began)
                 return
             except grpc.RpcError as error:
-                await _wait(retry, CroupierError.from_call(error), self._figures.resumed)
+                lost = CroupierError.from_call(error)
+                if lost.reason == _SET_BACK and after is not None:
+                    current = int(lost.metadata["current_version"])
+                    after, self._version = current - 1 if current else None, -1
+                    self._marks.forget()
+                    self._figures.resumed[_name(lost)] += 1
+                else:
+                    await _wait(retry, lost, self._figures.resumed)
 
     def _receive(self, response: match_pb2.WatchMatchResponse, began: float) -> None:
         now = time.monotonic()
         self._marks.seen(response.version, self._seat, now)
         view = response.view
-        if response.HasField("view") and (
-            not self.seated.is_set() or view.version > self._view.version
-        ):
+        if response.HasField("view") and view.version > self._version:
             self._show(view)
         if not self.seated.is_set():
             self._figures.opened.append(now - began)
@@ -350,7 +363,7 @@ class Player:
             self._figures.ended[reason.removeprefix("END_REASON_")] += 1
 
     def _show(self, view: game_pb2.View) -> None:
-        self._view = view
+        self._view, self._version = view, view.version
         self._news.set()
 
     async def _decide(self) -> None:
@@ -380,7 +393,7 @@ class Player:
             return
         self._figures.answered.append(time.monotonic() - began)
         self._marks.sent(response.view.version, self._seat, began)
-        if response.view.version >= self._view.version:
+        if response.view.version >= self._version:
             self._show(response.view)
 
 

@@ -18,6 +18,9 @@ from cli.main import main
 from croupier.errors import CroupierError
 from croupier.transport import CLEARTEXT
 from croupier.v1 import game_pb2, match_pb2
+from service.store import ANOTHER_LOG
+from tests.support.serving import ruleset_of
+from tests.support.stores import MemoryPlace
 
 END = 60
 COMMAND = (sys.executable, "-m", "cli", "load")
@@ -76,6 +79,36 @@ def test_a_server_that_is_killed_in_the_middle_is_outlasted(replicas, tmp_path):
     assert number(printed, "calls and streams given up") == 0
     server.ready()
     server.end_well()
+
+
+def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
+    store = MemoryPlace().store()
+    server, address = servers.start(store)
+    figures, lost, gone_on = Figures(), [], asyncio.Event()
+
+    async def think(_table):
+        if len(figures.answered) == 3 and not lost:
+            [(match_id, entries)] = store._entries.items()
+            lost.extend(entries)
+            entries.clear()
+            servers.loop.call_soon_threadsafe(store._changes.tell, match_id, ANOTHER_LOG)
+        if figures.resumed.total() == 2 and len(figures.answered) > 20:
+            gone_on.set()
+
+    async def play():
+        ruleset = ruleset_of("powershot_soccer")
+        load = Load(address, CLEARTEXT, [ruleset], 1, 0.0, END, 1, "", 0)
+        playing = asyncio.create_task(load_players.play(load, figures, random.Random(0), print))
+        await asyncio.wait_for(gone_on.wait(), END)
+        playing.cancel()
+        await asyncio.wait([playing])
+
+    monkeypatch.setattr(Table, "_think", think)
+    asyncio.run(play())
+    assert len(lost) == 3
+    assert figures.resumed == {"VERSION_IN_FUTURE": 2}
+    assert figures.failed == {}
+    servers.stop(server)
 
 
 def test_an_interrupt_ends_it_with_the_figures(replicas):
@@ -174,6 +207,10 @@ def test_a_version_is_timed_whether_the_response_or_the_stream_is_first():
     marks.seen(2, 0, 21.0)
     marks.seen(2, 1, 20.5)
     marks.sent(2, 1, 20.0)
+    assert figures.seen == [1.0, 1.0]
+    marks.sent(3, 0, 30.0)
+    marks.forget()
+    marks.seen(3, 1, 40.0)  # By another course, so by another action.
     assert figures.seen == [1.0, 1.0]
 
 
