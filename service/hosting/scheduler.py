@@ -40,7 +40,6 @@ RETRY_UNREAD_MILLISECONDS = 60_000
 RELEASE_SECONDS = 1.0
 
 _STORE_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REASON_STORE_FULL)
-_NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
 
 
 class Scheduler:
@@ -66,6 +65,8 @@ class Scheduler:
         self._leases: dict[str, int] = {}
         # Held while leases are renewed or ended: meanwhile it is not known what the log has.
         self._lease_lock = asyncio.Lock()
+        # Due matches of rules that this server does not know: others act in them.
+        self._left_to_others: set[str] = set()
         self._waiting: set[str] = set()  # Matches that were polled, whose tasks have not begun.
         self._urgent: set[str] = set()  # Matches in which an opponent waits for a bot.
         # Matches with a task that have changed since the task has looked at them.
@@ -159,9 +160,12 @@ class Scheduler:
         now = self._clock.now()
         room = max(0, min(MAX_TASKS - len(self._tasks), MAX_WAITING - len(self._waiting)))
         # One more than there is room for, to know when the next one is due or that there is a
-        # backlog. Matches of this server whose leases are about to expire come on top.
-        limit = room + 1 + len(self._expiring(now))
-        found = await self._store.list_due(now + POLL_MILLISECONDS, limit)
+        # backlog. Matches of this server whose leases are about to expire, and those that it leaves
+        # to others, come on top.
+        limit = room + 1 + len(self._expiring(now)) + len(self._left_to_others)
+        listed = await self._store.list_due(now + POLL_MILLISECONDS, limit)
+        self._left_to_others.intersection_update(each.match_id for each in listed)
+        found = [each for each in listed if each.match_id not in self._left_to_others]
         self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
         expires = now + LEASE_MILLISECONDS
         async with self._lease_lock:
@@ -258,6 +262,10 @@ class Scheduler:
             # When the log fails, the match is tried again as if this server had gone.
             if refusal.reason in _STORE_FAILS:
                 return None
+            # It is due at once for a server of another release, which may be there.
+            if refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
+                self._left_to_others.add(match_id)
+                return self._clock.now()
             self._failed(state, refusal)
         # A match whose bot fails must not take the others along.
         except Exception as error:
@@ -296,14 +304,15 @@ class Scheduler:
                     await self._store.reschedule(due, next_try)
 
     def _failed(self, state: MatchState | None, error: Exception) -> None:
-        if isinstance(error, Refusal) and error.reason in _NOT_HERE:
+        deleted = ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
+        if isinstance(error, Refusal) and error.reason == deleted:
             return
         self._metrics.bot_failed()
         log_failure("a bot", error)
 
     def _next_try(self, state: MatchState | None) -> int:
         # When the match has waited twice as long as it has now: so no server needs to remember how
-        # often it was tried. A match that cannot be read may be one for another server.
+        # often it was tried. A match that cannot be read may have been deleted.
         now = self._clock.now()
         if state is None:
             return now + RETRY_UNREAD_MILLISECONDS

@@ -1,4 +1,14 @@
 """The whole service in a simulated world (docs/simulation.md)."""
 
 STORES = ("postgresql", "sqlite")
-FAULTS = ("kills", "stops", "pauses", "cuts", "database", "losses", "clocks", "searches")
+FAULTS = (
+    "kills",
+    "stops",
+    "pauses",
+    "cuts",
+    "database",
+    "losses",
+    "clocks",
+    "searches",
+    "upgrades",
+)

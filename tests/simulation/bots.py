@@ -118,7 +118,7 @@ class Bots:
     def late(self, match_id, since, at):
         """What was late in a turn that was due from one time on, and ended at another."""
         world = self.world
-        several = len(world.machines) > 1
+        newer = world.upgrading and world.has_newer_rules(match_id)
         tries = [each for each in self._tries[match_id] if since < each.end and each.begin < at]
         done, most, besides = since, LATE_SECONDS, ()
         for begin, each in [*((each.begin, each) for each in tries), (at, None)]:
@@ -128,8 +128,9 @@ class Bots:
             if each is None:
                 return
             done, most, besides = max(done, min(each.end, at)), LATE_SECONDS, ()
+            several = len(world.machines_with(newer, since)) > 1
             if each.cut and several:
-                most, besides = HANDED_OVER_SECONDS, ("stops",)
+                most, besides = HANDED_OVER_SECONDS, ("stops", "upgrades")
             if each.killed and several:
                 most, besides = TAKEN_OVER_SECONDS, ("kills",)
             # If something came while it searched, it is tried again at once.

@@ -43,6 +43,7 @@ class Client:
         self.rng = rng
         self.number = inhabitants.clients
         self.key = key
+        self.newer = False  # Whether it calls for a match of rules that only a newer server has.
         self._connection = None
         self._peer = f"ipv4:192.0.2.{self.number % 250}:{40000 + self.number % 20000}"
         world = self.world
@@ -60,9 +61,18 @@ class Client:
         """Connects anew, to some server or to one; returns the connection."""
         self.close()
         world = self.world
-        address = address or self.rng.choice(world.machines).address
+        address = address or self.rng.choice(self._machines()).address
         self._connection = Connection(world.network, world.loop.world, address, self._peer)
         return self._connection
+
+    def _machines(self):
+        return self.world.machines_with(self.newer)
+
+    def need_newer(self):
+        """From now on calls newer servers alone."""
+        self.newer = True
+        if self._connection is not None:
+            self._connection.close()
 
     def close(self):
         """Leaves."""
@@ -84,7 +94,7 @@ class Client:
             metadata.append(("x-player-id", f"player-{self.number}"))
         metadata = tuple(metadata)
         if self._browser is not None and connection is None:
-            host = self.rng.choice(self.world.machines).host
+            host = self.rng.choice(self._machines()).host
             return self._browser.begin(host, path, request, metadata, timeout, streams)
         connection = connection or self._connect()
         return ClientCall(connection, path, request, metadata, timeout, streams)
@@ -111,6 +121,9 @@ class Client:
                 return await self.once(method, request, token, timeout, response)
             except CallError as error:
                 again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "STORE_FULL")
+                if error.reason == "RULES_CHANGED" and self.world.upgrading:
+                    self.need_newer()
+                    again = True
                 if not again:
                     self._check_refusal(method, error)
                     raise

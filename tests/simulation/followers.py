@@ -89,21 +89,21 @@ class Follower:
                 if response.cursor:
                     self.cursor, self.cursor_at = response.cursor, call.arrived
                 if not listing and not self.slow:
-                    self._check_behind(call.arrived)
+                    self._check_behind(call.sent)
                 if self.slow:
                     await asyncio.sleep(self.rng.expovariate(1 / 5))
         finally:
             call.cancel()
 
-    def _check_behind(self, arrived):
-        # A response tells of all that was answered some time before it came.
+    def _check_behind(self, sent):
+        # A response tells of all that was answered some time before it was sent.
         if not self.world.is_well(60.0):
             return
         for table in self.inhabitants.running:
             # Of one that has lost actions, more was known than there is.
             if table.lost or not (self.token or table.name in self.keyed):
                 continue
-            known = table.known_at(arrived - self.behind)
+            known = table.known_at(sent - self.behind)
             told = self.told[table.name].version if table.name in self.told else 0
             if told >= known:
                 continue

@@ -158,6 +158,7 @@ class Table:
         self.tokens = {}
         self.clients = []
         self.seated = []  # Tasks.
+        self.newer = False  # Whether its rules are those of the newer release.
         self.lost = False  # Whether the log has lost actions that were answered.
 
     def lose(self):
@@ -184,6 +185,7 @@ class Table:
         options.setdefault("web", self.rng.choice(WEB))
         rng = random.Random(self.rng.getrandbits(64))
         client = Client(self.inhabitants, rng, **options)
+        client.newer = self.newer
         self.clients.append(client)
         return client
 
@@ -235,6 +237,10 @@ class Table:
         self.name, self.secret_hash = created.name, created.secret_hash
         self.spectator_token = created.spectator_token
         self.tokens = {each.seat: each.token for each in created.seat_tokens}
+        if self.world.upgrading and self.world.has_newer_rules(self.name):
+            self.newer = True
+            for client in self.clients:
+                client.need_newer()
         for invitation in created.invitations:
             await asyncio.sleep(self.rng.expovariate(1 / 5))
             request = match_pb2.JoinMatchRequest(

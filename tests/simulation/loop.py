@@ -37,6 +37,7 @@ class Owner:
         self.alive = True
         self.died_at = None
         self.held_up = None  # While it stands still: the callbacks that would have run.
+        self.old = False  # Whether it is a server of the release before.
 
     def __repr__(self):
         return self.name

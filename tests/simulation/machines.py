@@ -1,6 +1,7 @@
 """The machines of a world: each has a server, which stops, dies and starts again, and a clock."""
 
 import asyncio
+import math
 
 from service.hosting.clocks import Clock
 from service.running.server import Options, Server
@@ -34,6 +35,8 @@ class Machine:
         self.owner = None
         self.up = False
         self.runs = 0
+        # From when on it has the newer release.
+        self.newer_at = math.inf if "upgrades" in world.faults else 0.0
         rng = world.rng
         drifts = "clocks" in world.faults
         self.clock = SimulatedClock(
@@ -42,12 +45,18 @@ class Machine:
             rng.choice((-1e-5, 0.0, 2e-5)) if drifts else 0.0,
         )
 
+    @property
+    def old(self):
+        """Whether its server knows only the rules of the release before."""
+        return math.isinf(self.newer_at)
+
     async def start(self):
         """Starts a server, which answers when this returns."""
         world = self.world
         while True:
             self.runs += 1
             self.owner = Owner(f"{self.name}/{self.runs}")
+            self.owner.old = self.old
             store = world.url if world.store == "postgresql" else "sqlite"
             options = Options(
                 host=self.host,

@@ -612,6 +612,28 @@ MUTANTS = (
         "            raise",
         "a bot that another server was quicker than counts as failed",
     ),
+    Mutant(
+        "newer-rules-are-postponed",
+        "service/hosting/scheduler.py",
+        "                return self._clock.now()\n            self._failed",
+        "                return self._next_try(state)\n            self._failed",
+        "a server that does not know the rules of a match keeps its clock from those that do",
+    ),
+    Mutant(
+        "newer-rules-are-kept",
+        "service/hosting/scheduler.py",
+        "                return self._clock.now()\n            self._failed",
+        "                return None\n            self._failed",
+        "the same, until its lease has run out",
+    ),
+    Mutant(
+        "newer-rules-are-not-remembered",
+        "service/hosting/scheduler.py",
+        "                self._left_to_others.add(match_id)\n"
+        "                return self._clock.now()",
+        "                return self._clock.now() + 1",
+        "the same, again and again, as it takes what it has given back",
+    ),
     # The stores
     Mutant(
         "notices-of-others-are-skipped",

@@ -91,6 +91,10 @@ class Database:
             if self._rng.random() < share:
                 session.silent = True
 
+    def rules_version(self, match_id):
+        """The version of the rules that a match began under."""
+        return Header(*self.primary.matches[match_id]).rules_version
+
     def lost_with(self, standby):
         """The matches of which a copy of the tables from before lacks actions.
 

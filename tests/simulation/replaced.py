@@ -12,6 +12,7 @@
 | `SearchServers`, the connection to search servers | `searching.py`: they die, and answer late |
 | `answer`, the search itself | `searching.py`: a legal action, drawn from the seed of the search |
 | the port for metrics, `malloc_trim` | nothing |
+| the rules of Castle Rampage, at a server of the release before | those before |
 
 The process that calls `install` is the simulation's from then on.
 """
@@ -40,6 +41,7 @@ import service.searching.searches
 import service.store.postgresql_connections
 import service.store.sqlite
 import service.store.sqlite_writer
+import service.wire
 from tests.simulation import network, postgresql_connections, searching, sqlite, web
 from tests.simulation.loop import EPOCH
 
@@ -92,6 +94,16 @@ def _identity_in_order(cls):
     cls.__hash__ = lambda self: self._number
 
 
+def _game_of_a_release(real):
+    before = functools.cache(lambda game: game.under(game.rules_version - 1) or game)
+
+    def game(game_id, options):
+        newest = real(game_id, options)
+        return before(newest) if _loop is not None and _loop.owner.old else newest
+
+    return game
+
+
 def install():
     """Replaces it all, for the rest of the process."""
     real = {getattr(time, name): replacement for name, replacement in _CLOCKS.items()}
@@ -110,6 +122,7 @@ def install():
     server.SearchServers = searching.SimulatedSearchServers
     server.check_free = lambda host, port: None
     service.searching.searches.answer = searching.answer
+    service.wire._game = _game_of_a_release(service.wire._game)
     asyncpg.connect = postgresql_connections.connect
     asyncpg.create_pool = postgresql_connections.create_pool
     sqlite.install()

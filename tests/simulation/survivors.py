@@ -62,7 +62,8 @@ async def play_on(table):
             await asyncio.sleep(10)
     playing = []
     # As behind a balancer: what one server has shown is acted on at another.
-    here, there = table.rng.sample([each.address for each in table.world.machines], 2)
+    addresses = [each.address for each in table.world.machines_with(table.newer)]
+    here, there = table.rng.sample(addresses if len(addresses) > 1 else 2 * addresses, 2)
     servers = table.rng.choice((((here, here), (here, there)), ((here, there), (there, here))))
     for seat, (reads_at, acts_at) in enumerate(table.rng.sample(servers, 2)):
         if seat in table.tokens:

@@ -152,6 +152,26 @@ class World:
             return list(self.database.primary.matches)
         return [row[0] for row in self._query("SELECT match_id FROM matches ORDER BY created")]
 
+    @property
+    def upgrading(self):
+        """Whether servers of two releases may be there."""
+        return "upgrades" in self.faults
+
+    def machines_with(self, newer, since=math.inf):
+        """The machines, or those alone that had the newer release at a time (now)."""
+        until = min(since, self.now)
+        return [each for each in self.machines if not newer or each.newer_at <= until]
+
+    def has_newer_rules(self, name):
+        """Whether a match is of rules that servers of the release before do not know."""
+        match_id = name.removeprefix("matches/")
+        if self.store == "postgresql":
+            version = self.database.rules_version(match_id)
+        else:
+            sql = "SELECT rules_version FROM matches WHERE match_id = ?"
+            [(version,)] = self._query(sql, match_id)
+        return version > 1
+
     def is_due(self, match_id):
         """Whether the schedule of the log has a match."""
         if self.store == "postgresql":
@@ -276,6 +296,7 @@ class World:
             ("database", self._trouble_database),
             ("losses", self._lose),
             ("searches", self._trouble_searches),
+            ("upgrades", self._upgrade),
         ):
             if name in self.faults and (self.forgets or name != "losses"):
                 rng = random.Random(f"{name}/{self.seed}")
@@ -321,6 +342,17 @@ class World:
             self.counts["stops"] += 1
             await machine.stop()
             await asyncio.sleep(rng.expovariate(1 / 5))
+            await machine.start()
+
+    async def _upgrade(self, rng):
+        # One in each storm, so that there are calm times with two releases.
+        newest = max((each.newer_at for each in self.machines if not each.old), default=-STORM)
+        machine = rng.choice([each for each in self.machines if each.old] or [None])
+        if machine is not None and machine.up and self.now > newest + STORM:
+            self.counts["upgrades"] += 1
+            await machine.stop()
+            machine.newer_at = self.now
+            self.tell(f"{machine.name} has the newer release")
             await machine.start()
 
     async def _pause(self, rng):

@@ -349,8 +349,14 @@ def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog
             async with ActingServer(store, clock) as server:
                 await ended(store, state.header.match_id)
                 await server.rest()
-            (due,) = await store.list_due(FAR, 9)
-            assert due == DueMatch("other", clock.now() + scheduler.RETRY_UNREAD_MILLISECONDS)
+                due = DueMatch("other", clock.now())
+                assert await store.list_due(FAR, 9) == [due]
+                # It does not take that one again, and acts in what is due later.
+                state = await create(dead)
+                clock.advance(LEASE_MILLISECONDS)
+                await ended(store, state.header.match_id)
+                await server.rest()
+                assert await store.list_due(FAR, 9) == [due]
 
     run_in_time(run())
     assert not caplog.text
