@@ -142,7 +142,7 @@ cdef class PowerShotSoccer(Game):
     id = "powershot_soccer"
     abi = ABI
     unseen_order = True
-    temperatures = {"beginner": 0.9, "casual": 0.85, "regular": 0.8, "skilled": 0.68}
+    temperatures = {"beginner": 1.13, "casual": 1.06, "regular": 1.03, "skilled": 0.95}
     title = "PowerShot Soccer"
     summary = (
         "Home and Away each have a deck of the same cards. They play one card at a time and draw "
