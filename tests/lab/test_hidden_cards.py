@@ -24,14 +24,14 @@ def test_beliefs_are_compared_with_the_cards_of_a_match(game_id):
     found = compare(Task(game_id, 3, 1, 20))
     assert found == compare(Task(game_id, 3, 1, 20)) != compare(Task(game_id, 4, 1, 20))
     assert set(found[BY_HAND]) == set(games()[game_id]().hidden_places)
-    # The model of Champion Chess does not weigh worlds, and that of PowerShot Soccer has no policy.
+    # The models of Champion Chess and PowerShot Soccer do not weigh worlds.
     differs = {name: found[name] != found[BY_HAND] for name in found}
     assert (
         differs
         == {
             "castle_rampage": {BY_HAND: False, SERVED: True, BY_POLICIES: True},
             "champion_chess": {BY_HAND: False, SERVED: False, BY_POLICIES: True},
-            "powershot_soccer": {BY_HAND: False, SERVED: False},
+            "powershot_soccer": {BY_HAND: False, SERVED: False, BY_POLICIES: True},
         }[game_id]
     )
 
