@@ -87,7 +87,8 @@ def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
     figures, lost, gone_on = Figures(), [], asyncio.Event()
 
     async def think(_table):
-        if len(figures.answered) == 3 and not lost:
+        # A stream may show an action before its seat has the answer.
+        if len(figures.answered) >= 3 and not lost:
             [(match_id, entries)] = store._entries.items()
             lost.extend(entries)
             entries.clear()
@@ -105,7 +106,7 @@ def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
 
     monkeypatch.setattr(Table, "_think", think)
     asyncio.run(play())
-    assert len(lost) == 3
+    assert len(lost) >= 3
     assert figures.resumed == {"VERSION_IN_FUTURE": 2}
     assert figures.failed == {}
     servers.stop(server)
