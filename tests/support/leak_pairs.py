@@ -20,7 +20,7 @@ DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the s
 # Durations, what counts streams too, and connections, which a client opens and closes as it likes.
 LEFT_OUT = re.compile(
     r"_seconds_(bucket|sum)|event_loop_lag|WatchMatch|_watchers|_rpcs_total|_cache_lookups"
-    r"|_web_connections"
+    r"|_web_connections|_web_responses"
 )
 # Otherwise the server would make one, at random.
 REQUEST_ID = ("x-request-id", "pair")

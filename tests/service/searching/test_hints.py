@@ -20,7 +20,7 @@ from service import wire
 from service.observability.metrics import Metrics
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import search_in
+from tests.support.searching import in_time, search_in
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -155,8 +155,7 @@ def test_a_search_ends_when_its_caller_hangs_up(small_server):
 
 def test_a_search_ends_with_the_deadline_of_its_caller(small_server):
     client, view = small_server
-    call = start_hint(client, view, timeout=1)
-    hint = call.result().hint
+    hint = in_time(lambda seconds: start_hint(client, view, timeout=seconds).result()).hint
     assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_DEADLINE
     assert hint.iterations > 0
     after = start_hint(client, view, LIMITS, timeout=20)

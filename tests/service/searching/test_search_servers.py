@@ -27,7 +27,7 @@ from service.searching.tasks import (
 )
 from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import wait_for_metric
+from tests.support.searching import in_time, wait_for_metric
 from tests.support.serving import (
     TIMEOUT,
     Client,
@@ -160,7 +160,11 @@ def test_a_search_ends_near_the_deadline_of_its_caller(processes):
     _, client = processes
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
     request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
-    response = client.hints.SuggestAction(request, metadata=player.metadata, timeout=1)
+
+    def suggest(seconds):
+        return client.hints.SuggestAction(request, metadata=player.metadata, timeout=seconds)
+
+    response = in_time(suggest)
     assert response.hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
 
 

@@ -121,7 +121,9 @@ def test_an_owner_starts_no_more_searches_than_it_may():
     run_in_time(run())
 
 
-def test_a_refusal_names_the_limit_and_when_to_come_back():
+def test_a_refusal_names_the_limit_and_when_to_come_back(monkeypatch):
+    monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 60.0)  # No search is paused for another.
+
     async def run():
         async with Hosted(1, quotas=Quotas(1, 2, 3)) as hosted:
             tasks = [hosted.start("one", LONG) for _ in range(3)]
