@@ -27,6 +27,7 @@ from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
 from service.common.call import Call
 from service.observability.metrics import Metrics
+from service.searching import hints
 from service.searching.hints import CheckedHintRequest, answer, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
@@ -114,6 +115,14 @@ def test_an_analysis_answers_just_before_its_deadline(client):
     view = some_view(client)
     reports = in_time(lambda seconds: list(analysis(client, view, LONG, timeout=seconds)))
     assert check_reports(reports, "DEADLINE").iterations > 0
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.4, 1.5])
+def test_a_search_ends_early_enough_for_its_answer_to_be_in_time(seconds):
+    job = SearchJob(Limits(seconds=60), Parameters())
+    end = hints._end(job, job.began + seconds, legal=100)
+    assert end.stop_reason == hint_pb2.STOP_REASON_DEADLINE
+    assert 0.4 * seconds <= end.at - job.began <= seconds - min(0.4 * seconds, 0.1)
 
 
 def test_an_analysis_ends_at_its_limit_of_nodes(client):
