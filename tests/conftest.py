@@ -21,6 +21,8 @@ def pytest_configure():
     # Where the environment forbids to keep compiled modules, each of the hundreds of programs that
     # tests start would compile ours again, for a sixth of a second of a processor.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Searches of servers take what others leave, and tests beside each other leave nothing.
+    os.environ["SEARCH_PRIORITY"] = "normal"
     sys.dont_write_bytecode = False
 
 

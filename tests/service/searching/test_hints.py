@@ -266,7 +266,8 @@ def test_a_cancelled_search_leaves_the_queue():
     asyncio.run(run())
 
 
-def test_searches_have_the_lowest_priority():
+def test_searches_have_the_lowest_priority(monkeypatch):
+    monkeypatch.delenv("SEARCH_PRIORITY")  # With which tests run.
     # On Linux each thread has its own priority; elsewhere a thread has that of the process.
     own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
