@@ -90,7 +90,7 @@ overload: tools ## attack a server as one caller while others play: make overloa
 	$(PY) -m lab.overload $(ARGS)
 
 records: tools ## verify a thousand records, and test every change of whole records (half an hour)
-	TEST_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)
+	TEST_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 --timeout 0 tests/service/hosting/test_records.py $(ARGS)
 
 coverage: tools ## measure line coverage, Cython included, in a build of its own (ARGS= picks tests)
 	scripts/coverage.sh $(ARGS)
@@ -105,7 +105,7 @@ fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--shar
 	scripts/fuzz.sh $(ARGS)
 
 leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour)
-	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
+	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 --timeout 0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
 	PYTHON=$(PY) scripts/build_packages.sh dist

@@ -53,7 +53,9 @@ def count() -> dict[str, collections.Counter[str]]:
         if kind and file.is_file() and not file.is_symlink():
             content = file.read_bytes()
             folder = path.split("/")[0] + "/" if "/" in path else "./"
-            counted[folder][kind] += len(content.split() if kind == "words" else content.splitlines())
+            counted[folder][kind] += len(
+                content.split() if kind == "words" else content.splitlines()
+            )
     return counted
 
 
