@@ -3,6 +3,7 @@
 # of Cython with gcov, which costs little. Prints the lines that were not reached and the totals.
 # Arguments go to pytest. Processes that a test kills do not count.
 set -eu
+export PYTEST_TIMEOUT=0  # Their long forms take longer than any test.
 cd "$(dirname "$0")/.."
 python="$PWD/.venv/bin/python"
 began=$(date +%s)

@@ -2,6 +2,7 @@
 # Plays many matches through nginx, HAProxy and Envoy while the servers behind them are killed and
 # stopped. TEST_PROXY_MATCHES sets how many through each. Arguments go to pytest.
 set -eu
+export PYTEST_TIMEOUT=0  # Their long forms take longer than any test.
 cd "$(dirname "$0")/.."
 
 scripts/install_proxies.sh

@@ -3,6 +3,7 @@
 # each proxy, under 64 players. TEST_STOPS and TEST_PLAYERS set other numbers. Arguments go to
 # pytest.
 set -eu
+export PYTEST_TIMEOUT=0  # Their long forms take longer than any test.
 cd "$(dirname "$0")/.."
 
 scripts/install_proxies.sh

@@ -3,6 +3,7 @@
 # matches, snapshots, cancelled searches, endings, small games, crashes and races; and the cases
 # that `make test` leaves out. Arguments go to each run of pytest.
 set -eux
+export PYTEST_TIMEOUT=0  # Their long forms take longer than any test.
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 
