@@ -4,8 +4,7 @@ import itertools
 import threading
 
 from croupier.client import Client, CroupierError, Operator
-
-LIMIT = 60.0  # Seconds in which it must have been told of everything.
+from tests.support.waiting import waiting_for
 
 
 class FeedReader:
@@ -21,7 +20,7 @@ class FeedReader:
         self._begun = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
         # A match that ends before is not told of.
-        assert self._begun.wait(LIMIT)
+        self._begun.wait()
 
     def _read(self):
         cursor = ""
@@ -44,7 +43,10 @@ class FeedReader:
             except CroupierError as error:
                 # Any other reason than that a server is away.
                 if error.reason not in ("", "SHUTTING_DOWN", "STORE_UNAVAILABLE"):
-                    self.wrong.append(error)
+                    with self._changed:
+                        self.wrong.append(error)
+                        self._changed.notify()
+                    self._begun.set()
                     return
             except ValueError:
                 assert self._stopped  # The channel was closed.
@@ -62,19 +64,19 @@ class FeedReader:
         """Returns when `count` more updates have come."""
         with self._changed:
             until = self.updates + count
-            assert self._changed.wait_for(lambda: self.updates >= until or self.wrong, 5 * LIMIT)
+            self._changed.wait_for(lambda: self.updates >= until or self.wrong)
 
     def check(self, operator):
         """Returns when it has been told of every match as the log has it; nothing more may come."""
         wanted = {match.name: match.version for match in operator.matches()}
-        with self._changed:
-            told_all = self._changed.wait_for(lambda: self.told == wanted, LIMIT)
-        differ = {
-            name: (self.told.get(name), wanted.get(name))
-            for name in self.told.keys() | wanted.keys()
-            if self.told.get(name) != wanted.get(name)
-        }
-        assert told_all, f"told and in the log: {differ}"
+
+        def differ():
+            names = self.told.keys() | wanted.keys()
+            both = {name: (self.told.get(name), wanted.get(name)) for name in names}
+            return {name: versions for name, versions in both.items() if len({*versions}) > 1}
+
+        with self._changed, waiting_for(lambda: f"told and in the log: {differ()}"):
+            self._changed.wait_for(lambda: self.wrong or not differ())
         assert not self.wrong, self.wrong
         print(f"{len(wanted)} matches, {self.updates} updates, {self.resumed} streams")
 

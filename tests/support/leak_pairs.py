@@ -11,11 +11,11 @@ from croupier.v1 import match_pb2
 from service.gateway.listener import WebOptions
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
-from tests.support.serving import TIMEOUT, Client, Player
+from tests.support.serving import Client, Player
+from tests.support.waiting import FOREVER
 from tests.support.web import Method, WebClient
 from tests.support.worlds import with_secret
 
-PATIENCE = 600  # Seconds. A hint that a deadline cuts short depends on the time.
 DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the same.
 # Durations, what counts streams too, whose status is 200, and connections, which a client opens and
 # closes as it likes.
@@ -66,7 +66,7 @@ class World:
 
     def create(self, request):
         """Create the match; return the response as bytes."""
-        created = self.client.matches.CreateMatch(request, timeout=TIMEOUT)
+        created = self.client.matches.CreateMatch(request)
         tokens = [each.token for each in created.seat_tokens]
         self.players = [
             Player(self.client, created.name, token) for token in (*tokens, created.spectator_token)
@@ -90,10 +90,7 @@ class World:
                 name=player.match, after_version=self.state.version
             )
             self.streams.append(
-                # For a whole match.
-                self.client.matches.WatchMatch(
-                    request, metadata=player.metadata, timeout=10 * PATIENCE
-                )
+                self.client.matches.WatchMatch(request, metadata=player.metadata, timeout=FOREVER)
             )
 
     def unwatch(self):
@@ -126,10 +123,10 @@ def received(method, request, player):
     call, metadata = None, [*player.metadata, REQUEST_ID]
     try:
         if isinstance(method, grpc.UnaryStreamMultiCallable):
-            call = method(request, metadata=metadata, timeout=PATIENCE)
+            call = method(request, metadata=metadata, timeout=FOREVER)
             responses = list(call)
         else:
-            response, call = method.with_call(request, metadata=metadata, timeout=PATIENCE)
+            response, call = method.with_call(request, metadata=metadata, timeout=FOREVER)
             responses = [response]
     except grpc.RpcError as error:
         return (error.code(), error.details(), list(error.trailing_metadata()))

@@ -1,19 +1,16 @@
 """Real proxies with TLS in front of two servers, with the configurations in deploy/."""
 
-import contextlib
 import importlib.util
 import os
 import shutil
 import socket
 import subprocess
-import threading
 from pathlib import Path
 
-from lab.service_bench.ports import free_port
+from tests.support.ports import own_port
+from tests.support.waiting import wait_until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-END = 30
-INTERVAL_SECONDS = 0.05  # Between two tries to connect.
 
 
 def _nginx():
@@ -51,7 +48,7 @@ class TlsProxy:
         # `limit` is how many connections, or calls, an address may have where that is counted.
         self._directory = directory
         self._limit = limit
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"127.0.0.1:{own_port()}"
         find, config, options, _ = PROXIES[name]
         text = self._fill((DEPLOY / config).read_text(), name, servers, cert, key)
         (directory / config).write_text(text)
@@ -63,14 +60,14 @@ class TlsProxy:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        self._wait_until_it_listens()
+        wait_until(self._listens, lambda: f"the proxy to listen: {self.log}")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self._process.terminate()
-        self._process.wait(END)
+        self._process.wait()
 
     def _fill(self, text, name, servers, cert, key):
         # Puts the addresses and paths of a test in the place of those of the configuration.
@@ -109,15 +106,11 @@ class TlsProxy:
             text = text.replace(here, there)
         return text
 
-    def _wait_until_it_listens(self):
+    def _listens(self):
+        assert self._process.poll() is None, self.log
         host, port = self.address.split(":")
-        for _ in range(round(END / INTERVAL_SECONDS)):
-            assert self._process.poll() is None, self.log
-            with contextlib.suppress(OSError):
-                socket.create_connection((host, int(port)), timeout=1).close()
-                return
-            threading.Event().wait(INTERVAL_SECONDS)
-        raise AssertionError(self.log)
+        with socket.socket() as tried:
+            return tried.connect_ex((host, int(port))) == 0
 
     @property
     def log(self):

@@ -8,20 +8,20 @@ import sys
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
-from lab.service_bench.ports import free_port
 from lab.service_bench.servers import children
+from tests.support.ports import own_port
 from tests.support.serving import Client
+from tests.support.waiting import waiting_for
 
 OPERATOR = "the-operator-of-the-servers-that-tests-kill"
 SERVE = (sys.executable, "-m", "cli", "serve")
-END = 30
 
 
 class Replica:
     """A server process that can be killed and started again, always at the same address."""
 
     def __init__(self, log, *options, command=SERVE):
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"127.0.0.1:{own_port()}"
         self.log = log
         # A search process would take half a second of a processor at each start.
         self._command = [*command, "--listen", self.address, "--metrics-port", "0"]
@@ -55,8 +55,9 @@ class Replica:
             started = [os.pidfd_open(pid) for pid in children(self._process.pid)]
             self._process.kill()
             self._process.communicate()
-            for process in started:
-                assert _ends(process), "a process goes on without its server"
+            with waiting_for(lambda: f"the ends of {len(started)} processes without their server"):
+                for process in started:
+                    _wait_until_it_ends(process)
 
     def pause(self):
         """Stops the process until `resume`, as on a machine that is too busy."""
@@ -69,7 +70,7 @@ class Replica:
     def end(self):
         """Shuts the server down in order, and returns its exit code."""
         self._process.terminate()
-        self._process.communicate(timeout=END)
+        self._process.communicate()
         return self._process.returncode
 
     def end_well(self):
@@ -78,13 +79,10 @@ class Replica:
         assert " failed: " not in self.log.read_text()
 
 
-def _ends(process):
-    """Whether a process ends soon, by its file descriptor, which this closes."""
-    ends = select.poll()
-    ends.register(process, select.POLLIN)
-    ended = ends.poll(1000 * END)
+def _wait_until_it_ends(process):
+    """Waits for the end of a process, by its file descriptor, which this closes."""
+    select.select([process], [], [])
     os.close(process)
-    return bool(ended)
 
 
 class Cluster:

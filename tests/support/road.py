@@ -3,14 +3,13 @@
 import itertools
 import random
 import threading
-import time
 from collections import Counter
 
 from croupier.client import HINT_POLICIES, OPEN, Client, Seat, bot
 from service import wire
 from tests.support.play import note_on_failure
+from tests.support.waiting import FOREVER, waiting_for
 
-FINISH_SECONDS = 300  # Within this time the last matches end.
 BOT_SHARE = 0.25  # Of the matches that are against a bot.
 HINT_SHARE = 0.02  # Of the decisions that come from a hint.
 
@@ -31,15 +30,15 @@ class Road:
         self._numbers = itertools.count() if matches is None else iter(range(matches))
         self._changed = threading.Condition()
         self._failures = []
-        self._tables = [threading.Thread(target=self._play_on) for _ in range(at_once)]
-        for table in self._tables:
-            table.start()
+        self._playing = dict.fromkeys(range(at_once))  # The match at each table.
+        for table in range(at_once):
+            threading.Thread(target=self._play_on, args=(table,), daemon=True).start()
 
     @property
     def over(self):
         """Whether all matches have ended, or one has failed."""
         with self._changed:
-            return bool(self._failures) or not any(table.is_alive() for table in self._tables)
+            return bool(self._failures) or not self._playing
 
     def close(self):
         """Begins no more matches."""
@@ -48,16 +47,14 @@ class Road:
 
     def finish(self):
         """Waits until all matches have ended; raises the first failure."""
-        until = time.monotonic() + FINISH_SECONDS
-        for table in self._tables:
-            table.join(max(0, until - time.monotonic()))
+        with self._changed, waiting_for(lambda: f"the ends of matches, by table: {self._playing}"):
+            self._changed.wait_for(lambda: self._failures or not self._playing)
         if self._failures:
             raise self._failures[0]
-        assert not any(table.is_alive() for table in self._tables)
 
-    def wait_actions(self, count, timeout):
+    def wait_actions(self, count, timeout=None):
         """Waits until `count` more actions have been answered, at most `timeout` seconds."""
-        with self._changed:
+        with self._changed, waiting_for(lambda: f"actions in matches, by table: {self._playing}"):
             until = self.figures["actions"] + count
             self._changed.wait_for(
                 lambda: self._failures or self.figures["actions"] >= until, timeout
@@ -68,30 +65,30 @@ class Road:
             self.figures[what] += 1
             self._changed.notify_all()
 
-    def _play_on(self):
-        while not self._failures:
+    def _play_on(self, table):
+        while True:
             with self._changed:
-                number = next(self._numbers, None)
-            if number is None:
-                return
+                number = None if self._failures else next(self._numbers, None)
+                if number is None:
+                    del self._playing[table]
+                    self._changed.notify_all()
+                    return
+                self._playing[table] = number
             try:
                 with note_on_failure(seed=self._seed, match=number):
                     self._play(random.Random(f"{self._seed}/{number}"), number)
+                self.count("matches")
             # `finish` raises it in the thread of the test.
             except BaseException as error:
-                with self._changed:
-                    self._failures.append(error)
-                    self._changed.notify_all()
-                return
-            self.count("matches")
+                self._failures.append(error)
 
     def _play(self, rng, number):
         games = list(wire.hosted_games())
         game = games[number % len(games)]
         against_bot = rng.random() < self._bots
         with (
-            Client(self._address, ca=self._ca) as first,
-            Client(self._address, ca=self._ca) as second,
+            Client(self._address, ca=self._ca, patience=FOREVER) as first,
+            Client(self._address, ca=self._ca, patience=FOREVER) as second,
         ):
             seats = (OPEN, bot("beginner") if against_bot else OPEN)
             match = first.create_match(game, seats, hint_policy=HINT_POLICIES["allowed"])

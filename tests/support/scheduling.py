@@ -12,7 +12,7 @@ from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
 from service.observability.metrics import Metrics
 from tests.support.searching import bot_searches
-from tests.support.serving import TIMEOUT, ruleset_of
+from tests.support.serving import ruleset_of
 from tests.support.stores import wait_past
 
 RANDOM = BotStrength.BOT_STRENGTH_RANDOM
@@ -50,9 +50,7 @@ class ActingServer:
         self.pool.close()
 
 
-def run_in_time(coroutine):
-    """Runs a coroutine. TimeoutError after TIMEOUT seconds."""
-    asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+run_in_time = asyncio.run
 
 
 async def ended(store, match_id):

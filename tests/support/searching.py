@@ -9,6 +9,7 @@ from service.observability.metrics import Metrics
 from service.searching.pool import ANYBODY, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
+from tests.support.waiting import waiting_for
 
 
 def bot_searches(threads=1):
@@ -43,16 +44,17 @@ def in_time(call):
     A busy machine may leave a search without a processor for longer than a server keeps for its
     answer, so the deadline comes later each time.
     """
-    for seconds in (0.4, 1.5, 6.0):
+    seconds = 0.4
+    while True:
         try:
             return call(seconds)
         except grpc.RpcError as error:
             if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise
-    return call(24.0)
+        seconds *= 2
 
 
-def wait_for_metric(metrics, name, labels, wanted, timeout=30):
+def wait_for_metric(metrics, name, labels, wanted):
     """Waits until a gauge of search pools, asked for with each of their reports, has a value."""
     changed = threading.Event()
     report = metrics.pool
@@ -62,7 +64,7 @@ def wait_for_metric(metrics, name, labels, wanted, timeout=30):
         changed.set()
 
     metrics.pool = tell
-    until = time.monotonic() + timeout
-    while metrics.registry.get_sample_value(name, labels) != wanted:
-        assert changed.wait(until - time.monotonic()), (name, labels, wanted)
-        changed.clear()
+    with waiting_for(lambda: f"{name} {labels} to be {wanted}"):
+        while metrics.registry.get_sample_value(name, labels) != wanted:
+            changed.wait()
+            changed.clear()

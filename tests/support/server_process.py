@@ -11,20 +11,21 @@ import threading
 import urllib.request
 from pathlib import Path
 
-from lab.service_bench.ports import free_port
+from tests.support.ports import own_port
 from tests.support.serving import Client
+from tests.support.waiting import FOREVER, waiting_for
 
 SERVE = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
 # A search process would take half a second of a processor at each start.
 COMMAND = [*SERVE, "--search-processes", "0"]
-END = 30
+END = FOREVER
 
 
 class ServerProcess:
     """A server that runs until it is killed or stopped."""
 
     def __init__(self, *options, environment=None):
-        self._metrics_port = free_port()
+        self._metrics_port = own_port()
         self._process = subprocess.Popen(
             [*COMMAND, "--metrics-port", str(self._metrics_port), *options],
             env=environment,
@@ -71,8 +72,8 @@ class ServerProcess:
 
     def wait_for(self, text):
         """Waits until the log contains a text."""
-        with self._news:
-            assert self._news.wait_for(lambda: text in "".join(self._lines), END), text
+        with self._news, waiting_for(lambda: f"{text!r} in the log:\n{self.log}"):
+            self._news.wait_for(lambda: text in "".join(self._lines))
 
     def memory(self, kind="VmRSS"):
         """The memory of the process in bytes, as it is now or ("VmHWM") has been at most."""
@@ -99,7 +100,7 @@ class ServerProcess:
         assert self._process.returncode == 0, self.log
 
     def _end(self):
-        self._process.wait(END)
+        self._process.wait()
         self._reader.join()
         self._process.stdout.close()
         self._process.stderr.close()
@@ -113,7 +114,6 @@ def refused_start(*options, environment=None):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=END,
     )
     assert done.returncode == 1, done
     assert not done.stdout
@@ -143,7 +143,7 @@ class ServeCommand:
     def end(self, number=signal.SIGTERM):
         """Send a signal; return the exit code and the log."""
         self.process.send_signal(number)
-        self.process.communicate(timeout=END)
+        self.process.communicate()
         return self.process.returncode, self._read_log()
 
     def _read_log(self):

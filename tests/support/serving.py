@@ -33,9 +33,9 @@ from service.searching.options import SearchOptions
 from service.store import MemoryStore
 from tests.support.facts import facts_of
 from tests.support.play import game_of
+from tests.support.waiting import FOREVER
 
-TIMEOUT = 30
-REVIEW_TIMEOUT = 300  # Its hundreds of searches run at the idle priority.
+TIMEOUT = REVIEW_TIMEOUT = FOREVER
 ALLOWED = game_pb2.HINT_POLICY_ALLOWED
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
@@ -95,7 +95,7 @@ class Servers:
 
     def run(self, coroutine):
         """Runs a coroutine on the servers' event loop, and returns its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(TIMEOUT)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     def start(self, store=None, clock=None, **options):
         """Starts a server on a free port, and returns it with its address."""
@@ -165,7 +165,7 @@ class Client:
             time_control=time_control,
             hint_policy=hint_policy,
         )
-        return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
+        return Table(self, self.matches.CreateMatch(request))
 
     def join(self, invitation, request_id=None):
         """Joins an invited seat, and returns its Player."""
@@ -177,14 +177,14 @@ class Client:
         request = match_pb2.JoinMatchRequest(
             invitation=invitation, request_id=request_id or str(uuid.uuid4())
         )
-        return self.matches.JoinMatch.future(request, timeout=TIMEOUT)
+        return self.matches.JoinMatch.future(request)
 
     def hint(self, view, limits, seed=None):
         """Asks for a hint for a view instead of a match."""
         request = hint_pb2.SuggestActionRequest(
             search={"view": view, "limits": limits, "seed": seed}
         )
-        return self.hints.SuggestAction(request, timeout=TIMEOUT)
+        return self.hints.SuggestAction(request)
 
 
 class Table:
@@ -233,8 +233,8 @@ class Player:
     def metadata(self):
         return [("authorization", f"Bearer {self.token}")] if self.token else []
 
-    def _call(self, method, request, timeout=TIMEOUT):
-        return method(request, metadata=self.metadata, timeout=timeout)
+    def _call(self, method, request):
+        return method(request, metadata=self.metadata)
 
     def details(self):
         request = match_pb2.GetMatchRequest(name=self.match)
@@ -244,7 +244,7 @@ class Player:
         request = match_pb2.GetViewRequest(name=self.match)
         return self._call(self._client.matches.GetView, request).view
 
-    def wait_later(self, version, timeout=TIMEOUT):
+    def wait_later(self, version, timeout=None):
         """Starts a call of GetView that waits for a version, and returns its future."""
         request = match_pb2.GetViewRequest(name=self.match, wait_for_version=version)
         return self._client.matches.GetView.future(request, metadata=self.metadata, timeout=timeout)
@@ -263,9 +263,7 @@ class Player:
 
     def send_later(self, request):
         """Starts a call of SubmitAction, and returns its future."""
-        return self._client.matches.SubmitAction.future(
-            request, metadata=self.metadata, timeout=TIMEOUT
-        )
+        return self._client.matches.SubmitAction.future(request, metadata=self.metadata)
 
     def submit(self, action, version, request_id=None):
         return self.send(self.request(action, version, request_id))
@@ -273,8 +271,7 @@ class Player:
     def watch(self, after=None):
         """Calls WatchMatch, and returns the stream."""
         request = match_pb2.WatchMatchRequest(name=self.match, after_version=after)
-        # Long enough for a whole match of bots beside other work.
-        return self._call(self._client.matches.WatchMatch, request, 4 * TIMEOUT)
+        return self._call(self._client.matches.WatchMatch, request)
 
     def resign(self):
         request = match_pb2.ResignMatchRequest(name=self.match)
@@ -283,9 +280,7 @@ class Player:
     def resign_later(self):
         """Starts a call of ResignMatch, and returns its future."""
         request = match_pb2.ResignMatchRequest(name=self.match)
-        return self._client.matches.ResignMatch.future(
-            request, metadata=self.metadata, timeout=TIMEOUT
-        )
+        return self._client.matches.ResignMatch.future(request, metadata=self.metadata)
 
     def replace_token(self, request_id=None):
         """Replaces the token with which this player calls, but goes on with the old one.
@@ -299,9 +294,7 @@ class Player:
         request = match_pb2.ReplaceSeatTokenRequest(
             name=self.match, request_id=request_id or str(uuid.uuid4())
         )
-        return self._client.matches.ReplaceSeatToken.future(
-            request, metadata=self.metadata, timeout=TIMEOUT
-        )
+        return self._client.matches.ReplaceSeatToken.future(request, metadata=self.metadata)
 
     def rematch(self):
         request = match_pb2.RematchRequest(name=self.match)
@@ -314,9 +307,7 @@ class Player:
     def review(self, **fields):
         """Calls ReviewMatch, and returns the stream."""
         request = review_pb2.ReviewMatchRequest(match_name=self.match, **fields)
-        return self._client.reviews.ReviewMatch(
-            request, metadata=self.metadata, timeout=REVIEW_TIMEOUT
-        )
+        return self._call(self._client.reviews.ReviewMatch, request)
 
     def hint(self, limits, seed=None):
         request = hint_pb2.SuggestActionRequest(

@@ -3,8 +3,6 @@
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tests.support.serving import TIMEOUT
-
 GAME = "skystones"
 FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
 UNAVAILABLE = (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
@@ -28,5 +26,5 @@ def check_refusal(refusal, expected):
 def is_serving(client):
     """Whether the health service of a server reports that it serves."""
     request = health_pb2.HealthCheckRequest()
-    status = health_pb2_grpc.HealthStub(client.channel).Check(request, timeout=TIMEOUT).status
+    status = health_pb2_grpc.HealthStub(client.channel).Check(request).status
     return status == health_pb2.HealthCheckResponse.SERVING

@@ -19,7 +19,6 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from tests.support.serving import Client
 
-TIMEOUT = 30
 COMPRESSED, CONNECT_END, WEB_TRAILERS = 1, 2, 128
 
 
@@ -76,7 +75,7 @@ def get(path="/", host="localhost", version="1.1"):
 def connect(url):
     """A connection to a server, on which anything can be sent."""
     parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT)
+    return socket.create_connection((parts.hostname, parts.port))
 
 
 def read_all(connection):
@@ -116,7 +115,7 @@ class Caller:
         self.protocol = protocol
 
     def connect(self):
-        return http.client.HTTPConnection(self.netloc, timeout=TIMEOUT)
+        return http.client.HTTPConnection(self.netloc)
 
     def call(self, name, request, token=None, headers=(), timeout=None):
         """Makes a unary call; raises Failed."""
