@@ -16,12 +16,10 @@ import tomlkit
 from cli.configuration import ConfiguredParser
 from cli.main import main
 from cli.server_options import add_options, read_options
-from lab.service_bench.ports import free_port
 from service.listening.connections import ConnectionLimits
 from service.running.server import Options
 
 ROOT = Path(__file__).parents[2]
-END = 30
 # Three values of each kind, for a file, a variable and a flag.
 VALUES = {
     "DIR": ("a", "b", "c"),
@@ -294,9 +292,10 @@ def test_the_help_names_each_variable(capsys):
 
 
 def test_a_server_has_its_options_from_everywhere_and_warns_of_unknown_variables(tmp_path):
-    metrics = free_port()
     file = tmp_path / "croupier.toml"
-    file.write_text(f'metrics-port = {metrics}\nlisten = "nowhere:1"\nstore = "memory"\n')
+    file.write_text(
+        'metrics-port = 0\nlisten = "nowhere:1"\nstore = "memory"\nsearch-processes = 0\n'
+    )
     environment = {
         "CROUPIER_CONFIG": str(file),
         "CROUPIER_LISTEN": "127.0.0.1:0",
@@ -313,7 +312,7 @@ def test_a_server_has_its_options_from_everywhere_and_warns_of_unknown_variables
     try:
         assert server.stdout.readline().startswith("croupier serves on 127.0.0.1:")
         server.send_signal(signal.SIGTERM)
-        _, log = server.communicate(timeout=END)
+        _, log = server.communicate()
     finally:
         server.kill()
     assert server.returncode == 0

@@ -1,25 +1,37 @@
 """A signal ends a server at any moment of its start, also as the first process of a container."""
 
-import re
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 
-SERVE = (sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off")
-OPTIONS = ("--metrics-port", "0", "--search-processes", "0", "--store", "memory")
+OPTIONS = ("--listen", "127.0.0.1:0", "--web", "off", "--metrics-port", "0")
+OPTIONS += ("--search-processes", "0", "--store", "memory")
+# A start that waits at an import, by its number, once it handles signals.
+WAITING = """if True:
+    import os, runpy, signal, sys
+    left = int(sys.argv.pop(1))
+    class Waiting:
+        def find_spec(self, *_):
+            global left
+            left -= signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+            if left == 0:
+                print("waits", flush=True)
+                sys.stdin.read()
+    sys.meta_path.insert(0, Waiting())
+    runpy.run_module("cli", run_name="__main__")
+"""
+IMPORTS = 600  # At least so many follow.
 # As the first process, of processes of its own.
 CONTAINER = ("unshare", "--pid", "--fork", "--kill-child")
-END = 30
-PROMPTLY = 2.0  # Seconds: by far less than a start takes on a busy machine, or a database's answer.
 
 
 @pytest.fixture
@@ -27,9 +39,8 @@ def start():
     started = []
 
     def start(*command):
-        started.append(
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
         return started[-1]
 
     yield start
@@ -38,37 +49,19 @@ def start():
         each.communicate()
 
 
-def handles(pid):
-    """Whether a process has a handler of its own for SIGTERM."""
-    found = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return bool(found) and int(found[1], 16) >> (signal.SIGTERM - 1) & 1
-
-
-def libraries(pid):
-    """The shared libraries that a process has loaded so far."""
-    return set(re.findall(r"\S+\.so\S*$", Path(f"/proc/{pid}/maps").read_text(), re.MULTILINE))
-
-
-def has_loaded(pid, count):
-    return len(libraries(pid)) >= count
-
-
-def wait_for(condition):
-    until = time.monotonic() + END
-    while not condition():
-        assert time.monotonic() < until
+def waiting(moment):
+    """The command of a server that waits at a moment of its start."""
+    return (sys.executable, "-c", WAITING, str(moment), "serve", *OPTIONS)
 
 
 def ends_well(process, pid, number=signal.SIGTERM):
-    began = time.monotonic()
-    subprocess.run(["kill", f"-{number}", str(pid)], check=True)
-    out, errors = process.communicate(timeout=END)
-    assert (process.returncode, out, errors) == (0, "", "")
-    assert time.monotonic() - began < PROMPTLY
+    # What it waits for does not come.
+    os.kill(pid, number)
+    assert process.wait() == 0
+    assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
 def test_a_signal_is_handled_before_anything_large_is_imported():
-    # From outside, a busy machine sees the moment too late.
     code = """if True:
         import os, runpy, signal, sys
         def tell(number, handler):
@@ -78,7 +71,7 @@ def test_a_signal_is_handled_before_anything_large_is_imported():
         sys.argv = ["croupier", "serve"]
         runpy.run_module("cli", run_name="__main__")
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=END)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     imported = set(done.stdout.split())
     assert "cli" in imported, done.stderr
     assert not imported & {"grpc", "uvloop", "google.protobuf", "asyncio", "argparse", "cli.main"}
@@ -86,33 +79,28 @@ def test_a_signal_is_handled_before_anything_large_is_imported():
 
 def test_a_signal_at_any_moment_of_the_start_ends_it(start):
     rng = seeded("moments")
-    for _ in range(8):
-        server = start(*SERVE, *OPTIONS)
-        wait_for(partial(handles, server.pid))
-        # A start loads ninety libraries, one after the other, and may serve after the last twenty.
-        moment = rng.randrange(70)
-        print(f"when it has loaded {moment} libraries")
-        wait_for(partial(has_loaded, server.pid, moment))
+    for _ in range(12 if LONG_FORM else 3):
+        moment = rng.randrange(1, IMPORTS)
+        print(f"at the import {moment}")
+        server = start(*waiting(moment))
+        assert server.stdout.readline() == "waits\n"
         ends_well(server, server.pid, rng.choice([signal.SIGTERM, signal.SIGINT]))
 
 
 def test_the_first_process_of_a_container_takes_an_early_signal(start):
     if not shutil.which("unshare") or subprocess.run([*CONTAINER, "true"]).returncode:
         pytest.skip("this machine permits no namespaces of processes (unshare --pid)")
-    outer = start(*CONTAINER, *SERVE, *OPTIONS)
-    children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
-    wait_for(lambda: children.read_text().strip())
-    pid = int(children.read_text())
-    wait_for(partial(handles, pid))
+    outer = start(*CONTAINER, *waiting(1))
+    assert outer.stdout.readline() == "waits\n"
+    pid = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text())
     assert f"NSpid:\t{pid}\t1\n" in Path(f"/proc/{pid}/status").read_text()
     ends_well(outer, pid)
 
 
 def test_a_server_that_waits_for_its_database_ends(start):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(END)
         url = f"postgresql://croupier@127.0.0.1:{silent.getsockname()[1]}/croupier"
-        server = start(*SERVE, *OPTIONS[:-1], url)
+        server = start(sys.executable, "-m", "cli", "serve", *OPTIONS[:-1], url)
         connection, _ = silent.accept()
         with connection:
             assert connection.recv(1)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cli.main import main
-from tests.support.server_process import END, ServerProcess
+from tests.support.server_process import ServerProcess
 
 COMMAND = [sys.executable, "-m", "cli"]
 SERVE = ("serve", "--listen", "127.0.0.1:0", "--web", "off", "--metrics-port", "0")
@@ -72,7 +72,6 @@ def test_a_user_that_the_system_does_not_know_has_no_home(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=END,
     )
     assert is_refusal(done.returncode, done.stderr)
     assert not list(tmp_path.iterdir())
@@ -88,11 +87,11 @@ def test_a_tilde_is_the_home_directory_wherever_it_comes_from(tmp_path):
 
 def test_who_keeps_nothing_needs_no_home():
     with subprocess.Popen(
-        [*COMMAND, *SERVE, "--store", "memory"],
+        [*COMMAND, *SERVE, "--search-processes", "0", "--store", "memory"],
         env=environment(HOME=""),
         stdout=subprocess.PIPE,
         text=True,
     ) as server:
         assert server.stdout.readline().startswith("croupier serves on ")
         server.send_signal(signal.SIGTERM)
-        assert server.wait(END) == 0
+        assert server.wait() == 0

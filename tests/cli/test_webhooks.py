@@ -1,7 +1,6 @@
 """`croupier webhooks` posts what changes in matches, signed, at least once, whatever is killed."""
 
 import base64
-import contextlib
 import hashlib
 import http.server
 import json
@@ -9,13 +8,15 @@ import queue
 import subprocess
 import sys
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from standardwebhooks import Webhook
 
+from cli import webhooks
+from cli.main import main
 from croupier.client import OPEN, Client, bot
-from tests.support.serving import TIMEOUT
+from tests.support.waiting import wait_until
 
 KEY = "key-of-the-front-end"
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -59,7 +60,7 @@ class Receiver:
         """The updates of the messages taken until one of this version of a match came."""
         found = []
         while not any(u["name"] == name and int(u.get("version", 0)) >= version for u in found):
-            webhook_id, message = self.taken.get(timeout=TIMEOUT)
+            webhook_id, message = self.taken.get()
             assert webhook_id.startswith("msg_")
             assert message["type"] == "matches.changed"
             found += message["data"]["updates"]
@@ -83,16 +84,22 @@ def served(servers, tmp_path):
 
 
 @pytest.fixture
-def hooks(served, receiver, tmp_path):
-    """Starts the command; it ends with the test."""
-    (tmp_path / "secret").write_text(SECRET)
+def command(served, receiver, tmp_path):
+    """The arguments of the command."""
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    where = ("--server", served.address, "--api-key", KEY, "--state", str(tmp_path / "state"))
+    return ["webhooks", receiver.url, "--secret-file", str(secret), *where]
+
+
+@pytest.fixture
+def hooks(command):
+    """Starts the command in a process; it ends with the test."""
     started = []
 
     def start(*options):
-        command = [sys.executable, "-m", "cli", "webhooks", receiver.url, "--server"]
-        command += [served.address, "--api-key", KEY, "--secret-file", str(tmp_path / "secret")]
-        command += ["--state", str(tmp_path / "state"), *options]
-        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        whole = [sys.executable, "-m", "cli", *command, *options]
+        started.append(subprocess.Popen(whole, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
     yield start
@@ -124,76 +131,76 @@ def test_the_same_updates_have_the_same_id_when_they_are_posted_again(
 ):
     match = served.create_match("skystones", (OPEN, OPEN))
     first = hooks()
-    before, _ = receiver.taken.get(timeout=TIMEOUT)
+    before, _ = receiver.taken.get()
     first.kill()
     first.wait()
     # As if it had been killed before it kept the cursor.
     (tmp_path / "state" / "cursor").unlink(missing_ok=True)
     hooks()
-    again, message = receiver.taken.get(timeout=TIMEOUT)
+    again, message = receiver.taken.get()
     assert again == before
     assert message["data"]["updates"][0]["name"] == match.name
 
 
-def test_an_attempt_that_fails_is_repeated_and_a_redirect_is_not_followed(served, receiver, hooks):
-    receiver.answers += [500, 302]
+@pytest.fixture
+def inside(command, monkeypatch):
+    """Starts the command in a thread, without pauses; returns the future of its exit status."""
+    monkeypatch.setattr(webhooks, "FIRST_PAUSE", 0.0)
+
+    def status(options):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, *options])
+        return ended.value.code
+
+    with ThreadPoolExecutor() as pool:
+        yield lambda *options: pool.submit(status, options)
+
+
+def test_an_attempt_that_fails_is_repeated_and_a_redirect_is_not_followed(
+    served, receiver, inside, capsys
+):
+    receiver.answers += [500, 302, 204, 410]
     match = served.create_match("skystones", (OPEN, OPEN))
-    hooks()
+    status = inside()
     receiver.updates_until(match.name, 0)
-    assert [receiver.asked.get(timeout=TIMEOUT) for _ in range(3)] == [
+    match.seats[0].resign()
+    assert [receiver.asked.get() for _ in range(4)] == [
         ("/", 500),
         ("/", 302),
         ("/", 204),
+        ("/", 410),
     ]
+    # An endpoint that is gone ends it.
+    assert status.result() == 1
+    assert "wants no more" in capsys.readouterr().err
 
 
-def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, hooks, tmp_path):
-    receiver.answers += [500]
+def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, inside, tmp_path):
+    receiver.answers += [500, 204, 410]
     match = served.create_match("skystones", (OPEN, OPEN))
-    hooks("--attempts", "1")
-    assert receiver.asked.get(timeout=TIMEOUT) == ("/", 500)
+    status = inside("--attempts", "1")
+    assert receiver.asked.get() == ("/", 500)
     match.seats[0].resign()
     receiver.updates_until(match.name, 1)
     [dead] = map(json.loads, (tmp_path / "state" / "dead.jsonl").read_text().splitlines())
     assert dead["why"] == "status 500"
     assert dead["message"]["data"]["updates"][0]["name"] == match.name
-
-
-def test_an_endpoint_that_is_gone_ends_it(served, receiver, hooks):
-    receiver.answers += [410]
     served.create_match("skystones", (OPEN, OPEN))
-    process = hooks()
-    _, told = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 1
-    assert "wants no more" in told
+    assert status.result() == 1
 
 
-def test_only_those_that_are_over(served, receiver, hooks):
-    running = served.create_match("skystones", (OPEN, OPEN))
+def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver, tmp_path):
+    cursor = tmp_path / "state" / "cursor"
+    over, running = (served.create_match("skystones", (OPEN, OPEN)) for _ in range(2))
+    process = hooks("--only", "over")
+    # It keeps where it is though nothing is to be posted.
+    wait_until(lambda: cursor.exists() or process.poll() is not None)
+    process.kill()
+    over.seats[0].resign()
     hooks("--only", "over")
-    for _ in range(1000):
-        served.create_match("skystones", (OPEN, OPEN)).seats[0].resign()
-        # Those that end before it has begun to follow are told by nobody.
-        with contextlib.suppress(queue.Empty):
-            _, message = receiver.taken.get(timeout=0.1)
-            break
-    found = message["data"]["updates"]
+    found = receiver.updates_until(over.name, 1)
     assert running.name not in {each["name"] for each in found}
     assert all("result" in each for each in found)
-
-
-def test_it_keeps_where_it_is_though_nothing_is_to_be_posted(served, hooks, receiver, tmp_path):
-    cursor = tmp_path / "state" / "cursor"
-    match = served.create_match("skystones", (OPEN, OPEN))
-    process = hooks("--only", "over")
-    deadline = time.monotonic() + TIMEOUT
-    while not cursor.exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-    process.kill()
-    match.seats[0].resign()
-    hooks("--only", "over")
-    receiver.updates_until(match.name, 1)
 
 
 @pytest.mark.parametrize(
@@ -204,21 +211,22 @@ def test_it_keeps_where_it_is_though_nothing_is_to_be_posted(served, hooks, rece
         (["https://x", "--api-key", "k", "--operator-token-file", "f"], "give an API key"),
     ],
 )
-def test_wrong_options_are_told(tmp_path, options, told):
-    (tmp_path / "secret").write_text(SECRET)
-    command = [sys.executable, "-m", "cli", "webhooks", *options, "--state", str(tmp_path / "s")]
-    command += ["--secret-file", str(tmp_path / "secret")]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"})
-    assert done.returncode == 2
-    assert told in done.stderr
+def test_wrong_options_are_told(tmp_path, options, told, monkeypatch, capsys):
+    monkeypatch.delenv(webhooks.API_KEY, raising=False)
+    assert refused(tmp_path, SECRET, *options) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_c2hvcnQ=", "whsec_!!!", "é"])
-def test_a_secret_that_is_none_is_told(tmp_path, secret):
-    (tmp_path / "secret").write_text(secret)
-    command = [sys.executable, "-m", "cli", "webhooks", "https://x", "--api-key", "k"]
-    command += ["--state", str(tmp_path / "s"), "--secret-file", str(tmp_path / "secret")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert str(tmp_path / "secret") in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_secret_that_is_none_is_told(tmp_path, secret, capsys):
+    assert refused(tmp_path, secret, "https://x", "--api-key", "k") == 1
+    assert str(tmp_path / "secret") in capsys.readouterr().err
+
+
+def refused(folder, secret, *options):
+    """The exit status of the command, with a secret and a state in a folder."""
+    (folder / "secret").write_text(secret)
+    kept = ("--state", str(folder / "state"), "--secret-file", str(folder / "secret"))
+    with pytest.raises(SystemExit) as ended:
+        main(["webhooks", *options, *kept])
+    return ended.value.code
