@@ -11,6 +11,7 @@ import sys
 import grpc
 import pytest
 
+from cli import load as load_command
 from cli import load_players
 from cli.load import report
 from cli.load_players import Figures, Load, Marks, Table
@@ -21,8 +22,8 @@ from croupier.v1 import game_pb2, match_pb2
 from service.store import ANOTHER_LOG
 from tests.support.serving import ruleset_of
 from tests.support.stores import MemoryPlace
+from tests.support.waiting import FOREVER, waiting_for
 
-END = 60
 COMMAND = (sys.executable, "-m", "cli", "load")
 
 
@@ -32,51 +33,73 @@ def run(capsys, *command):
     return ended.value.code, capsys.readouterr()
 
 
+@pytest.fixture
+def run_until(capsys, monkeypatch):
+    """Runs the command until its figures satisfy a condition, or its players have given up."""
+
+    def run_until(enough, *command):
+        async def play(load, figures, *others):
+            playing = asyncio.create_task(load_players.play(load, figures, *others))
+            with waiting_for(lambda: vars(figures)):
+                while not (playing.done() or figures.failed or enough(figures)):
+                    await asyncio.sleep(0.01)
+            playing.cancel()
+            await playing
+
+        monkeypatch.setattr(load_command, "play", play)
+        monkeypatch.setattr(load_players, "PATIENCE", FOREVER)
+        return run(capsys, *command, "--seconds", FOREVER)
+
+    return run_until
+
+
 def number(text, title):
     """The number in the row of a title."""
     return int(re.search(rf"^{title} +(\d+)", text, re.MULTILINE)[1])
 
 
-def test_both_seats_of_all_matches_play(capsys, replicas):
-    server = replicas("--store", "memory")
-    server.ready()
-    status, printed = run(
-        capsys,
-        *("--server", server.address, "--matches", 4, "--pace", 0.02, "--seconds", 3),
+def test_both_seats_of_all_matches_play(run_until, shared_server, caplog):
+    def enough(figures):
+        # An action that is the first of two simultaneous ones, or the last of all, may not be seen
+        # yet.
+        answered, seen = len(figures.answered), len(figures.seen)
+        assert seen <= answered
+        return answered > 40 and seen > 0.8 * answered
+
+    status, printed = run_until(
+        enough,
+        *("--server", shared_server[1], "--matches", 4, "--pace", 0.02),
         *("--seats-a-connection", 2),
     )
     assert status == 0
     assert "8 seats on 4 connections" in printed.out
-    assert "8 of 8 seats" in printed.err
-    answered = number(printed.out, "actions answered")
-    assert answered > 40
-    # An action that is the first of two simultaneous ones, or the last of all, may not be seen yet.
-    assert 0.8 * answered < number(printed.out, "actions seen by the other seat") <= answered
+    assert number(printed.out, "actions answered") > 40
+    assert number(printed.out, "actions seen by the other seat") > 32
     assert number(printed.out, "matches created") >= 4
     for what in ("calls repeated", "streams resumed", "calls and streams given up"):
         assert number(printed.out, what) == 0
-    server.end_well()
+    assert not caplog.records
 
 
-def test_a_server_that_is_killed_in_the_middle_is_outlasted(replicas, tmp_path):
+def test_a_server_that_is_killed_in_the_middle_is_outlasted(run_until, replicas, tmp_path):
     server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
     server.ready()
-    command = (*COMMAND, "--server", server.address, "--games", "skystones", "--matches", "3")
-    with subprocess.Popen(
-        [*command, "--pace", "0.05", "--seconds", "6"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as load:
-        assert load.stderr.readline() == "... 6 of 6 seats\n"
-        server.kill()
-        server.start()
-        printed, errors = load.communicate(timeout=END)
-    assert load.returncode == 0, printed + errors
-    assert number(printed, "streams resumed") >= 6
-    assert "UNAVAILABLE" in printed
-    assert number(printed, "actions answered") > 20
-    assert number(printed, "calls and streams given up") == 0
+    before = []
+
+    def enough(figures):
+        if len(figures.opened) >= 6 and not before:
+            before.append(len(figures.answered))
+            server.kill()
+            server.start()
+        return figures.resumed.total() >= 6 and len(figures.answered) > before[0] + 10
+
+    status, printed = run_until(
+        enough,
+        *("--server", server.address, "--games", "skystones", "--matches", 3, "--pace", 0.05),
+    )
+    assert status == 0, printed
+    assert "UNAVAILABLE" in printed.out
+    assert number(printed.out, "calls and streams given up") == 0
     server.ready()
     server.end_well()
 
@@ -98,9 +121,9 @@ def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
 
     async def play():
         ruleset = ruleset_of("powershot_soccer")
-        load = Load(address, CLEARTEXT, [ruleset], 1, 0.0, END, 1, "", 0)
+        load = Load(address, CLEARTEXT, [ruleset], 1, 0.0, FOREVER, 1, "", 0)
         playing = asyncio.create_task(load_players.play(load, figures, random.Random(0), print))
-        await asyncio.wait_for(gone_on.wait(), END)
+        await gone_on.wait()
         playing.cancel()
         await asyncio.wait([playing])
 
@@ -112,10 +135,8 @@ def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
     servers.stop(server)
 
 
-def test_an_interrupt_ends_it_with_the_figures(replicas):
-    server = replicas("--store", "memory")
-    server.ready()
-    command = (*COMMAND, "--server", server.address, "--matches", "2", "--pace", "0.05")
+def test_an_interrupt_ends_it_with_the_figures(shared_server):
+    command = (*COMMAND, "--server", shared_server[1], "--matches", "2", "--pace", "0.05")
     with subprocess.Popen(
         [*command, "--seconds", "3600"],
         stdout=subprocess.PIPE,
@@ -124,9 +145,9 @@ def test_an_interrupt_ends_it_with_the_figures(replicas):
     ) as load:
         assert load.stderr.readline() == "... 4 of 4 seats\n"
         load.send_signal(signal.SIGINT)
-        printed, errors = load.communicate(timeout=END)
+        printed, errors = load.communicate()
     assert load.returncode == 0, printed + errors
-    assert errors == ""
+    assert "Traceback" not in errors
     assert number(printed, "matches created") >= 2
     assert number(printed, "calls and streams given up") == 0
 
@@ -155,7 +176,7 @@ def test_it_ends_also_when_players_give_up_in_that_moment(monkeypatch):
             playing = asyncio.create_task(table.play())
             await table.seated.wait()
             playing.cancel()
-            done, _ = await asyncio.wait([playing], timeout=END)
+            done, _ = await asyncio.wait([playing])
             return done and playing.cancelled()
 
     monkeypatch.setattr(load_players, "Player", Leaver)
@@ -163,23 +184,21 @@ def test_it_ends_also_when_players_give_up_in_that_moment(monkeypatch):
     assert asyncio.run(end())
 
 
-def test_what_the_server_refuses_is_said(capsys, replicas, tmp_path):
+def test_what_the_server_refuses_is_said(capsys, run_until, start_client, tmp_path):
     callers = tmp_path / "callers.toml"
     digest = hashlib.sha256(b"the-key-of-a-studio").hexdigest()
     callers.write_text(
         'require_key = ["create_match"]\n[keys.studio]\nnames_players = true\n'
         f'sha256 = "{digest}"\n'
     )
-    server = replicas("--store", "memory", "--callers-file", str(callers))
-    server.ready()
-    status, printed = run(capsys, "--server", server.address, "--matches", 2)
+    here = ("--server", start_client(callers_file=callers).address)
+    status, printed = run(capsys, *here, "--matches", 2)
     assert status == 1
     assert "KEY_REQUIRED" in printed.err
-    key = ("--api-key", "the-key-of-a-studio", "--players", 3, "--pace", 0.1, "--seconds", 1)
-    status, printed = run(capsys, "--server", server.address, "--matches", 2, *key)
+    key = ("--api-key", "the-key-of-a-studio", "--players", 3, "--pace", 0.1)
+    status, _ = run_until(lambda figures: figures.answered, *here, "--matches", 2, *key)
     assert status == 0
-    assert number(printed.out, "actions answered") > 0
-    status, printed = run(capsys, "--server", server.address, "--games", "skystones,bridge")
+    status, printed = run(capsys, *here, "--games", "skystones,bridge")
     assert status == 2
     assert "has no game bridge; it has castle_rampage" in printed.err
 
