@@ -48,6 +48,7 @@ if FUZZ:
 FOLDERS = ["engine", "ai", "lab", "service/wire"]  # Where extensions are.
 if SANITIZE:
     FOLDERS.append("tests/planted")  # Faults that the sanitizers must report.
+BUILT = "build/inplace"
 DECLARATIONS = "build/declarations"  # Generated .pxd files; outside the sources, so never shipped.
 
 
@@ -94,12 +95,18 @@ class BuildExt(build_ext):
         for ours, theirs in zip(self.extensions, translated, strict=True):
             ours.sources = theirs.sources
         self.parallel = self.parallel or JOBS
-        thrown_away = self.build_lib, self.build_temp
-        if self.inplace:  # pip's folders vanish: keep ours, and compile only what changed
-            self.build_lib = self.build_temp = "build/inplace"
+        # Where setuptools builds depends on the command: a folder of our own is built once for all of
+        # them, and keeps what has not changed.
+        wanted = self.build_lib, self.build_temp
+        self.build_lib = self.build_temp = BUILT
+        if self.inplace:
             remove_stale()
         super().run()
-        self.build_lib, self.build_temp = thrown_away
+        self.build_lib, self.build_temp = wanted
+        for target in [] if self.inplace else self.get_outputs():
+            source = Path(BUILT, Path(target).relative_to(self.build_lib))
+            self.mkpath(str(Path(target).parent))
+            self.copy_file(str(source), target)
 
 
 def declare_field_numbers() -> None:

@@ -9,7 +9,6 @@ the web app anew. Their sdists and wheels must have equal hashes. Then:
     the same for each other CPython from 3.11 to 3.14 that is at hand: in the PATH, or from pyenv
     cibuildwheel reads its configuration
 
-SHORT=1 in the environment leaves out all that compiles: the wheel of the server and what needs it.
 The packages are in build/wheels/ afterwards. Exit status: 0 if all holds, else 1.
 """
 
@@ -28,7 +27,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/wheels"
 PYTHON = ROOT / ".venv/bin/python"
-SHORT = os.environ.get("SHORT") == "1"
 MINORS = range(11, 15)
 IMPORTED = {"croupier", "buf", "google", "grpc", "typing_extensions.py"}  # Beside the client.
 PLAY = """
@@ -77,10 +75,6 @@ def check() -> None:
         raise CheckError(f"{client.name} is not pure Python")
     tools = environment("tools", PYTHON, *requirements("dependency-groups.release"))
     check_configuration(tools)
-    if SHORT:
-        play(ROOT / ".venv", PYTHON, client)
-        say("Not checked, as SHORT is set: the wheel of the server, and other Pythons.")
-        return
     [sdist] = first.glob("croupier_server-*.tar.gz")
     [wheel] = first.glob("croupier_server-*.whl")
     check_installed(tools, PYTHON, client, wheel)
@@ -105,9 +99,8 @@ def make_different(copy: Path) -> None:
     for path in copy.rglob("*"):
         if path.is_file():
             os.utime(path)
-    if not SHORT:
-        shutil.rmtree(copy / "service/gateway/static", ignore_errors=True)
-        run(copy / "scripts/web.sh", "build", PYTHON_FOR_WEB=str(PYTHON))
+    shutil.rmtree(copy / "service/gateway/static", ignore_errors=True)
+    run(copy / "scripts/web.sh", "build", PYTHON_FOR_WEB=str(PYTHON))
 
 
 def build(copy: Path, packages: Path, variables: Mapping[str, str], umask: int) -> Path:
@@ -253,7 +246,7 @@ def minor(python: Path) -> int:
 
 def run(*command: object, umask: int = -1, **variables: str) -> str:
     """Runs a program in the checkout; returns what it prints."""
-    ours = {"PYTHONPATH", "SHORT"} if not SHORT else {"PYTHONPATH"}
+    ours = {"PYTHONPATH", "SHORT"}  # SHORT would leave out the wheel of the server.
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     arguments = [str(each) for each in command]
     done = subprocess.run(
