@@ -8,9 +8,9 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest
 SOURCES := setup.py clients/python/build_proto.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
-# Searches run at the lowest priority. Tests run at it too, so that they do not starve the searches.
-LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
+# Searches take what others leave, and parts beside each other leave nothing.
+test browser conformance examples games: export SEARCH_PRIORITY := normal
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -28,9 +28,9 @@ tools: build .venv/tools ## also install the packages for tests, checks and meas
 serve: web ## run the server
 	.venv/bin/croupier serve $(ARGS)
 
-test: tools ## run the tests
+test: tools ## run the tests, and list the slowest twenty
 	scripts/web.sh test
-	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
+	$(PYTEST) --durations 20 $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 browser: web ## play whole matches in the web app in Chromium (SHORT=1 for fewer; apt-get install chromium)
 	scripts/web.sh browser
@@ -75,6 +75,14 @@ examples: tools ## build the clients in examples/ and play all games with each w
 check: tools ## run every linter and type checker; changes nothing
 	scripts/check.sh
 
+lines: ## count what is written by hand, by folder, and compare it with the budget in scripts/budget.toml
+	@$(PYTHON) scripts/count_code.py
+
+release-check: tools web ## check what `.ci/run` leaves out, as it takes an hour: run it before a release, and when a change touches it
+	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples games browser docs \
+	    check-deploy alerts 'simulate SHORT=1' 'leaks SHORT=1' 'fuzz ARGS="--share 0.01"' \
+	    'overload ARGS="--attacks long_hints watchers unread_streams --by key --seconds 5"'
+
 check-deploy: tools .venv/deploy ## validate the files for Docker Compose and Kubernetes in deploy/
 	scripts/check_deploy.sh $(ARGS)
 
@@ -111,8 +119,8 @@ same-hints: tools ## compare the hints of builds by gcc and clang, with fused mu
 fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--share 0.01' takes minutes)
 	scripts/fuzz.sh $(ARGS)
 
-leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour)
-	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 --timeout 0 tests/service/test_leak_pairs.py $(ARGS)
+leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour; SHORT=1 for less)
+	TEST_LEAK_PAIRS=$(if $(SHORT),3,60) $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 --timeout 0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
 	PYTHON=$(PY) scripts/build_packages.sh dist
@@ -125,10 +133,10 @@ release: tools web ## build the packages, bills of materials, VEX document and S
 verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)
 	PYTHON=$(PY) scripts/verify_release.sh $(ARGS)
 
-check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
+check-wheel: tools web ## build the packages twice and compare them; install them; play
 	$(PY) scripts/check_wheels.py
 
-games: tools web ## install the games in examples/games/ beside the wheel of the server, test them and play them
+games: tools web ## install the games in examples/games/ beside the wheel of the server, test them and play them (SHORT=1: one)
 	$(PY) scripts/check_games.py $(ARGS)
 
 image: ## build the container image, and write its bill of materials to build/image/

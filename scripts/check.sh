@@ -10,6 +10,7 @@ mypy
 scripts/check_stubs.sh
 cython-lint $(find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 python scripts/check_layers.py
+python scripts/count_code.py --check
 scripts/check_schemas.sh
 python scripts/write_options.py --check
 python scripts/check_docs.py

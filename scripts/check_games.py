@@ -34,7 +34,7 @@ SHORT = os.environ.get("SHORT") == "1"
 STRONGER = 0.95  # Of the score, with 1,000 iterations against random play.
 MATCHES = 200
 GO = ROOT / "examples/go/bin/client"
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3"
 
 

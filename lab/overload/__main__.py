@@ -47,7 +47,7 @@ class Memory(NamedTuple):
 
 
 def main() -> None:
-    """Prints a table for each attack; exits with 1 if the others were slowed down too much."""
+    """Prints a table for each attack; exits with 1 if a call of the others failed."""
     chosen = _parser().parse_args()
     good = True
     for by in chosen.by:
@@ -189,7 +189,7 @@ def _show(
 
 
 def _compare(attacks: dict[str, Phases], by: str) -> bool:
-    # Whether no call of the others failed, and none of them were slowed down too much.
+    # Whether no call of the others failed. How slow they were is for readers.
     peace = {kind: merge(phases[PEACE][kind] for phases in attacks.values()) for kind in KINDS}
     print(f"\nHow many times as long as at peace, p50/p99, callers told apart by {by}")
     print(f"  {'':32}" + "".join(f"{kind:>18}" for kind in KINDS))
@@ -208,7 +208,6 @@ def _compare(attacks: dict[str, Phases], by: str) -> bool:
                 worst = max(worst, *ratios)
             slow = f"  more than {MAX_RATIO:g} times" if worst > MAX_RATIO else ""
             print(f"  {name + ', ' + phase:32}{row}{slow}")
-            good &= worst <= MAX_RATIO
     return good
 
 
