@@ -1,4 +1,4 @@
-// A real server and a real browser: one after the other, and with time for whole matches.
+// A real server and a real browser, which all files share. The limit is for what never comes.
 import { defineConfig } from "vitest/config";
 import { shared } from "./vite.config.ts";
 
@@ -6,9 +6,11 @@ export default defineConfig({
 	...shared,
 	test: {
 		setupFiles: ["tests/unit/setup.ts"],
+		globalSetup: ["tests/browser/shared.ts"],
 		include: ["tests/browser/**/*.test.ts"],
-		fileParallelism: false,
-		testTimeout: 240_000,
-		hookTimeout: 60_000,
+		maxWorkers: 2,
+		isolate: false,
+		testTimeout: 600_000,
+		hookTimeout: 600_000,
 	},
 });

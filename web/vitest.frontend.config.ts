@@ -2,5 +2,5 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-	test: { include: ["tests/frontend/**/*.test.ts"], testTimeout: 480_000, hookTimeout: 60_000 },
+	test: { include: ["tests/frontend/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 600_000 },
 });

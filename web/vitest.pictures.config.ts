@@ -5,7 +5,7 @@ export default defineConfig({
 	test: {
 		include: ["tests/pictures/**/*.test.ts"],
 		fileParallelism: false,
-		testTimeout: 240_000,
-		hookTimeout: 60_000,
+		testTimeout: 600_000,
+		hookTimeout: 600_000,
 	},
 });

@@ -2,5 +2,5 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-	test: { include: ["tests/site/**/*.test.ts"], testTimeout: 240_000, hookTimeout: 60_000 },
+	test: { include: ["tests/site/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 600_000 },
 });

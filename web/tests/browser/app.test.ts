@@ -1,6 +1,6 @@
 // The web app in a real browser against a real server.
 import { describe, expect, it } from "vitest";
-import { chance, playWithKeys, playWithMouse } from "./players";
+import { chance, play, playWithKeys, playWithMouse } from "./players";
 import {
 	audit,
 	browserIsHere,
@@ -26,7 +26,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	it.each(SHORT ? ["champion_chess"] : GAMES)(
 		"plays a whole match of %s with the mouse",
 		async (game) => {
-			const { page, complaints } = await visit(site.browser, site.server.url);
+			const { page, complaints } = await visit(site.browser, site.url);
 			await deal(page, game);
 			const clicks = await playWithMouse(page, chance(SEED));
 			expect(clicks).toBeGreaterThan(0);
@@ -65,14 +65,13 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			await page.click("[data-testid=ask]");
 			await page.waitForFunction((url) => location.href !== url, before);
 			await page.waitForSelector("[data-testid=board]");
-			await page.context().close();
 		},
 	);
 
 	it.each(SHORT ? ["champion_chess"] : GAMES)(
 		"plays a whole match of %s with the keyboard alone",
 		async (game) => {
-			const { page, complaints } = await visit(site.browser, site.server.url);
+			const { page, complaints } = await visit(site.browser, site.url);
 			const tabTo = async (selector: string) => {
 				while (
 					!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector))
@@ -92,36 +91,43 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			await playWithKeys(page, chance(SEED));
 			expect(await page.textContent("[data-testid=outcome]")).toMatch(/\S/);
 			expect(complaints).toEqual([]);
-			await page.context().close();
 		},
 	);
 
-	it.each(["light", "dark"] as const)("has no barrier on any screen, %s", async (colorScheme) => {
-		const { page, complaints } = await visit(site.browser, site.server.url, { colorScheme });
+	it("has no barrier on any screen, in both themes", async () => {
+		const { page, complaints } = await visit(site.browser, site.url);
+		const barriers = async () => {
+			const found: string[] = [];
+			for (const colorScheme of ["light", "dark"] as const) {
+				await page.emulateMedia({ colorScheme });
+				found.push(...(await audit(page)).map((each) => `${colorScheme}: ${each}`));
+			}
+			return found;
+		};
 		await page.waitForSelector(".gametile .face");
-		expect(await audit(page)).toEqual([]);
+		expect(await barriers()).toEqual([]);
 		for (const game of GAMES) {
 			await page.click(`[data-testid=play-${game}]`);
-			expect(await audit(page)).toEqual([]);
+			await page.waitForSelector("dialog[open]");
+			expect(await barriers()).toEqual([]);
 			await page.keyboard.press("Escape");
 			await deal(page, game);
 			await page.waitForSelector("[data-can]");
 			let clicks = 0;
 			await playWithMouse(page, chance(SEED), async () => ++clicks > 8);
 			await page.click(".tabs button:nth-child(3)");
-			expect(await audit(page)).toEqual([]);
+			expect(await barriers()).toEqual([]);
 			await page.click(".tabs button:nth-child(2)");
-			expect(await audit(page)).toEqual([]);
+			expect(await barriers()).toEqual([]);
 			await page.click(".brand");
 			await page.waitForSelector(".mymatch");
-			expect(await audit(page)).toEqual([]);
+			expect(await barriers()).toEqual([]);
 		}
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 
 	it("keeps a dialog that opens right after another was closed", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await page.click("[data-testid=play-skystones]");
 		await page.waitForSelector("dialog[open]");
 		const open = await page.evaluate(async () => {
@@ -138,25 +144,22 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			return document.querySelectorAll("dialog[open]").length;
 		});
 		expect(open).toBe(1);
-		await page.context().close();
 	});
 
 	it("goes on after a reload in the middle of a match", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
-		let clicks = 0;
-		await playWithMouse(page, chance(SEED), async () => ++clicks > 12);
+		await play(page, chance(SEED), { shows: "body", after: 12 });
 		await page.waitForSelector(".tablearea [data-can]");
 		const before = { version: await version(page), log: await page.locator(".log li").count() };
 		await page.reload();
 		await page.waitForSelector(".tablearea [data-can]");
 		expect(Number(await version(page))).toBeGreaterThanOrEqual(Number(before.version));
 		expect(await page.locator(".log li").count()).toBeGreaterThanOrEqual(before.log);
-		await page.context().close();
 	});
 
 	it("resumes when the connection was lost", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "powershot_soccer");
 		await page.waitForSelector(".tablearea [data-can]");
 		await page.context().setOffline(true);
@@ -168,11 +171,10 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 		const before = Number(await version(page));
 		await page.context().setOffline(false);
 		await waitForVersionAfter(page, before);
-		await page.context().close();
 	});
 
 	it("takes two people from an invitation to the first decisions", async () => {
-		const host = await visit(site.browser, site.server.url);
+		const host = await visit(site.browser, site.url);
 		await deal(host.page, "champion_chess", { opponent: "friend", seat: "0" });
 		const link = await host.page.inputValue(".invite [data-testid=link]");
 		expect(new URL(link).hash).toMatch(/^#\/join\//);
@@ -225,12 +227,11 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			expect(complaints).toEqual([]);
 			expect(await page.context().cookies()).toEqual([]);
 			expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(["croupier.seats"]);
-			await page.context().close();
 		}
 	});
 
 	it("shows a hint with shares, a graph and what the other may hold", async () => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
@@ -241,16 +242,14 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 		await page.waitForFunction(() => document.querySelectorAll(".sparkline .curve").length > 0);
 		expect(await audit(page)).toEqual([]);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 
 	it("speaks German throughout", async () => {
-		const { page } = await visit(site.browser, site.server.url, { locale: "de-DE" });
+		const { page } = await visit(site.browser, site.url, { locale: "de-DE" });
 		await page.waitForSelector("text=Himmelssteine");
 		await deal(page, "skystones");
 		await page.waitForSelector(".card[data-can]");
 		expect(await page.textContent("[data-testid=prompt]")).toContain("Du bist dran");
 		expect(await page.getAttribute("html", "lang")).toBe("de");
-		await page.context().close();
 	});
 });

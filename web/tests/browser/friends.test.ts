@@ -20,7 +20,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 
 	/** Anna creates a match and has its invitation. */
 	async function invite(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
-		const anna = await visit(site.browser, site.server.url, options);
+		const anna = await visit(site.browser, site.url, options);
 		await anna.page.evaluate(() => localStorage.setItem("name", "Anna"));
 		await anna.page.reload();
 		await deal(anna.page, "champion_chess", { opponent: "friend", seat: "0", ...choices });
@@ -40,7 +40,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	const leave = (...pages: Page[]) => Promise.all(pages.map((page) => page.context().close()));
 
 	it("keep their seat when they close the tab", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		const address = page.url();
 		const context = page.context();
@@ -50,9 +50,9 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await again.waitForSelector("[data-testid=board]");
 		// Another tab learns of a match that begins meanwhile.
 		const lobby = await context.newPage();
-		await lobby.goto(site.server.url);
+		await lobby.goto(site.url);
 		await lobby.waitForSelector(".mymatch");
-		await again.goto(site.server.url);
+		await again.goto(site.url);
 		await deal(again, "champion_chess");
 		await lobby.waitForFunction(() => document.querySelectorAll(".mymatch").length === 2);
 		// A browser that does not play is told the truth, and not that there is no such match.
@@ -62,7 +62,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	});
 
 	it("keep a seat that an earlier version of the page kept for the tab", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		await page.evaluate(() => {
 			sessionStorage.setItem("croupier.seats", localStorage.getItem("croupier.seats")!);
@@ -76,7 +76,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	});
 
 	it("drop a running match only when they mean it", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		await page.waitForSelector("[data-testid=board]");
 		await page.click(".brand");
@@ -183,7 +183,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await bert.click("[data-testid=accept]");
 		await Promise.all([anna, bert].map((page) => page.waitForSelector("[data-testid=board]")));
 		await anna.waitForFunction((url) => location.href !== url, before);
-		expect(anna.url()).toBe(bert.url());
+		await bert.waitForURL(anna.url());
 		// Whoever goes back stays there, and can follow.
 		await anna.goBack();
 		await anna.waitForSelector("[data-testid=enter]");

@@ -2,7 +2,7 @@
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import {
 	BotStrength,
 	CatalogService,
@@ -16,8 +16,7 @@ import { type GameModule, rulesetOf } from "../../src/games/module";
 import { type Guide, type Moment, textOf } from "../../src/match/lesson";
 import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
-import { chance, clickOne, playWithKeys } from "./players";
-import { type Server, startServer } from "./server";
+import { chance, play, playWithKeys, READY } from "./players";
 import { audit, browserIsHere, CHROMIUM, CONFIRM_CHAMPION, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
@@ -33,18 +32,10 @@ const guides = import.meta.glob<Guide>("../../../engine/*/web/guide.ts", {
 const guideFor = (game: string) => guides[`../../../engine/${game}/web/guide.ts`]!;
 
 describe(`the tips of a lesson (SEED=${SEED})`, () => {
-	let server: Server;
-	beforeAll(async () => {
-		server = await startServer("--allow-seeds");
-	});
-	afterAll(async () => {
-		await server?.stop();
-	});
-
 	it.each(GAMES)("all come up in %s, in both languages", async (id) => {
 		const guide = guideFor(id);
 		const random = chance(SEED);
-		const transport = createConnectTransport({ baseUrl: server.url.replace(/\/$/, "") });
+		const transport = createConnectTransport({ baseUrl: inject("url").replace(/\/$/, "") });
 		const matches = createClient(MatchService, transport);
 		const catalogs = createClient(CatalogService, transport);
 		const both = await Promise.all(
@@ -130,7 +121,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		...(LONG || index === 3 ? [{ game, screen: "phone", options: PHONE }] : []),
 	]);
 	it.each(SCREENS)("plays $game to its end on a $screen", async ({ game, screen, options }) => {
-		const { page, complaints } = await visit(site.browser, site.server.url, options);
+		const { page, complaints } = await visit(site.browser, site.url, options);
 		await begin(page, game);
 		expect(await audit(page)).toEqual([]);
 		const tips = await playLesson(page, chance(SEED), screen === "phone");
@@ -143,11 +134,10 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
 		await page.reload();
 		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
-		await page.context().close();
 	});
 
 	it("can be skipped, and the match goes on", async () => {
-		const { page } = await visit(site.browser, site.server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.url, DESKTOP);
 		await begin(page, "champion_chess");
 		await page.click("[data-testid=skiplesson]");
 		await page.waitForSelector("[data-testid=coach]", { state: "detached" });
@@ -157,11 +147,10 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		await page.waitForSelector(".hand .card[data-can]");
 		expect(await page.locator("[data-testid=coach]").count()).toBe(0);
 		expect(await page.evaluate(() => localStorage.getItem("lessons"))).toBeNull();
-		await page.context().close();
 	});
 
 	it("keeps the tips that were read over a reload", async () => {
-		const { page } = await visit(site.browser, site.server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.url, DESKTOP);
 		await begin(page, "skystones");
 		const first = await tipOf(page);
 		await page.click("[data-testid=gotit]");
@@ -169,11 +158,10 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		await page.reload();
 		await page.waitForSelector("[data-testid=coach][data-tip]");
 		expect(await tipOf(page)).not.toBe(first);
-		await page.context().close();
 	});
 
 	it("works with the keyboard alone, and never takes the focus", async () => {
-		const { page } = await visit(site.browser, site.server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.url, DESKTOP);
 		const tabTo = async (selector: string) => {
 			while (!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector)))
 				await page.keyboard.press("Tab");
@@ -198,9 +186,10 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		await tabTo("[data-testid=gotit]");
 		while (await page.locator("[data-testid=gotit]").count()) await page.keyboard.press("Enter");
 		expect(await page.evaluate(() => document.activeElement?.matches("[data-can]"))).toBe(true);
-		await playWithKeys(page, chance(SEED));
+		await playWithKeys(page, chance(SEED), "[data-testid=coach][data-tip]");
+		await page.keyboard.press("Escape");
+		await play(page, chance(SEED));
 		await page.waitForSelector("[data-testid=coach][data-tip=end]");
-		await page.context().close();
 	});
 });
 
@@ -211,35 +200,26 @@ const changed = (before: string | null) =>
 /** Plays on by chance, reads every tip, and returns the tips in their order. */
 async function playLesson(page: Page, random: () => number, scrolls: boolean): Promise<string[]> {
 	const tips: string[] = [];
-	const READY =
-		"[data-testid=ending], [data-confirm]:not(:disabled), .tablearea [data-can]:not(:disabled)";
-	for (let clicks = 0; clicks < 4000; clicks++) {
-		await page.waitForSelector(READY, { timeout: 60_000 });
+	for (;;) {
+		await play(page, random, { shows: `.match:has(${READY}) [data-testid=coach][data-tip]` });
 		const tip = await tipOf(page);
-		if (tip) {
-			tips.push(tip);
-			expect(await page.textContent(".coachtext"), tip).toMatch(/\S+ \S+/);
-			expect(await page.locator("[data-coached]").count(), `the anchor of ${tip}`).toBe(1);
-			if (tip !== "end") {
-				const shown = page.waitForFunction(inSight, undefined, { timeout: 10_000 }); // It scrolls there.
-				await shown.catch(() => expect.fail(`${tip} is not in sight`));
-			}
-			expect(await page.evaluate(covered, scrolls), `covered by ${tip}`).toEqual([]);
-			if (tip === "end") {
-				expect(await audit(page)).toEqual([]);
-				return tips;
-			}
-			if (scrolls) {
-				// Wherever the player is on the page, the next tip comes into sight.
-				await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
-				await page.keyboard.press("Escape");
-			} else await page.click("[data-testid=gotit]");
-			await page.waitForFunction(changed, tip);
-			continue;
+		if (tip === null) throw new Error("The lesson ends without a word.");
+		tips.push(tip);
+		expect(await page.textContent(".coachtext"), tip).toMatch(/\S+ \S+/);
+		expect(await page.locator("[data-coached]").count(), `the anchor of ${tip}`).toBe(1);
+		if (tip !== "end") await page.waitForFunction(inSight); // It scrolls there.
+		expect(await page.evaluate(covered, scrolls), `covered by ${tip}`).toEqual([]);
+		if (tip === "end") {
+			expect(await audit(page)).toEqual([]);
+			return tips;
 		}
-		await clickOne(page, random());
+		if (scrolls) {
+			// Wherever the player is on the page, the next tip comes into sight.
+			await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+			await page.keyboard.press("Escape");
+		} else await page.click("[data-testid=gotit]");
+		await page.waitForFunction(changed, tip);
 	}
-	throw new Error("The lesson does not end.");
 }
 
 /** Whether all of the coach can be read at once. */

@@ -25,8 +25,9 @@ import {
 	WatchMatchResponseSchema,
 } from "../../src/gen/croupier/v1/match_pb";
 import { event, schema, view, whist } from "../support/whist";
-import { chance, playWithMouse } from "./players";
+import { chance, play, playWithMouse } from "./players";
 import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+import { frame } from "./wire";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const PICTURES = process.env.PICTURES_OF_PACKAGE; // A folder, if somebody wants to look.
@@ -80,13 +81,7 @@ async function answer(page: Page, language: "en" | "de") {
 		if (!made) return route.continue();
 		const body = Buffer.from(toBinary(...made));
 		if (call !== "WatchMatch") return route.fulfill({ contentType: "application/proto", body });
-		const frame = (flags: number, bytes: Buffer) => {
-			const head = Buffer.alloc(5);
-			head.writeUInt8(flags, 0);
-			head.writeUInt32BE(bytes.length, 1);
-			return Buffer.concat([head, bytes]);
-		};
-		const stream = Buffer.concat([frame(0, body), frame(2, Buffer.from("{}"))]);
+		const stream = Buffer.concat([frame(body), frame(Buffer.from("{}"), 2)]);
 		return route.fulfill({ contentType: "application/connect+proto", body: stream });
 	});
 	return sent;
@@ -106,7 +101,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 	] as const)(
 		"is drawn and played, %s, %s, %i wide",
 		async (language, colorScheme, width, height) => {
-			const { page, complaints } = await visit(site.browser, site.server.url, {
+			const { page, complaints } = await visit(site.browser, site.url, {
 				locale: language === "de" ? "de-DE" : "en-US",
 				viewport: { width, height },
 				colorScheme,
@@ -153,12 +148,11 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 				action: { case: "play", value: { card: 17 } },
 			});
 			expect(complaints).toEqual([]);
-			await page.context().close();
 		},
 	);
 
 	it("is drawn by the script of its package, if there is one", async () => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		await answer(page, "en");
 		await page.route("**/games/drawings.json", (route) =>
 			route.fulfill({ json: ["made_up_whist"] }),
@@ -181,11 +175,10 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		expect(await page.textContent("#drawn")).toBe("5 of Diamonds was led.");
 		expect(await page.locator(".hand .card").count()).toBe(13);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 
 	it("has a log and no board in its replay, and says so", async () => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		await answer(page, "en");
 		await page.reload();
 		await deal(page, "made_up_whist", { seat: "0" });
@@ -203,12 +196,11 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		expect(await page.textContent("[data-testid=verdict]")).not.toContain("derived again");
 		expect(await audit(page)).toEqual([]);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 
 	// Where these packages are installed, as `make games` does.
 	it.each(["german_whist", "gin_rummy"])("plays a whole match of %s", async (game) => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		await page.waitForSelector(".gametile .face");
 		if ((await page.locator(`[data-testid=play-${game}]`).count()) === 0) {
 			expect(process.env.GAMES ?? "", "the game is not in the lobby").not.toContain(game);
@@ -223,7 +215,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		await page.waitForSelector(".heat li");
 		expect(await audit(page)).toEqual([]);
 		await page.click(".tabs button:nth-child(1)");
-		await playWithMouse(page, chance(SEED));
+		await play(page, chance(SEED));
 		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);
 		await page.click("text=Replay");
 		await page.waitForSelector(".noboard");
@@ -232,6 +224,5 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		await page.waitForSelector("[data-testid=verdict]");
 		expect(await page.textContent("[data-testid=verdict]")).toMatch(/✓.*this browser kept/);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 });

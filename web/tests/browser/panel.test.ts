@@ -1,7 +1,7 @@
 // What the page explains: hints in words, the log, the form for a new match, and what is installed.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { chance, play } from "./players";
 import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 describe.skipIf(!browserIsHere)("the page explains itself", () => {
@@ -21,13 +21,14 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 			"Du:",
 		],
 	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
-		const { page } = await visit(site.browser, site.server.url, { locale });
+		const { page } = await visit(site.browser, site.url, { locale });
 		await deal(page, "champion_chess");
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
 		await page.click(".hintpanel .primary");
-		await page.waitForSelector(".hintpanel .primary", { state: "detached" });
-		await page.waitForSelector(".hintpanel .primary"); // The search is over.
+		await page.waitForSelector("[data-testid=advice]");
+		if (locale === "de-DE") await page.click(".hintpanel button:has-text('Anhalten')");
+		await page.waitForSelector(".hintpanel:has([data-testid=advice]) .primary"); // The search is over.
 		const advice = await page.locator("[data-testid=advice]").innerText();
 		expect(advice).toMatch(sentence);
 		// Each column has a heading, and each colour of the bar a word with its share.
@@ -47,11 +48,10 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await details.locator(`summary:has-text("${figures}")`).click();
 		expect(await details.locator("p").first().isVisible()).toBe(true);
 		expect(await audit(page)).toEqual([]);
-		await page.context().close();
 	});
 
 	it("the log is a list without gaps, by rounds, with the newest entries marked", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(".log li");
 		// From the top of one entry to the top of the next: at most three lines.
@@ -64,17 +64,14 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 				return boxes.slice(1).map((box, at) => (box.part ? 0 : box.top - boxes[at].top));
 			});
 		expect(Math.max(...(await steps()))).toBeLessThan(75);
-		let clicks = 0;
-		await playWithMouse(page, chance(1), async () => ++clicks > 24);
-		await page.waitForSelector(".log .part");
+		await play(page, chance(1), { shows: ".log .part", after: 24 });
 		expect(await page.locator(".log .part").first().innerText()).toBe("Round 1");
 		expect(await page.locator(".log li").last().getAttribute("class")).toContain("newest");
 		expect(Math.max(...(await steps()))).toBeLessThan(75);
-		await page.context().close();
 	});
 
 	it("nobody is called by their place in the order, and no bot an opportunity", async () => {
-		const { page } = await visit(site.browser, site.server.url, { locale: "de-DE" });
+		const { page } = await visit(site.browser, site.url, { locale: "de-DE" });
 		await page.click("[data-testid=play-skystones]");
 		const form = () => page.locator("[data-testid=newmatch]").innerText();
 		expect(await form()).not.toContain("Gelegenheit");
@@ -89,11 +86,10 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await deal(page, "skystones", { seat: "0" });
 		await page.waitForSelector(".log .who.theirs");
 		expect(await page.locator(".log .who.theirs").first().innerText()).toBe("Der Bot");
-		await page.context().close();
 	});
 
 	it("the form for a new match begins with its first field", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await page.click("[data-testid=play-skystones]");
 		await page.waitForSelector("dialog[open]");
 		const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"));
@@ -106,12 +102,11 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await page.keyboard.press("Enter");
 		await page.waitForSelector("dialog[open]", { state: "detached" });
 		expect(await page.locator("[data-testid=ending]").count()).toBe(0);
-		await page.context().close();
 	});
 
 	it("a phone shows the way to what lies below the table", async () => {
 		const viewport = { width: 390, height: 844 };
-		const { page } = await visit(site.browser, site.server.url, { viewport });
+		const { page } = await visit(site.browser, site.url, { viewport });
 		await deal(page, "skystones");
 		await page.waitForSelector(".card[data-can]");
 		const inSight = (selector: string) =>
@@ -136,11 +131,10 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		expect(await audit(page)).toEqual([]);
 		await page.setViewportSize({ width: 1440, height: 900 });
 		expect(await page.locator(".jump").isVisible()).toBe(false);
-		await page.context().close();
 	});
 
 	it("an invitation that nobody has taken is withdrawn, and no match is lost by it", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones", { opponent: "friend" });
 		const withdraw = page.locator(".more .danger");
 		expect(await withdraw.innerText()).toBe("Withdraw the invitation");
@@ -151,13 +145,12 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		expect(await page.locator("[data-testid=ask]").count()).toBe(0);
 		await page.click(".brand");
 		expect(await page.locator(".mymatch .status").innerText()).toBe("Not played");
-		await page.context().close();
 	});
 
 	const clocks = (page: Page) => page.locator(".player .clock").first().innerText();
 
 	it("a clock of one's own, within the limits of the server", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await page.click("[data-testid=play-skystones]");
 		await page.locator("input[name=opponent][value=friend]").check({ force: true });
 		await page.locator("input[name=clock][value=own]").check({ force: true });
@@ -177,11 +170,10 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 			"7 minutes for each player, and 3 seconds more with each move.",
 		);
 		expect(await audit(page)).toEqual([]);
-		await page.context().close();
 	});
 
 	it("the QR code is the invitation", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones", { opponent: "friend" });
 		await page.waitForSelector(".qr path");
 		const { encode } = await import("uqr");
@@ -189,22 +181,20 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		const dark = encode(link, { border: 2 }).data.flat().filter(Boolean).length;
 		const path = await page.getAttribute(".qr path", "d");
 		expect(path?.split("M").length).toBe(dark + 1);
-		await page.context().close();
 	});
 
 	it("can be installed, and tells what it is", async () => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		const href = await page.getAttribute("link[rel=manifest]", "href");
-		const response = await page.request.get(new URL(href!, site.server.url).href);
+		const response = await page.request.get(new URL(href!, site.url).href);
 		expect(response.headers()["content-type"]).toContain("application/manifest+json");
 		const manifest = await response.json();
 		for (const { src } of manifest.icons as { src: string }[]) {
-			const icon = await page.request.get(new URL(src, site.server.url).href);
+			const icon = await page.request.get(new URL(src, site.url).href);
 			expect(icon.headers()["content-type"]).toContain("image/svg+xml");
 		}
 		for (const property of ["og:title", "og:description"])
 			expect(await page.getAttribute(`meta[property="${property}"]`, "content")).toMatch(/\S/);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 });

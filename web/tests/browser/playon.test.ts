@@ -1,6 +1,6 @@
 // Playing on from a moment of a match that is over, in a real browser.
 import { describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { chance, play } from "./players";
 import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
@@ -12,10 +12,10 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 	it.each(process.env.SHORT ? ["champion_chess", "castle_rampage"] : GAMES)(
 		"begins %s where the replay is",
 		async (game) => {
-			const { page, complaints } = await visit(site.browser, site.server.url);
+			const { page, complaints } = await visit(site.browser, site.url);
 			const random = chance(SEED);
 			await deal(page, game, { seat: "0" });
-			await playWithMouse(page, random);
+			await play(page, random);
 			await page.click("text=Replay and review");
 			await page.waitForSelector("[data-testid=replay]");
 			expect(await page.isDisabled("[data-testid=playon]")).toBe(true);
@@ -38,7 +38,7 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 				expect(await names(".hand")).toEqual(hand);
 			}
 			expect(await audit(page)).toEqual([]);
-			await playWithMouse(page, random);
+			await play(page, random);
 
 			// Its replay begins at the same moment, and can be reviewed and verified like any other.
 			await page.click("text=Replay and review");
@@ -50,12 +50,11 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 			expect(await page.textContent("[data-testid=verdict]")).toContain("✓");
 			expect(await page.textContent("[data-testid=verdict]")).not.toContain("✗");
 			expect(complaints).toEqual([]);
-			await page.context().close();
 		},
 	);
 
 	it("invites a friend to the moment", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await deal(page, "skystones", { seat: "0" });
 		await page.waitForSelector(".card[data-can]");
 		await page.click("text=Resign");
@@ -70,6 +69,5 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 		await friend.page.click("[data-testid=join]");
 		for (const each of [page, friend.page]) await each.waitForSelector(".card[data-can]");
 		await friend.page.context().close();
-		await page.context().close();
 	});
 });

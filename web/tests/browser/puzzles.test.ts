@@ -1,7 +1,7 @@
 // Puzzles in a real browser: wrong and right attempts, by mouse and by keyboard, and what is remembered.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, clickOne, playWithKeys } from "./players";
+import { chance, play, playWithKeys } from "./players";
 import { audit, browserIsHere, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -9,17 +9,12 @@ const GAMES = ["skystones", "champion_chess", "powershot_soccer", "castle_rampag
 const VERDICT = "[data-testid=verdict]";
 /** A puzzle without a verdict: the page may still show the last one where the next was asked for. */
 const UNTRIED = `[data-testid=puzzle]:not(:has(${VERDICT}))`;
-const READY = `${VERDICT}, [data-confirm]:not(:disabled), .tablearea [data-can]:not(:disabled)`;
 
 /** Clicks until a move is made; says whether it was the right one. */
 async function attempt(page: Page, random: () => number): Promise<boolean> {
 	await page.waitForSelector(UNTRIED);
-	for (;;) {
-		await page.waitForSelector(READY);
-		const verdict = await page.$(VERDICT);
-		if (verdict) return (await verdict.getAttribute("data-correct")) === "true";
-		await clickOne(page, random());
-	}
+	await play(page, random, { shows: VERDICT });
+	return (await page.getAttribute(VERDICT, "data-correct")) === "true";
 }
 
 /** Clicks what leads to another puzzle, and waits until the page shows that one. */
@@ -41,7 +36,7 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		"of %s are tried again until they are solved, which is remembered",
 		async (game) => {
 			const random = chance(SEED);
-			const { page, complaints } = await visit(site.browser, site.server.url);
+			const { page, complaints } = await visit(site.browser, site.url);
 			await page.click(`[data-testid=puzzles-${game}]`);
 			await page.waitForSelector("[data-testid=puzzle]");
 			expect(await solved(page)).toMatch(/^0 of \d{3} solved$/);
@@ -83,15 +78,11 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 			const [done, all] = /(\d+) of (\d+)/.exec(count!)!.slice(1);
 			expect(await page.textContent(`[data-testid=puzzles-${game}]`)).toContain(`${done}/${all}`);
 			expect(complaints).toEqual([]);
-			await page.context().close();
 		},
 	);
 
 	it("of one theme alone are set if that is chosen, which the address remembers", async () => {
-		const { page, complaints } = await visit(
-			site.browser,
-			`${site.server.url}#/puzzles/powershot_soccer`,
-		);
+		const { page, complaints } = await visit(site.browser, `${site.url}#/puzzles/powershot_soccer`);
 		const theme = page.locator("[data-testid=theme]");
 		await theme.waitFor();
 		const words = (await theme.locator("option").allTextContents()).join();
@@ -136,15 +127,14 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		expect(await solved(page)).toBe(`1 von ${all} gelöst`);
 
 		// Where all puzzles have the same theme, there is nothing to choose.
-		await page.goto(`${site.server.url}#/puzzles/skystones`);
+		await page.goto(`${site.url}#/puzzles/skystones`);
 		await page.waitForSelector(".game-skystones [data-testid=solved]");
 		expect(await theme.count()).toBe(0);
 		expect(complaints).toEqual([]);
-		await page.context().close();
 	});
 
 	it("are solved on a phone with the keyboard alone, in German and in the dark", async () => {
-		const { page } = await visit(site.browser, `${site.server.url}#/puzzles/champion_chess`, {
+		const { page } = await visit(site.browser, `${site.url}#/puzzles/champion_chess`, {
 			viewport: { width: 390, height: 844 },
 			locale: "de-DE",
 			colorScheme: "dark",
@@ -156,12 +146,11 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		expect(await audit(page)).toEqual([]);
 		await page.keyboard.press("Enter");
 		await page.waitForSelector(UNTRIED);
-		await page.context().close();
 	});
 
 	it("show their solution to whoever asks for it, and do not count as solved then", async () => {
 		const random = chance(SEED);
-		const { page } = await visit(site.browser, `${site.server.url}#/puzzles/castle_rampage`);
+		const { page } = await visit(site.browser, `${site.url}#/puzzles/castle_rampage`);
 		while (await attempt(page, random)) await page.click("[data-testid=next]");
 		const before = await solved(page);
 		await page.click("[data-testid=show]");
@@ -171,17 +160,15 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		expect(await audit(page)).toEqual([]);
 		await goOn(page, "[data-testid=next]");
 		expect(await solved(page)).toBe(before);
-		await page.context().close();
 	});
 
 	it("that do not exist, and games without any, say so", async () => {
-		const { page } = await visit(site.browser, site.server.url);
+		const { page } = await visit(site.browser, site.url);
 		await page.route("**/*ListPuzzles*", (route) => route.fulfill({ status: 404 }));
 		await page.reload();
 		await page.waitForSelector("[data-testid=play-skystones]:not(:disabled)");
 		expect(await page.locator("[data-testid=puzzles-skystones]").count()).toBe(0);
-		await page.goto(`${site.server.url}#/puzzles/skystones`);
+		await page.goto(`${site.url}#/puzzles/skystones`);
 		expect(await page.textContent(".notice [role=alert]")).toContain("no puzzles");
-		await page.context().close();
 	});
 });

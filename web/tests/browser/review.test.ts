@@ -1,29 +1,45 @@
 // The review of a match in a real browser, with the searches of a real server.
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { ReviewMatchRequestSchema } from "../../src/gen/croupier/v1/review_pb";
+import { chance, play } from "./players";
 import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+import { frame, unframed } from "./wire";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+
+/** Has every decision judged in no time, and then searched again with so many iterations. */
+async function search(page: Page, deepIterations: number) {
+	await page.unroute("**/*ReviewMatch");
+	await page.route("**/*ReviewMatch", (route) => {
+		const asked = fromBinary(ReviewMatchRequestSchema, unframed(route.request().postDataBuffer()!));
+		const request = { ...asked, iterations: 300, deepIterations, deepenAbove: 0 };
+		return route.continue({ postData: frame(toBinary(ReviewMatchRequestSchema, request)) });
+	});
+}
 
 describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
 	const site = openSite();
 
 	it("judges a match, explains each decision, and says how the result came about", async () => {
-		const { page, complaints } = await visit(site.browser, site.server.url);
+		const { page, complaints } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
-		await playWithMouse(page, chance(SEED));
+		await play(page, chance(SEED));
 		await page.click("text=Replay and review");
 		await page.waitForSelector("[data-testid=replay]");
 
 		// It begins when it is asked for, says how far it is, and can be stopped and taken up again.
+		await search(page, 10_000_000); // It is stopped long before that.
 		await page.click("[data-testid=review]");
 		await page.waitForSelector("[data-testid=progress]");
 		expect(await page.textContent("[data-testid=progress]")).toMatch(/\d+ of \d+.*left/);
-		// Reviews take what time others leave: on a busy machine that is little.
-		await page.waitForSelector("[data-testid=decisions]", { timeout: 120_000 });
+		await page.waitForSelector("[data-testid=decisions]");
 		await page.click(".reviewprogress button:has-text('Stop')");
-		await page.click("[data-testid=review]:has-text('Go on')");
-		await page.waitForSelector("[data-testid=terms]", { timeout: 200_000 });
+		await page.waitForSelector("[data-testid=review]:has-text('Go on')");
+		await search(page, 3000);
+		await page.click("[data-testid=review]");
+		await page.waitForSelector("[data-testid=terms]");
 		expect(await page.locator("[data-testid=progress]").count()).toBe(0);
 		expect(await audit(page)).toEqual([]);
 
@@ -84,6 +100,7 @@ describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
 		expect(complaints).toEqual([]);
 
 		// A server that cannot be reached is said so, and one without reviews leaves the replay as it was.
+		await page.unroute("**/*ReviewMatch");
 		await page.route("**/*ReviewMatch", (route) => route.fulfill({ status: 503 }));
 		await page.reload();
 		await page.click("[data-testid=review]");
@@ -97,6 +114,5 @@ describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
 		await page.keyboard.press("ArrowLeft");
 		await page.waitForSelector(`.prompt:has-text("Schritt ${before - 1} ")`);
 		expect(await page.locator("[data-testid=review]").count()).toBe(0);
-		await page.context().close();
 	});
 });

@@ -2,37 +2,58 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll } from "vitest";
-import { type Server, startServer } from "./server";
+import { afterAll, afterEach, beforeAll, inject } from "vitest";
 
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export const browserIsHere = existsSync(CHROMIUM);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const FOREVER = 3_600_000; // No wait has a limit of its own: that of every test ends it.
 const FLAGS = [
 	"--no-sandbox",
 	"--disable-gpu",
 	"--no-first-run",
 	"--disable-background-networking",
 ];
+export const LAUNCH = {
+	executablePath: CHROMIUM,
+	args: [...FLAGS, "--disable-component-update", "--disable-sync"],
+	timeout: FOREVER,
+};
 
-export const launch = (): Promise<Browser> =>
-	chromium.launch({
-		executablePath: CHROMIUM,
-		args: [...FLAGS, "--disable-component-update", "--disable-sync"],
-	});
+export const launch = (): Promise<Browser> => chromium.launch(LAUNCH);
 
-/** A server and a browser for the tests of a block; they are there while its tests run. */
-export function openSite(): { server: Server; browser: Browser } {
-	const site = {} as { server: Server; browser: Browser };
+/** The server and the browser of all tests; what a test opens in the browser is closed after it. */
+export function openSite(): { url: string; browser: Browser } {
+	const site = {} as { url: string; browser: Browser };
 	beforeAll(async () => {
-		[site.server, site.browser] = await Promise.all([startServer(), launch()]);
+		site.url = inject("url");
+		site.browser = await chromium.connect(inject("browser"), { timeout: FOREVER });
 	});
-	afterAll(async () => {
-		await site.browser?.close();
-		await site.server?.stop();
+	afterEach(async ({ task }) => {
+		for (const context of site.browser.contexts()) {
+			if (task.result?.state === "fail")
+				console.log(...(await Promise.all(context.pages().map(shown))));
+			await context.close();
+		}
 	});
+	afterAll(() => site.browser?.close());
 	return site;
+}
+
+/** Where a page is, and what it shows: for a test that waited for something else. */
+const shown = async (page: Page) =>
+	`${page.url()}: ${await page.evaluate(() => document.body.innerText.replace(/\s+/g, " ").slice(0, 600))}`;
+
+/** A visitor's own window and storage. */
+export async function newContext(browser: Browser, options: BrowserContextOptions) {
+	const context = await browser.newContext({
+		reducedMotion: "reduce",
+		locale: "en-US",
+		...options,
+	});
+	context.setDefaultTimeout(FOREVER);
+	return context;
 }
 
 export interface Visitor {
@@ -56,10 +77,8 @@ export async function visit(
 	url: string,
 	options: BrowserContextOptions = {},
 ): Promise<Visitor> {
-	const context = await browser.newContext({
+	const context = await newContext(browser, {
 		viewport: { width: 1280, height: 900 },
-		reducedMotion: "reduce",
-		locale: "en-US",
 		...options,
 	});
 	const page = await context.newPage();
@@ -81,12 +100,14 @@ export async function visit(
 
 /** What axe finds on the present screen, as one line each. */
 export async function audit(page: Page): Promise<string[]> {
-	await page.evaluate(AXE);
+	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
 	return page.evaluate(async () => {
 		const { axe } = window as unknown as {
-			axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+			axe: {
+				run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+			};
 		};
-		const { violations } = await axe.run();
+		const { violations } = await axe.run({ resultTypes: ["violations"] });
 		return violations.flatMap(({ id, nodes }) =>
 			nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`),
 		);
