@@ -8,7 +8,7 @@ import pytest
 from croupier.phrases import pieces
 from croupier.v1 import catalog_pb2
 from service import wire
-from tests.support.serving import TIMEOUT, refused
+from tests.support.serving import refused
 
 # The languages of all games together. Every hosted game must have a file for each of them.
 TRANSLATED = sorted(
@@ -24,7 +24,7 @@ LANGUAGES = ["en", *TRANSLATED]
 
 def game_in(client, game_id, language=""):
     request = catalog_pb2.GetGameRequest(name=f"games/{game_id}", language_code=language)
-    return client.catalog.GetGame(request, timeout=TIMEOUT).game
+    return client.catalog.GetGame(request).game
 
 
 def texts_of(game):
@@ -124,7 +124,7 @@ def test_cards_have_the_ids_of_their_schema(client):
 def test_a_language_is_found_by_its_tag(client, wanted, given):
     assert game_in(client, "skystones", wanted).language_code == given
     request = catalog_pb2.ListGamesRequest(language_code=wanted)
-    games = client.catalog.ListGames(request, timeout=TIMEOUT).games
+    games = client.catalog.ListGames(request).games
     assert [game.name for game in games] == [f"games/{game_id}" for game_id in wire.hosted_games()]
     assert {game.language_code for game in games} == {given}
     assert not any(game.cards for game in games)

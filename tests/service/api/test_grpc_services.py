@@ -1,6 +1,7 @@
 """Health and reflection: answered as gRPC defines them, and admitted, limited and ended as ours."""
 
 import socket
+import time
 
 import grpc
 import pytest
@@ -9,7 +10,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
 from lab.overload.stream_attacks import unread_watch
-from tests.support.serving import TIMEOUT, Client, read_error, refused
+from tests.support.serving import Client, read_error, refused
+from tests.support.waiting import FOREVER
 
 MATCH_SERVICE = "croupier.v1.MatchService"
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -19,6 +21,7 @@ REFLECTIONS = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1
 CALLERS = """
 [budgets.address]
 streams = 3
+processor_milliseconds_per_second = "unlimited"
 {0}
 """
 
@@ -37,7 +40,7 @@ def start(servers, tmp_path):
     yield start
     for server in started:
         if server in servers._running:
-            servers.stop(server)
+            servers.stop(server, 0)
 
 
 def health(client):
@@ -46,7 +49,7 @@ def health(client):
 
 def watch(client, name=""):
     request = health_pb2.HealthCheckRequest(service=name)
-    return health(client).Watch(request, timeout=TIMEOUT)
+    return health(client).Watch(request)
 
 
 def reflect(client, service, *requests):
@@ -56,23 +59,23 @@ def reflect(client, service, *requests):
         reflection_pb2.ServerReflectionRequest.SerializeToString,
         reflection_pb2.ServerReflectionResponse.FromString,
     )
-    return call(iter(requests), timeout=TIMEOUT)
+    return call(iter(requests))
 
 
 def test_check_and_list_answer_for_each_service(start):
     _, client = start()
-    listed = health(client).List(health_pb2.HealthListRequest(), timeout=TIMEOUT).statuses
+    listed = health(client).List(health_pb2.HealthListRequest()).statuses
     assert {"", MATCH_SERVICE, "croupier.v1.HintService"} <= set(listed)
     for name in listed:
         request = health_pb2.HealthCheckRequest(service=name)
-        assert health(client).Check(request, timeout=TIMEOUT).status == SERVING
+        assert health(client).Check(request).status == SERVING
         assert listed[name].status == SERVING
 
 
 def test_check_of_an_unknown_service_is_not_found(start):
     _, client = start()
     with pytest.raises(grpc.RpcError) as caught:
-        health(client).Check(health_pb2.HealthCheckRequest(service="no.Such"), timeout=TIMEOUT)
+        health(client).Check(health_pb2.HealthCheckRequest(service="no.Such"))
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
@@ -80,7 +83,7 @@ def test_watch_tells_of_the_end(servers, start):
     server, client = start()
     known, unknown = watch(client, MATCH_SERVICE), watch(client, "no.Such")
     assert (next(known).status, next(unknown).status) == (SERVING, UNKNOWN)
-    servers.stop(server, TIMEOUT)
+    servers.stop(server, FOREVER)
     assert [each.status for each in known] == [NOT_SERVING]
     assert list(unknown) == []
 
@@ -132,16 +135,18 @@ def assert_exhausted(refusal, budget):
 
 
 def test_each_request_of_a_stream_counts_as_a_call(start):
-    _, client = start("calls_per_second = 5")
+    server, client = start("calls_per_second = 5")
+    now = time.monotonic()
+    server._admission._ledger._now = lambda: now  # The budget does not refill.
     asked = reflection_pb2.ServerReflectionRequest(list_services="")
-    stream = reflect(client, REFLECTIONS[0], *[asked] * 100)
+    stream = reflect(client, REFLECTIONS[0], *[asked] * 6)
     assert_exhausted(refused(list, stream), "calls_per_second")
 
 
 def test_streams_that_nobody_reads_do_not_hold_up_the_end(servers, start):
     server, client = start()
     host, _, port = client.address.rpartition(":")
-    unread = [socket.create_connection((host, int(port)), TIMEOUT) for _ in range(3)]
+    unread = [socket.create_connection((host, int(port))) for _ in range(3)]
     for each in unread:
         each.sendall(unread_watch(client.address))
     # Until the server counts all three.

@@ -8,7 +8,7 @@ from service import wire
 from service.common.event_loop import finish_now
 from service.puzzles import library, packs
 from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack
-from tests.support.serving import TIMEOUT, refused
+from tests.support.serving import refused
 
 GAMES = tuple(wire.hosted_games())
 LEAST = 100  # Puzzles of a game.
@@ -22,17 +22,17 @@ def pack(game):
 
 def listed(client, game, **fields):
     request = puzzle_pb2.ListPuzzlesRequest(parent=f"games/{game}", **fields)
-    return client.puzzles.ListPuzzles(request, timeout=TIMEOUT)
+    return client.puzzles.ListPuzzles(request)
 
 
 def shown(client, name):
     request = puzzle_pb2.GetPuzzleRequest(name=name)
-    return client.puzzles.GetPuzzle(request, timeout=TIMEOUT).puzzle
+    return client.puzzles.GetPuzzle(request).puzzle
 
 
 def solved(client, name, action):
     request = puzzle_pb2.SolvePuzzleRequest(name=name, action=action)
-    return client.puzzles.SolvePuzzle(request, timeout=TIMEOUT)
+    return client.puzzles.SolvePuzzle(request)
 
 
 # The packs that are shipped
@@ -106,7 +106,7 @@ def test_a_view_of_a_puzzle_can_be_searched(client, game):
     view = shown(client, pack(game).puzzles[0].puzzle.name).view
     search = hint_pb2.Search(view=view, limits={"iterations": 100})
     request = hint_pb2.SuggestActionRequest(search=search)
-    hint = client.hints.SuggestAction(request, timeout=TIMEOUT).hint
+    hint = client.hints.SuggestAction(request).hint
     assert hint.action in view.legal_actions
 
 

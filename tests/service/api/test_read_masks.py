@@ -8,7 +8,7 @@ from croupier.v1.clock_pb2 import TimeControl
 from service import wire
 from service.wire.fields import MAX_PATHS
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import TIMEOUT, refused, ruleset_of
+from tests.support.serving import refused, ruleset_of
 
 MATCHES = 3
 PER_DECISION = TimeControl()
@@ -52,7 +52,7 @@ def only_set(message):
 
 def call(player, name, request):
     method = getattr(player._client.matches, name)
-    return method(request, metadata=player.metadata, timeout=TIMEOUT)
+    return method(request, metadata=player.metadata)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

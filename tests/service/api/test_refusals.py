@@ -13,7 +13,6 @@ from service.hosting.seats import Caller
 from tests.support.play import seeded
 from tests.support.serving import (
     OPEN,
-    TIMEOUT,
     Client,
     Player,
     bot,
@@ -186,7 +185,7 @@ def test_a_forged_token(table, kind):
 def test_another_scheme_than_bearer(client, table):
     request = match_pb2.GetViewRequest(name=table.name)
     metadata = [("authorization", f"Basic {table.players[1].token}")]
-    refusal = refused(lambda: client.matches.GetView(request, metadata=metadata, timeout=TIMEOUT))
+    refusal = refused(lambda: client.matches.GetView(request, metadata=metadata))
     assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
 
 
@@ -275,9 +274,7 @@ def test_unknown_fields_are_not_kept(client):
 
 def test_a_malformed_request(client, table):
     method = client.channel.unary_unary("/croupier.v1.MatchService/SubmitAction")
-    refusal = refused(
-        lambda: method(b"\xff\xff", metadata=table.players[1].metadata, timeout=TIMEOUT)
-    )
+    refusal = refused(lambda: method(b"\xff\xff", metadata=table.players[1].metadata))
     assert refusal[:2] == (INVALID, "INVALID_FIELD")
 
 
@@ -368,7 +365,7 @@ def test_a_duration_that_there_is_not(client, seconds, field, on_expiry):
     request = match_pb2.CreateMatchRequest(
         ruleset=ruleset_of(GAME), seats=[OPEN, OPEN], time_control={**times, "on_expiry": expiry}
     )
-    refusal = refused(lambda: client.matches.CreateMatch(request, timeout=TIMEOUT))
+    refusal = refused(lambda: client.matches.CreateMatch(request))
     assert refusal[:3] == (INVALID, "INVALID_FIELD", [f"time_control.{field}"])
 
 
@@ -400,7 +397,7 @@ def test_limits_out_of_range(client, table, limits, field):
 
 def test_a_hint_request_without_a_position(client):
     request = hint_pb2.SuggestActionRequest(search={})
-    refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
+    refusal = refused(lambda: client.hints.SuggestAction(request))
     assert refusal[:3] == (INVALID, "INVALID_FIELD", ["search.position"])
 
 
@@ -490,7 +487,7 @@ def test_a_spectators_view(client, table):
 @pytest.mark.parametrize("game", ["no_such_game", "kuhn_poker"])
 def test_a_game_that_is_not_hosted(client, game):
     request = catalog_pb2.GetGameRequest(name=f"games/{game}")
-    refusal = refused(lambda: client.catalog.GetGame(request, timeout=TIMEOUT))
+    refusal = refused(lambda: client.catalog.GetGame(request))
     assert refusal[:2] == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
     assert refusal.metadata == {"game": f"games/{game}"}
 

@@ -11,9 +11,9 @@ import pytest
 
 from croupier.v1 import match_pb2
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import OPEN, TIMEOUT, Client, Table, bot, play_on, refused, ruleset_of
+from tests.support.serving import OPEN, Client, Table, bot, play_on, refused, ruleset_of
 
-RACES = int(os.environ.get("TEST_RACES", "100"))
+RACES = int(os.environ.get("TEST_RACES", "20"))
 CLOCK = {"per_match": {"seconds": 600}}
 
 
@@ -25,7 +25,7 @@ def creation(request_id=None, game_id="skystones", **fields):
 
 
 def create(client, request):
-    return client.matches.CreateMatch(request, timeout=TIMEOUT)
+    return client.matches.CreateMatch(request)
 
 
 # CreateMatch
@@ -61,10 +61,7 @@ def test_racing_creations_with_one_request_id_get_one_match(cluster):
     for run in range(RACES):
         request = creation()
         with note_on_failure(run=run):
-            calls = [
-                client.matches.CreateMatch.future(request, timeout=TIMEOUT)
-                for client in cluster.clients * 2
-            ]
+            calls = [client.matches.CreateMatch.future(request) for client in cluster.clients * 2]
             created = [call.result() for call in calls]
             assert created == created[:1] * len(calls)
         names.add(created[0].name)
@@ -75,10 +72,7 @@ def test_racing_creations_with_one_request_id_get_one_match(cluster):
 def test_bots_play_once_in_a_match_whose_creation_is_repeated(cluster):
     seats = [bot("RANDOM"), bot("BEGINNER")]
     request = creation(seats=seats, seed=3)
-    calls = [
-        client.matches.CreateMatch.future(request, timeout=TIMEOUT)
-        for client in cluster.clients * 10
-    ]
+    calls = [client.matches.CreateMatch.future(request) for client in cluster.clients * 10]
     asked_often, *_ = [Table(cluster.clients[0], call.result()) for call in calls]
     asked_once = Table(
         cluster.clients[0], create(cluster.clients[0], creation(seats=seats, seed=3))

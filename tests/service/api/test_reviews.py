@@ -10,13 +10,12 @@ from croupier.v1 import hint_pb2, match_pb2, review_pb2
 from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
+from service.reviewing.reviews import Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
 from tests.support.serving import (
     INVITED,
     OPEN,
-    REVIEW_TIMEOUT,
-    TIMEOUT,
     Client,
     bot,
     play_on,
@@ -27,7 +26,7 @@ from tests.support.serving import (
 QUICK = {"iterations": 100, "deep_iterations": 200}
 
 
-@pytest.fixture(params=wire.hosted_games())
+@pytest.fixture(scope="module", params=wire.hosted_games())
 def over(request, client):
     """A table at which a match of random actions is over."""
     rng = random.Random(request.param)
@@ -36,7 +35,7 @@ def over(request, client):
     return table
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chess(client):
     table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
     play_on(table, random.Random(1))
@@ -61,13 +60,19 @@ def reported(stream):
 
 def review_of(client, record, **fields):
     request = review_pb2.ReviewMatchRequest(record=record, **fields)
-    return client.reviews.ReviewMatch(request, timeout=REVIEW_TIMEOUT)
+    return client.reviews.ReviewMatch(request)
 
 
-def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
+@pytest.fixture(scope="module")
+def reviewed(over):
+    """The decisions and the summary of a review of the match."""
+    return reports_of(over.players[1].review(**QUICK))
+
+
+def test_each_decision_is_judged_and_the_terms_add_up_exactly(over, reviewed):
     record = over.spectator.record()
     made = [(e.version - 1, e.action.seat) for e in record.entries if e.HasField("action")]
-    decisions, summary = reports_of(over.players[1].review(**QUICK))
+    decisions, summary = reviewed
     quick = [each for each in decisions if not each.deep]
     assert [(each.version, each.seat) for each in quick] == made
     last = {(each.version, each.seat): each for each in decisions}
@@ -125,7 +130,7 @@ def test_a_review_takes_a_bot_for_as_strong_as_it_is(client):
         search = {"view": view, "limits": {"iterations": 100}, "seed": seed}
         request = hint_pb2.SuggestActionRequest(search=search)
         request.search.evaluation_share = EVALUATION_SHARE
-        return client.hints.SuggestAction(request, timeout=TIMEOUT).hint.expected_score
+        return client.hints.SuggestAction(request).hint.expected_score
 
     judged = [each for each in decisions if each.verdict != review_pb2.VERDICT_FORCED]
     of_review = [each.expected_score for each in judged]
@@ -156,9 +161,9 @@ def test_search_servers_give_the_same_review(servers, start_client, chess):
     assert reported(review_of(start_client(search_at=address), record, **asked)) == alone
 
 
-def test_revealed_cards_are_those_that_lay_there(over):
+def test_revealed_cards_are_those_that_lay_there(reviewed):
     # Summed up over the hidden places, a seat's own count of the opponent's cards is met.
-    decisions, _ = reports_of(over.players[0].review(**QUICK, deepen_above=1))
+    decisions, _ = reviewed
     judged = [each for each in decisions if each.verdict != review_pb2.VERDICT_FORCED]
     assert judged
     for each in judged:
@@ -259,13 +264,21 @@ def test_a_review_that_is_asked_for_again_goes_on(start_client):
     assert known == begun
 
 
-def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers):
+def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monkeypatch):
     server, address = servers.start(allow_seeds=True)
     client = Client(address)
     table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
     play_on(table, random.Random(1))
     record = table.players[0].record()
-    fields = {"iterations": 20_000, "deepen_above": 1, "seed": 5}
+    fields = {"iterations": 1_000, "deepen_above": 1, "seed": 5}
+    judged, begun = Reviewer._judged, []
+
+    async def judge_on(self, decision, iterations):
+        begun.append(decision)
+        # The server stops in the middle of the fourth.
+        return await judged(self, decision, iterations if len(begun) <= 3 else 10**8)
+
+    monkeypatch.setattr(Reviewer, "_judged", judge_on)
     stream = table.players[0].review(**fields)
     found = []
 
@@ -279,7 +292,8 @@ def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers):
     stopping = []
     refusal = refused(read)
     assert refusal[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
-    stopping[0].result(TIMEOUT)
+    stopping[0].result()
+    monkeypatch.undo()
     servers.forget(server)
     client.close()
     other, address = servers.start()
