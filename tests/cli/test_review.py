@@ -20,13 +20,15 @@ QUICK = ("--iterations", "100", "--deepen-above", "1", "--workers", "1")
 GAMES = tuple(wire.hosted_games())
 SHORT = ("champion_chess", "skystones")
 IN_GERMAN = GAMES if LONG_FORM else SHORT
+# At which seats resign, in the short form: each decision takes searches.
+RESIGN_AT = None if LONG_FORM else 40
 
 
 @pytest.fixture
 def records(request, tmp_path):
     """A directory with the record of a match of some games."""
     for game in getattr(request, "param", SHORT):
-        match = random_match(game, "default", seeded(game))
+        match = random_match(game, "default", seeded(game), resign_at=RESIGN_AT)
         record_files.write(write_record(match), tmp_path, "json")
     return tmp_path
 
@@ -79,7 +81,7 @@ def test_what_is_told_first_is_what_the_messages_say(capsys, records):
             if worst
             else "made no clear error"
         ) in told[0]
-    deal, *later = (each["luck"] for each in summary["chanceOutcomes"])
+    deal, *later = (each.get("luck", 0.0) for each in summary["chanceOutcomes"])
     assert f" {100 * deal:+.1f} in the deal, {100 * sum(later) + 0.0:+.1f} later." in told[0]
     [turned] = (part.splitlines() for part in told if part.startswith("What turned "))
     assert len(turned[2:]) == len(summary["keyMoments"])

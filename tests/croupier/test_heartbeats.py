@@ -3,15 +3,15 @@
 import threading
 from collections.abc import Iterator
 from concurrent import futures
+from types import SimpleNamespace
 
 import grpc
 import pytest
 
-from croupier.client import HEARTBEAT_INTERVAL, SILENT_INTERVALS, Client, Seat
+from croupier.client import HEARTBEAT_INTERVAL, Client, Seat
 from croupier.v1 import match_pb2, match_pb2_grpc
+from tests.support.waiting import PAUSE
 
-INTERVAL = 0.1  # Seconds; the constraints of the schema are not those of the fake server.
-LIMIT = 30.0
 VERSION = match_pb2.WatchMatchResponse
 ALIVE = [VERSION(version=0), VERSION(version=0, up_to_date=True)]
 
@@ -21,10 +21,8 @@ class Table(match_pb2_grpc.MatchServiceServicer):
 
     def __init__(self) -> None:
         self.sent: list[list[match_pb2.WatchMatchResponse]] = []
-        self.beats = 0  # Signs of life at the interval, after what is sent first.
         self.go_on = threading.Event()
         self.requests: list[match_pb2.WatchMatchRequest] = []
-        self.beaten = threading.Event()
 
     def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: grpc.ServicerContext
@@ -33,15 +31,38 @@ class Table(match_pb2_grpc.MatchServiceServicer):
         gone = threading.Event()
         context.add_callback(gone.set)
         yield from self.sent.pop(0)
-        for _ in range(self.beats):
-            gone.wait(INTERVAL)
-            yield VERSION(version=0, up_to_date=True)
-        self.beaten.set()
         if self.sent:
-            gone.wait(LIMIT)  # Until the client gives the stream up.
+            gone.wait()  # Until the client gives the stream up.
         else:
-            self.go_on.wait(LIMIT)
+            self.go_on.wait()
             yield VERSION(version=1)
+
+
+class Watch:
+    """The clock by which a stream is silent, and each look at whether it is."""
+
+    def __init__(self) -> None:
+        self.now = self.step = 0.0  # Each reading is a step later.
+        self.looks = threading.Semaphore(0)
+
+    def monotonic(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    watch = Watch()
+
+    class Event(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            watch.looks.release()
+            return super().wait(PAUSE)
+
+    monkeypatch.setattr("croupier.streams.time", watch)
+    threads = SimpleNamespace(Event=Event, Thread=threading.Thread)
+    monkeypatch.setattr("croupier.streams.threading", threads)
+    return watch
 
 
 @pytest.fixture
@@ -73,27 +94,35 @@ def test_a_stream_asks_for_signs_of_life_and_keeps_them_to_itself(table: Table, 
     assert [r.follow_rematch for r in table.requests] == [False, True]
 
 
-def test_a_stream_that_falls_silent_is_resumed(table: Table, seat: Seat) -> None:
+def test_a_stream_that_falls_silent_is_resumed(table: Table, seat: Seat, watch: Watch) -> None:
     table.go_on.set()
     table.sent = [ALIVE, []]
-    assert [c.version for c in seat.watch(heartbeat_interval=INTERVAL)] == [0, 1]
+    watch.step = HEARTBEAT_INTERVAL
+    assert [c.version for c in seat.watch()] == [0, 1]
     assert [r.HasField("after_version") for r in table.requests] == [False, True]
     assert seat.client.tally.read() == {"CANCELLED": 1}
 
 
-def test_silence_of_a_server_without_signs_of_life_is_no_loss(table: Table, seat: Seat) -> None:
+def test_silence_of_a_server_without_signs_of_life_is_no_loss(
+    table: Table, seat: Seat, watch: Watch
+) -> None:
     table.sent = [ALIVE[:1]]
-    threading.Timer(4 * SILENT_INTERVALS * INTERVAL, table.go_on.set).start()
-    assert [c.version for c in seat.watch(heartbeat_interval=INTERVAL)] == [0, 1]
-    assert len(table.requests) == 1
-
-
-def test_a_reader_who_is_busy_does_not_lose_the_stream(table: Table, seat: Seat) -> None:
-    table.sent = [ALIVE]
-    table.beats = int(4 * SILENT_INTERVALS)
-    stream = seat.watch(heartbeat_interval=INTERVAL, heartbeats=True)
-    assert [next(stream).up_to_date for _ in range(2)] == [False, True]
-    assert table.beaten.wait(LIMIT)
+    stream = seat.watch()
+    assert next(stream).version == 0
     table.go_on.set()
-    assert [change.version for change in stream][-1] == 1
+    assert [c.version for c in stream] == [1]
+    assert not watch.looks.acquire(blocking=False)
+
+
+def test_a_reader_who_is_busy_does_not_lose_the_stream(
+    table: Table, seat: Seat, watch: Watch
+) -> None:
+    table.sent = [ALIVE]
+    stream = seat.watch(heartbeats=True)
+    assert [next(stream).up_to_date for _ in range(2)] == [False, True]
+    watch.now += 100 * HEARTBEAT_INTERVAL
+    for _ in range(3):
+        watch.looks.acquire()
+    table.go_on.set()
+    assert [change.version for change in stream] == [1]
     assert len(table.requests) == 1

@@ -33,6 +33,7 @@ from tests.support.leak_pairs import (
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import ruleset_of
+from tests.support.waiting import PAUSE
 from tests.support.worlds import another_world
 
 PLAYED = list(wire.hosted_games())
@@ -97,11 +98,10 @@ async def over_stdio(address):
 
 
 async def listening(port):
-    with anyio.fail_after(30):
-        while True:
-            with contextlib.suppress(OSError):
-                return await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-            await anyio.sleep(0.05)
+    while True:
+        with contextlib.suppress(OSError):
+            return await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+        await anyio.sleep(PAUSE)
 
 
 @contextlib.asynccontextmanager
@@ -114,7 +114,7 @@ async def over_http(address):
 
     @contextlib.asynccontextmanager
     async def connect(**headers):
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=None) as http:
             transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
             async with Client(transport) as client:
                 yield client
@@ -131,7 +131,7 @@ async def over_http(address):
             yield client
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait()
 
 
 @pytest.mark.parametrize("transport", [over_stdio, over_http])

@@ -19,8 +19,8 @@ from croupier.v1 import (
     match_pb2,
     match_pb2_grpc,
 )
+from tests.support.waiting import FOREVER
 
-LIMIT = 30.0
 BY_NAME = sorted(LOST, key=lambda code: code.name)
 LAST = 3  # The version at which the match of the fake server is over.
 
@@ -127,7 +127,7 @@ def address(road: Road) -> Iterator[str]:
 @pytest.fixture
 def client(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr("croupier.retry.FIRST_PAUSE", 0.001)
-    with Client(address, timeout=LIMIT) as client:
+    with Client(address, timeout=FOREVER) as client:
         yield client
 
 
@@ -190,7 +190,7 @@ def test_a_stream_whose_client_is_closed_is_not_resumed(road: Road, seat: Seat) 
 
     def hold(context: grpc.ServicerContext) -> None:
         reached.set()
-        go.wait(LIMIT)
+        go.wait()
 
     road.faults.append(hold)
     caught: list[BaseException] = []
@@ -203,9 +203,9 @@ def test_a_stream_whose_client_is_closed_is_not_resumed(road: Road, seat: Seat) 
 
     follower = threading.Thread(target=follow)
     follower.start()
-    assert reached.wait(LIMIT)
+    reached.wait()
     seat.client.close()
-    follower.join(LIMIT)
+    follower.join()
     go.set()
     (error,) = caught
     assert isinstance(error, CroupierError)
@@ -216,7 +216,7 @@ def test_a_stream_whose_client_is_closed_is_not_resumed(road: Road, seat: Seat) 
 
 def test_a_call_that_has_taken_its_whole_time_is_not_repeated(road: Road, address: str) -> None:
     go = threading.Event()
-    road.faults.append(lambda context: go.wait(LIMIT) and None)
+    road.faults.append(lambda context: go.wait() and None)
     with Client(address, timeout=0.2) as client:
         with pytest.raises(CroupierError) as caught:
             Seat(client, "matches/one", "token").view()

@@ -1,16 +1,13 @@
 """No secret travels in the clear to another host."""
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from croupier.client import Client, Operator
 from croupier.transport import CleartextError, is_local
 from croupier.v1 import hint_pb2
-from tests.support.replicas import Replica
 
 
 @pytest.mark.parametrize(
@@ -49,11 +46,10 @@ def test_a_local_address_is_recognized_by_its_text(address: str, local: bool) ->
 
 
 @pytest.fixture
-def elsewhere(replicas: Callable[..., Replica]) -> tuple[str, str]:
+def elsewhere(shared_server: tuple[object, str]) -> tuple[str, str]:
     """The addresses of a server: one that counts as another host, and one that does not."""
-    server = replicas("--store", "memory")
-    server.ready()
-    return server.address.replace("127.0.0.1", "0.0.0.0"), server.address
+    address = shared_server[1]
+    return address.replace("127.0.0.1", "0.0.0.0"), address
 
 
 def test_a_secret_is_not_sent_in_the_clear_to_another_host(elsewhere: tuple[str, str]) -> None:
@@ -84,15 +80,18 @@ def test_a_secret_is_not_sent_in_the_clear_to_another_host(elsewhere: tuple[str,
         assert client.create_match("skystones").seats[1].view()
 
 
-def test_the_commands_refuse_and_obey(elsewhere: tuple[str, str]) -> None:
-    command = [sys.executable, "-m", "cli", "play", "skystones", "--auto", "--hint-iterations", "5"]
-    command += ["--server", elsewhere[0]]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert refused.returncode == 1
-    assert "a token would travel in the clear" in refused.stderr
-    assert (
-        subprocess.run([*command, "--insecure"], capture_output=True, check=False).returncode == 0
-    )
+def test_the_commands_refuse_and_obey(
+    elsewhere: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def status(*options: str) -> object:
+        words = ("play", "skystones", "--auto", "--hint-iterations", "5", "--no-save")
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--server", elsewhere[0], *options])
+        return ended.value.code
+
+    assert status() == 1
+    assert "a token would travel in the clear" in capsys.readouterr().err
+    assert status("--insecure") == 0
 
 
 @pytest.mark.parametrize(

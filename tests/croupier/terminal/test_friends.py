@@ -10,15 +10,13 @@ from croupier.terminal import drawing
 from croupier.terminal.play import opponent_name
 from croupier.v1 import game_pb2, match_pb2
 from tests.croupier.terminal.terminals import Terminal, terminal
-from tests.support.server_process import ServerProcess
 
 HOSTILE = "\x1b[31mEve\x1b]0;x\x07\r\n\u202e[bold]\u200b"
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with ServerProcess("--store", "memory", "--allow-seeds") as server:
-        yield server.client.address
+@pytest.fixture
+def address(shared_server: tuple[object, str]) -> str:
+    return shared_server[1]
 
 
 @pytest.fixture
@@ -59,7 +57,7 @@ def test_an_invitation_is_shown_before_it_is_used(
         assert "There are no hints before the end." in asked
         session.type("n")
         session.read()
-        assert session.process.wait(10) == 0
+        assert session.process.wait() == 0
     assert host.get_invitation(words[1]).state == match_pb2.INVITATION_STATE_OPEN
     with terminal(address, *words, "--yes", state=tmp_path) as session:
         shown = read_to(session, "> ")
@@ -125,7 +123,7 @@ def test_a_rematch_is_declined_by_either_side(address: str, host: Client, tmp_pa
                 assert next(offers).state == match_pb2.REMATCH_STATE_OFFERED
                 seat.decline_rematch()
                 assert "(declined)" in " ".join(session.read())
-            assert session.process.wait(10) == 0
+            assert session.process.wait() == 0
             assert list(offers)[-1].state == match_pb2.REMATCH_STATE_DECLINED
 
 

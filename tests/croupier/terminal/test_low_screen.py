@@ -1,7 +1,6 @@
 """On a terminal of 80 columns and 24 lines, everything between two prompts is in sight."""
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from croupier.terminal.saved import SavedSeats
 from service import wire
 from tests.croupier.terminal.terminals import terminal
 from tests.support.long_form import LONG_FORM
-from tests.support.server_process import ServerProcess
 
 ROWS, COLUMNS = 24, 80
 # The short form has each game in one language.
@@ -22,10 +20,9 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with ServerProcess("--store", "memory", "--allow-seeds") as server:
-        yield server.client.address
+@pytest.fixture
+def address(shared_server: tuple[object, str]) -> str:
+    return shared_server[1]
 
 
 def check(lines: list[str], *, cut: bool = False) -> None:
@@ -76,7 +73,7 @@ def test_a_whole_match_stays_in_sight(
             session.type("")
         session.type("n")
         session.read()
-        assert session.process.wait(10) == 0
+        assert session.process.wait() == 0
     luck, rest = {"en": ("Luck was worth ", "the rest "), "de": ("Das Glück war ", "der Rest ")}[
         language
     ]

@@ -1,7 +1,6 @@
 """A match that was left is resumed from the file in which its seat was saved."""
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,11 @@ import pytest
 from croupier.client import Client, Seat
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from tests.croupier.terminal.terminals import Terminal, terminal
-from tests.support.server_process import ServerProcess
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with ServerProcess("--store", "memory", "--allow-seeds") as server:
-        yield server.client.address
+@pytest.fixture
+def address(shared_server: tuple[object, str]) -> str:
+    return shared_server[1]
 
 
 @pytest.fixture
@@ -35,7 +32,7 @@ def leave(session: Terminal) -> str:
 def rest(session: Terminal) -> str:
     """Returns the last line of a session that ends."""
     lines = [line for line in session.read() if line]
-    session.process.wait(10)
+    session.process.wait()
     return lines[-1] if lines else ""
 
 

@@ -6,27 +6,28 @@ import itertools
 import os
 import pty
 import re
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from google.protobuf import text_format
 from rich.console import Console
 
+from cli.main import main
 from croupier.client import Client
 from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
 from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
 from service import wire
+from tests.support.serving import Servers
 
 ROOT = Path(__file__).parents[3]
 DRAWINGS = [
@@ -41,61 +42,47 @@ ENVIRONMENT = {
     "XDG_STATE_HOME": tempfile.mkdtemp(),
 }
 GAMES = tuple(wire.hosted_games())
-LIMIT = 30.0  # Seconds that a session may take.
 
 
-@contextlib.contextmanager
-def serving(*flags: str) -> Iterator[str]:
-    command = (
-        *COMMAND,
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--store",
-        "memory",
-        "--metrics-port",
-        "0",
-        "--search-processes",
-        "0",
-        *flags,
-    )
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            yield server.stdout.readline().split()[-1]
-        finally:
-            server.terminate()
+@pytest.fixture(scope="session")
+def server(shared_server: tuple[object, str]) -> str:
+    return shared_server[1]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving("--allow-seeds") as address:
-        yield address
+class Done(NamedTuple):
+    """What a session ended with."""
+
+    status: object
+    stdout: str
+    stderr: str
 
 
-def run_play(address: str, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        (*COMMAND, "play", "--server", address, *words),
-        input=typed,
-        capture_output=True,
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        text=True,
-        timeout=LIMIT,
-    )
+def run_play(address: str, *words: str, typed: str = "") -> Done:
+    """A session in this process, which is typed to in advance."""
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(SystemExit) as ended,
+    ):
+        patch.setattr(sys, "stdin", io.StringIO(typed))
+        patch.setattr(os, "environ", ENVIRONMENT)
+        main(["play", "--server", address, *words])
+    return Done(ended.value.code, out.getvalue(), errors.getvalue())
 
 
 def auto(address: str, game: str, seed: int, *words: str) -> str:
     flags = ("--auto", "--opponent", "random", "--hint-iterations", "20", "--seed", str(seed))
     done = run_play(address, game, *flags, *words)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.stderr) == (0, "")
     return done.stdout
 
 
 # With --auto
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def played(server: str) -> Callable[[str], str]:
     """What a match of a game with the seed 7 prints; it is played once."""
     return cache(partial(auto, server, seed=7))
@@ -149,7 +136,7 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
     typed = "1\nnone\n?\nnonsense\nlist pawn\nh\np\nr\nno\nr\nyes\n"
     words = ("champion_chess", "--seed", "5", "--opponent", "random", "--hint-iterations", "50")
     done = run_play(server, *words, typed=typed)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[-1] == "result: seat 1 wins 0-1 (resignation)"
     assert len(re.findall(r"You choose: \w+", done.stdout)) == 3
@@ -162,7 +149,7 @@ def test_a_player_places_stones_by_name_and_square(server: str) -> None:
     # A round on a small board is short: two picks, then a card by its name and square.
     words = ("skystones", "--seed", "11", "--opponent", "random", "--option", "hand_size=1")
     done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.stderr) == (0, "")
     assert len(re.findall("You choose: ", done.stdout)) == 2
     assert re.search(r"You choose: .+ → [ab][12]", done.stdout)
 
@@ -170,7 +157,7 @@ def test_a_player_places_stones_by_name_and_square(server: str) -> None:
 def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> None:
     words = ("castle_rampage", "--seed", "5", "--opponent", "random", "--language", "de")
     done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nend\ncards\nq\n")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.stderr) == (0, "")
     assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.stdout)) == 2
     assert "You choose: end the turn" in done.stdout
     assert re.search("Beschwörer +Sonderkarte", done.stdout)
@@ -179,7 +166,7 @@ def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> N
 @pytest.mark.parametrize("typed", ["", "q\n"])
 def test_leaving_names_the_match_that_stays_open(server: str, typed: str) -> None:
     done = run_play(server, "champion_chess", typed=typed)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.stderr) == (0, "")
     left, back = done.stdout.splitlines()[-2:]
     match = re.fullmatch(rf"Left: matches/(\w+) stays unfinished on {server}\.", left)
     assert match and back == f"Come back with: croupier play --resume {match[1]}"
@@ -204,25 +191,18 @@ def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
         stderr=slave,
     )
     os.close(slave)
-    shown = read_until(master, "> ")
-    # If Python has printed its prompt but does not read yet, it can miss an interrupt and wait for
-    # the line. A player then interrupts again, and so does this loop.
-    tries = 20
-    while "unfinished" not in shown:
-        assert (tries := tries - 1), shown
-        process.send_signal(signal.SIGINT)
-        shown += read_until(master, "unfinished", patience=LIMIT / 20)
-    assert process.wait(LIMIT) == 130
-    os.close(master)
-    assert "Traceback" not in shown
-    return shown
-
-
-def read_until(terminal: int, text: str, patience: float = LIMIT) -> str:
-    # Returns the output of the terminal up to the text, or until no more output comes.
     shown = ""
-    while text not in shown and select.select([terminal], [], [], patience)[0]:
-        shown += os.read(terminal, 65536).decode(errors="replace")
+    while "> " not in shown:
+        shown += os.read(master, 65536).decode(errors="replace")
+    process.send_signal(signal.SIGINT)
+    # If Python does not read yet, it notices the interrupt at the end of a line.
+    os.write(master, b"\n")
+    with contextlib.suppress(OSError):  # The end of the other side, on Linux.
+        while data := os.read(master, 65536):
+            shown += data.decode(errors="replace")
+    os.close(master)
+    assert process.wait() == 130
+    assert "unfinished" in shown and "Traceback" not in shown
     return shown
 
 
@@ -254,25 +234,19 @@ def invitation_of(host: subprocess.Popen[str], address: str) -> str:
 def rest_of(host: subprocess.Popen[str]) -> str:
     # What it prints until it ends. `communicate` would leave out what `readline` has read ahead.
     assert host.stdout is not None
-    giving_up = threading.Timer(LIMIT, host.kill)
-    giving_up.start()
     shown = host.stdout.read()
     host.wait()
-    giving_up.cancel()
     return shown
 
 
 def read_prompt(session: subprocess.Popen[str]) -> None:
     # Reads what a session prints until it asks for a decision.
     assert session.stdout is not None
-    giving_up = threading.Timer(LIMIT, session.kill)
-    giving_up.start()
     shown = ""
     while not shown.endswith("> "):
         character = session.stdout.read(1)
         assert character, shown
         shown += character
-    giving_up.cancel()
 
 
 def test_two_friends_play_a_match_through_an_invitation(server: str) -> None:
@@ -280,21 +254,22 @@ def test_two_friends_play_a_match_through_an_invitation(server: str) -> None:
     words = ("skystones", "--invite", "--hints", "allow", "--seat", "1", "--option", "hand_size=2")
     with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
         invitation = invitation_of(host, server)
-        joining = pool.submit(run_play, server, "--join", invitation, *auto)
-        shown = rest_of(host)
-        joined = joining.result()
-    assert (host.returncode, joined.returncode, joined.stderr) == (0, 0, "")
+        assert host.stdout is not None
+        while host.stdout.readline() != "The match begins when your friend has joined.\n":
+            pass
+        showing = pool.submit(rest_of, host)
+        joined = run_play(server, "--join", invitation, *auto)
+        shown = showing.result()
+    assert (host.returncode, joined.status, joined.stderr) == (0, 0, "")
     lines = shown.splitlines()
     heading = next(line for line in lines if "against" in line)
     assert heading.endswith("a friend")
-    assert lines.index("The match begins when your friend has joined.") < lines.index(
-        "Your friend has joined."
-    )
+    assert "Your friend has joined." in lines
     assert lines[-1].startswith("result: ")
     assert joined.stdout.splitlines()[-1] == lines[-1]
     assert joined.stdout.splitlines()[0].endswith("a friend")
     again = run_play(server, "--join", invitation)
-    assert (again.returncode, again.stdout) == (1, "")
+    assert (again.status, again.stdout) == (1, "")
     assert "somebody else sits in your seat" in again.stderr
 
 
@@ -305,8 +280,8 @@ def test_a_friend_who_resigns_ends_the_match_for_both(server: str) -> None:
         with start_play(server, "--join", invitation) as guest:
             # The host is asked for a decision, and makes it too late.
             read_prompt(host)
-            guest.communicate("r\ny\n", timeout=LIMIT)
-        shown, _ = host.communicate("1\n", timeout=LIMIT)
+            guest.communicate("r\ny\n")
+        shown, _ = host.communicate("1\n")
     assert (host.returncode, guest.returncode) == (0, 0)
     assert "Too late: the match is over." in shown
     assert shown.splitlines()[-1] == "result: seat 0 wins 1-0 (resignation)"
@@ -330,19 +305,20 @@ def test_a_friend_who_resigns_ends_the_match_for_both(server: str) -> None:
 )
 def test_a_wrong_invitation_is_named(server: str, words: tuple[str, ...], complaint: str) -> None:
     done = run_play(server, *words)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.status, done.stdout) == (2, "")
     assert complaint in done.stderr
 
 
 # Faults at the start
 
 
-def test_without_a_server_the_error_says_how_to_start_one() -> None:
+def test_without_a_server_the_error_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("croupier.client.CATALOG_PATIENCE", 0.0)
     with socket.socket() as taken:  # Bound but not listening: nobody can answer there.
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = run_play(address, "skystones")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.status, done.stdout) == (1, "")
     assert done.stderr == (
         f"croupier: no server answers at {address}."
         f" Start one with: croupier serve --listen {address}\n"
@@ -351,7 +327,7 @@ def test_without_a_server_the_error_says_how_to_start_one() -> None:
 
 def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
     done = run_play(server, "whist")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.status, done.stdout) == (2, "")
     known = re.fullmatch(r"croupier: there is no game 'whist'\. (.*)\n", done.stderr)
     assert known and set(GAMES) <= set(re.findall(r"[a-z_]+", known[1]))
 
@@ -367,20 +343,21 @@ def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
 )
 def test_a_wrong_option_is_named(server: str, option: str, complaint: str) -> None:
     done = run_play(server, "champion_chess", "--option", option)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert complaint in done.stderr
 
 
-def test_without_seeds_the_error_says_how_to_start_a_server_with_them() -> None:
-    with serving() as address:
-        done = run_play(address, "skystones", "--seed", "1")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+def test_without_seeds_the_error_says_how_to_start_a_server_with_them(servers: Servers) -> None:
+    server, address = servers.start()
+    done = run_play(address, "skystones", "--seed", "1")
+    servers.stop(server)
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert f"croupier serve --listen {address} --allow-seeds" in done.stderr
 
 
 def test_a_seed_needs_hints_that_are_limited_by_iterations(server: str) -> None:
     done = run_play(server, "skystones", "--auto", "--seed", "1", "--hint-time", "1")
-    assert done.returncode == 2
+    assert done.status == 2
     assert "--hint-iterations" in done.stderr
 
 
