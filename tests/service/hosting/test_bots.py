@@ -36,7 +36,7 @@ def record_of(table):
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
 def test_a_match_of_two_bots_runs_to_its_end(client, game_id, name):
-    seats = [bot("RANDOM"), bot("BEGINNER")]
+    seats = [bot("RANDOM"), bot("RANDOM")]
     table = client.create(ruleset_of(game_id, name), seats)
     assert not table.players
     assert record_of(table).entries
@@ -144,7 +144,7 @@ def test_a_bot_decides_as_the_arena_measures_it(game_id):
                 action = view_of(state, seat).legal_actions[0].SerializeToString()
                 state = state.after(Entry(EntryKind.ACTION, seat, 0, action))
             view, legal = state.dealt().view(1), state.dealt().legal(1)
-            for seed in range(10 if LONG_FORM else 4):
+            for seed in range(10 if LONG_FORM else 2):
                 state = state._replace(header=header._replace(secret=bytes([seed]) * 32))
                 choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
                 action = await bots._choose(state, 1)

@@ -37,7 +37,7 @@ def address(request, servers, tmp_path):
         servers.run(store.open())
     server, address = servers.start(store)
     yield address
-    servers.stop(server)
+    servers.stop(server, 0)
     if store is not None:
         servers.run(store.close())
 
@@ -205,7 +205,7 @@ def test_another_server_deals_the_same_cards(servers, postgres):
         assert here == there
         assert here.HasField("skystones")
     for (server, _), store in zip(running, stores, strict=True):
-        servers.stop(server)
+        servers.stop(server, 0)
         servers.run(store.close())
 
 

@@ -21,7 +21,6 @@ from service.store import DueMatch, EntryKind, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure
 from tests.support.serving import (
-    TIMEOUT,
     Client,
     bot,
     events_of,
@@ -41,10 +40,6 @@ from tests.support.stores import (
 IDLE = game_pb2.EndReason.END_REASON_IDLE
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 HOUR = 3_600_000
-
-
-def run_in_time(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
 
 
 class Hosting:
@@ -95,7 +90,7 @@ def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(place):
             # From now on they fall under retention.
             assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_only_a_match_that_waits_without_a_clock_is_idle(place):
@@ -129,7 +124,7 @@ def test_only_a_match_that_waits_without_a_clock_is_idle(place):
                 await hosting.matches.end_idle(each.header.match_id, clock.now())
                 assert await hosting.result(each.header.match_id) is None
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_an_idle_match_of_two_that_decide_at_the_same_time_is_a_draw():
@@ -151,7 +146,7 @@ def idle_states(game_id):
             await hosting.idle.sweep()
             return [MatchState.load(await store.load(name)) for name in names]
 
-    return run_in_time(run())
+    return asyncio.run(run())
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -221,7 +216,7 @@ def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(pla
             # They have taken no place in memory.
             assert len(fresh.matches._cache) == 0
 
-    run_in_time(run())
+    asyncio.run(run())
     assert caplog.text.count("ending an idle match failed") == 1
 
 
@@ -245,7 +240,7 @@ def test_a_match_that_changes_during_the_sweep_goes_on(place):
             await hosting.idle.sweep()
             assert await hosting.result(match_id) is None
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_the_store_lists_idle_matches_in_order(place):
@@ -266,7 +261,7 @@ def test_the_store_lists_idle_matches_in_order(place):
             assert list(await store.list_idle(8, None, 10)) == everything[:2]
             assert await store.list_due(9, 9) == [DueMatch("due", 9)]
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
@@ -292,7 +287,7 @@ def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
             assert hosting.matches._cache.get(left.header.match_id) is None
             assert hosting.matches._cache.get(first) is not None
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 # Servers

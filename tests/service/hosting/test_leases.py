@@ -16,7 +16,6 @@ from tests.support.scheduling import (
     create,
     ended,
     note_complaints,
-    run_in_time,
 )
 from tests.support.stores import MemoryPlace, opened, wait_past
 
@@ -43,7 +42,7 @@ def test_a_server_keeps_its_lease_while_its_bot_decides(place):
             await ended(store, state.header.match_id)
             assert other.scheduler._bots.times == 0
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
@@ -60,7 +59,7 @@ def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
             async with ActingServer(store, clock):
                 await ended(store, state.header.match_id)
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 class LateAnswers(MemoryStore):
@@ -97,7 +96,7 @@ def test_what_is_committed_while_a_server_shuts_down_is_released_too():
         while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
             await asyncio.sleep(0)
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 class LateRenewals(MemoryStore):
@@ -129,7 +128,7 @@ def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
             due = DueMatch(state.header.match_id, clock.now())
             assert await store.list_due(clock.now(), 9) == [due]
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
@@ -154,7 +153,7 @@ def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_s
             entries = (await store.load(state.header.match_id)).entries
             assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
@@ -174,7 +173,7 @@ def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
             await server.scheduler.close()
         assert complaints() == []
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 class LateFailingBots(Bots):
@@ -231,7 +230,7 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
             now = clock.now()
             assert due == DueMatch(state.header.match_id, now + now - state.time)
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(place):
@@ -258,4 +257,4 @@ def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(p
             assert await store.list_due(FAR, 9) == taken
         assert complaints() == []
 
-    run_in_time(run())
+    asyncio.run(run())

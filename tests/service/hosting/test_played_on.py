@@ -18,8 +18,6 @@ from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import (
     INVITED,
     OPEN,
-    REVIEW_TIMEOUT,
-    TIMEOUT,
     Client,
     Table,
     bot,
@@ -38,7 +36,7 @@ CHANCY = ("castle_rampage", "champion_chess", "powershot_soccer")  # They draw a
 def create(client, ruleset, version, source, **fields):
     """Plays on from a version of a match; returns the Table."""
     request = asking(ruleset, version, source, **fields)
-    return Table(client, client.matches.CreateMatch(request, timeout=TIMEOUT))
+    return Table(client, client.matches.CreateMatch(request))
 
 
 def asking(ruleset, version, source, **fields):
@@ -141,7 +139,7 @@ def test_a_bot_a_friend_a_clock_and_entropy_as_in_any_match(client, over):
         time_control=control,
     )
     friend = client.matches.GetInvitation(
-        match_pb2.GetInvitationRequest(invitation=table.invitations[1]), timeout=TIMEOUT
+        match_pb2.GetInvitationRequest(invitation=table.invitations[1])
     )
     assert (friend.origin.name, friend.origin.version) == (record.name, 4)
     assert not table.players[0].view().deciders
@@ -182,7 +180,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place):
     moment = random_moment(source, rng)
     record = write_record(source)
     table = None
-    for most in (0, 5, 2 * SNAPSHOT_EVERY, None):
+    for most in (0, 2 * SNAPSHOT_EVERY, None):
         store = place.store()
         servers.run(store.open())
         server, address = servers.start(store)
@@ -198,7 +196,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place):
         if most is None:
             verify(table.spectator.record())
         client.close()
-        servers.stop(server)
+        servers.stop(server, 0)
         servers.run(store.close())
 
 
@@ -211,7 +209,6 @@ def test_a_rematch_begins_at_the_same_moment_with_the_seats_exchanged(client, ov
     view = client.matches.GetView(
         match_pb2.GetViewRequest(name=rematch.name),
         metadata=[("authorization", f"Bearer {rematch.seat_token.token}")],
-        timeout=TIMEOUT,
     ).view
     assert view.seat == 1
     assert game_part(view) == began[1]
@@ -225,7 +222,7 @@ def test_a_review_of_it_adds_up(client, over):
     request = review_pb2.ReviewMatchRequest(
         record=table.spectator.record(), iterations=100, deepen_above=1
     )
-    summary = list(client.reviews.ReviewMatch(request, timeout=REVIEW_TIMEOUT))[-1].summary
+    summary = list(client.reviews.ReviewMatch(request))[-1].summary
     luck = sum(each.luck for each in summary.chance_outcomes)
     lost = [seat.loss for seat in summary.seats]
     terms = summary.start + luck - lost[0] + lost[1] + summary.rest

@@ -5,7 +5,6 @@ does.
 """
 
 import errno
-import time
 from contextlib import suppress
 
 import grpc
@@ -22,8 +21,9 @@ from tests.support.faulty_disk import (
     WRITE,
     FaultyDisk,
 )
+from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
-from tests.support.server_process import END, ServerProcess
+from tests.support.server_process import ServerProcess
 from tests.support.serving import bot, play_on, read_error, refused, ruleset_of
 from tests.support.store_faults import (
     FULL,
@@ -33,9 +33,10 @@ from tests.support.store_faults import (
     is_serving,
     next_request,
 )
+from tests.support.waiting import wait_until
 
 TABLES = 8
-ROUNDS = 15
+ROUNDS = 15 if LONG_FORM else 8
 FAILURES = 'croupier_store_failures_total{kind="write"}'
 
 
@@ -96,7 +97,8 @@ def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expe
     assert view.version == 1
     assert player.send(request) == view
     assert next(stream).version == 1
-    play_on(table, seeded("after"))
+    play_on(table, seeded("after"), most=3)
+    player.resign()
     play_on(other, seeded("after"), most=3)
     # The stream has every version once.
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
@@ -113,10 +115,8 @@ def test_what_failed_commits_leave_is_not_taken_for_lost_ones_after_a_crash(mend
         check_refusal(refused(server.client.create, ruleset_of(GAME)), UNAVAILABLE)
         check_refusal(refused(player.send, request), UNAVAILABLE)
         failures = server.metric(FAILURES)
-        until = time.monotonic() + END
-        while server.metric(FAILURES) == failures:
-            # The shortest one is that of the server itself, which tries the disk.
-            assert time.monotonic() < until
+        # The shortest one is that of the server itself, which tries the disk.
+        wait_until(lambda: server.metric(FAILURES) > failures)
         if mended:
             disk.mend()
             server.wait_for("the log is written again")
@@ -221,7 +221,7 @@ def test_answered_actions_survive_faults_and_a_power_cut(tmp_path):
                 if rng.random() < 0.5:
                     each.repeat()
                 assert each.table.spectator.view().version == each.version
-        assert refusals > TABLES
+        assert refusals
 
         running = [each for each in all_requests if not each.over]
         for each in running:

@@ -1,22 +1,22 @@
 """PgBouncer between a server and its database: one that keeps sessions, and one that does not."""
 
+import asyncio
 import itertools
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
+from service.store.postgresql import PostgresStore
 from tests.support.play import seeded
-from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import Client, play_on, ruleset_of
+from tests.support.waiting import wait_until
 
 PORT = 6432
-END = 30
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
 pytestmark = pytest.mark.skipif(
@@ -44,10 +44,9 @@ class Pooler:
         user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
         with (self._home / "log").open("wb") as log:
             self._process = subprocess.Popen([PROGRAM, file], user=user, stdout=log, stderr=log)
-        until = time.monotonic() + END
-        while not (self._home / f".s.PGSQL.{PORT}").exists():
-            said = (self._home / "log").read_text()
-            assert self._process.poll() is None and time.monotonic() < until, said
+        socket, log = self._home / f".s.PGSQL.{PORT}", self._home / "log"
+        wait_until(lambda: socket.exists() or self._process.poll() is not None, log.read_text)
+        assert self._process.poll() is None, log.read_text()
 
     @property
     def url(self):
@@ -78,18 +77,24 @@ def pooler(postgres):
     ids=lambda settings: ",".join(settings) or "usual",
 )
 def test_a_pooler_that_keeps_no_sessions_is_refused_at_the_start(pooler, settings):
-    line = refused_start("--store", pooler("transaction", *settings).url)
-    assert "cannot use the PostgreSQL database: the pooler" in line
-    assert "pool_mode = session" in line
+    store = PostgresStore(pooler("transaction", *settings).url)
+    with pytest.raises(OSError, match=r"the pooler in front of it.*pool_mode = session"):
+        asyncio.run(store.open())
 
 
-def test_servers_share_matches_through_a_pooler_that_keeps_sessions(pooler):
+def test_servers_share_matches_through_a_pooler_that_keeps_sessions(servers, pooler):
     url = pooler("session", "default_pool_size = 50").url
-    with ServerProcess("--store", url) as one, ServerProcess("--store", url) as two:
-        table = one.client.create(ruleset_of("skystones"))
-        table.players[0].move_to(Client(two.client.address))
-        stream = table.spectator.watch()
-        play_on(table, seeded("pooled"))
-        assert [each.version for each in stream] == list(range(table.spectator.view().version + 1))
-        one.stop()
-        two.stop()
+    stores = [PostgresStore(url) for _ in range(2)]
+    for store in stores:
+        servers.run(store.open())
+    started = [servers.start(store) for store in stores]
+    one, other = (Client(address) for _, address in started)
+    table = one.create(ruleset_of("skystones"))
+    table.players[0].move_to(other)
+    stream = table.spectator.watch()
+    play_on(table, seeded("pooled"), most=20)
+    table.players[1].resign()
+    assert [each.version for each in stream] == list(range(table.spectator.view().version + 1))
+    for (server, _), store in zip(started, stores, strict=True):
+        servers.stop(server, 0)
+        servers.run(store.close())

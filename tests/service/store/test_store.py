@@ -16,14 +16,12 @@ from tests.support.stores import (
     resignation,
 )
 
-SECONDS = 20
-
 
 def on_log(place, test):
     """Runs a test on a log that holds the match "one"."""
 
     async def run():
-        async with asyncio.timeout(SECONDS), opened(place) as store:
+        async with opened(place) as store:
             if await store.load("one") is None:
                 await store.create(header(), NOT_DUE)
             return await test(store)
@@ -120,7 +118,7 @@ def test_a_request_is_added_once(place, status):
 
 @pytest.mark.parametrize("status", [NOT_DUE, NEVER_DUE], ids=["not_due", "never_due"])
 def test_one_of_several_racing_entries_wins_each_version(place, status):
-    rounds, racers = 50, 8
+    rounds, racers = 20, 8
 
     async def test(store):
         for version in range(rounds):
