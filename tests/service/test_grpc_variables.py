@@ -18,7 +18,6 @@ async def serve():
     await server.stop(0)
 asyncio.run(serve())
 """
-END = 60
 
 
 def python(code, **variables):
@@ -28,7 +27,6 @@ def python(code, **variables):
         env={**environment, **variables},
         capture_output=True,
         text=True,
-        timeout=END,
     )
     assert done.returncode == 0, done.stderr
     return done

@@ -17,7 +17,7 @@ from croupier.phrases import ending_sentence
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from tests.support.planted_games import environment_of, plant_new_game
 from tests.support.server_process import ServerProcess
-from tests.support.serving import TIMEOUT, read_error
+from tests.support.serving import read_error
 
 GAME = "high_card"
 PACKAGE = "high_card.v1"
@@ -103,7 +103,7 @@ def test_a_hint_from_a_view_tells_beliefs_by_the_places_of_the_game(client):
     request = hint_pb2.SuggestActionRequest(
         search={"view": view, "limits": {"iterations": 200}, "belief_worlds": 500}
     )
-    response = client.hint_stub.SuggestAction(request, timeout=TIMEOUT)
+    response = client.hint_stub.SuggestAction(request)
     places = {belief.place_name for belief in response.hint.beliefs}
     assert places == {"opponent_hand", "set_aside"}
     assert response.hint.action in view.legal_actions
@@ -124,7 +124,7 @@ def refused_ruleset(client, message):
         ruleset=game_pb2.Ruleset(packaged=message), seats=[OPEN, OPEN]
     )
     with pytest.raises(grpc.RpcError) as caught:
-        client.match_stub.CreateMatch(request, timeout=TIMEOUT)
+        client.match_stub.CreateMatch(request)
     return read_error(caught.value), caught.value.details()
 
 
@@ -167,7 +167,7 @@ def test_an_action_of_another_game_or_type_is_refused_and_changes_nothing(client
         )
         with pytest.raises(grpc.RpcError) as caught:
             client.match_stub.SubmitAction(
-                request, metadata=(("authorization", f"Bearer {seat.token}"),), timeout=TIMEOUT
+                request, metadata=(("authorization", f"Bearer {seat.token}"),)
             )
         assert message in caught.value.details()
         assert seat.view() == before
@@ -180,7 +180,7 @@ def test_json_has_the_messages_by_their_types(server):
         request = urllib.request.Request(
             url, json.dumps(body).encode(), {n: t for n, t in headers.items() if t != "Bearer "}
         )
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        with urllib.request.urlopen(request) as answer:
             return json.loads(answer.read())
 
     ruleset = {"packaged": {"@type": f"type.googleapis.com/{PACKAGE}.HighCardRuleset", "ranks": 8}}
@@ -206,7 +206,7 @@ def test_json_of_an_unknown_type_is_refused(server, name):
         {"content-type": "application/json"},
     )
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(request, timeout=TIMEOUT)
+        urllib.request.urlopen(request)
     assert caught.value.code == 400
     assert "ruleset.packaged: must have in" in json.loads(caught.value.read())["message"]
 

@@ -5,7 +5,6 @@ import os
 import random
 import socket
 import ssl
-import time
 from concurrent import futures
 from ipaddress import ip_address
 
@@ -20,13 +19,10 @@ from service.listening.connections import ConnectionLimits
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
-from tests.support.serving import TIMEOUT
 
 MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "3"))
 SEED = os.environ.get("TEST_SEED", "1")
 AT_ONCE = min(MATCHES, 8)
-SECONDS = 1.0  # Between two servers that end.
-MOST_ENDS = 30 + 10 * MATCHES
 
 
 @pytest.fixture(params=PROXIES)
@@ -70,7 +66,7 @@ def test_a_proxy_tells_the_address_of_its_client(proxy_name, tmp_path):
         open_channel(proxy.address, Security(ca=authority.cert)) as channel,
     ):
         stub = catalog_pb2_grpc.CatalogServiceStub(channel)
-        stub.ListGames(request, metadata=metadata, timeout=TIMEOUT)
+        stub.ListGames(request, metadata=metadata)
     backend.stop()
     last = ip_address(backend.metadata["x-forwarded-for"].split(",")[-1].strip())
     # Of a client on its own machine, Envoy tells an address of the machine that is not loopback.
@@ -99,21 +95,19 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
     authority = Authority(tmp_path, "authority")
     addresses = [replica.address for replica in pair]
     rng = random.Random(SEED)
-    began = time.monotonic()
     with TlsProxy(proxy_name, tmp_path, addresses, *authority.issue()) as proxy:
         road = Road(SEED, proxy.address, authority.cert, None, AT_ONCE)
         number = 0
         # Goes on until a player has met the end of a server.
         while not road.over and (road.figures["matches"] < MATCHES or not road.repeated):
-            road.wait_actions(rng.randint(20, 200), SECONDS)
+            road.wait_actions(rng.randint(20, 200))
             end_one(number, pair, road)
             number += 1
-            assert number < MOST_ENDS, "the servers were not in use when they ended"
         road.close()
         road.finish()
     figures = ", ".join(f"{count} {what}" for what, count in sorted(road.figures.items()))
     repeated = ", ".join(f"{count} {status}" for status, count in road.repeated.most_common())
-    print(f"{proxy_name}, {time.monotonic() - began:.0f} s: {figures}")
+    print(f"{proxy_name}: {figures}")
     print(f"{proxy_name}, repeated calls and resumed streams by status: {repeated}")
 
 
@@ -129,7 +123,7 @@ def watch(proxy, address):
     context.set_alpn_protocols(["h2"])
     host, port = proxy.address.split(":")
     with contextlib.suppress(OSError):
-        raw = socket.create_connection((host, int(port)), TIMEOUT, source_address=(address, 0))
+        raw = socket.create_connection((host, int(port)), source_address=(address, 0))
         connection = context.wrap_socket(raw)
         connection.sendall(unread_watch(proxy.address))
         return connection
@@ -149,7 +143,7 @@ def test_an_address_cannot_lock_out_others_by_its_connections(name, servers, tmp
             assert sum(each is not None for each in taken) <= LIMIT
         with open_channel(proxy.address, Security(ca=authority.cert)) as channel:
             stub = catalog_pb2_grpc.CatalogServiceStub(channel)
-            stub.ListGames(catalog_pb2.ListGamesRequest(), timeout=TIMEOUT)
+            stub.ListGames(catalog_pb2.ListGamesRequest())
         for each in filter(None, taken):
             each.close()
     servers.stop(server)

@@ -11,9 +11,9 @@ from service import wire
 from tests.support.history import Decision, History, Write, violations
 from tests.support.observations import log_of, refusal_of
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import TIMEOUT, Client, Player, ruleset_of
+from tests.support.serving import Client, Player, ruleset_of
 
-RACES = int(os.environ.get("TEST_RACES", "60"))
+RACES = int(os.environ.get("TEST_RACES", "30"))
 AT_ONCE = 4
 
 
@@ -46,7 +46,7 @@ class Race:
     @property
     def returned(self):
         """The time of the answer."""
-        return self._returned.result(TIMEOUT)
+        return self._returned.result()
 
 
 class ContestedMatch:

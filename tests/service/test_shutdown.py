@@ -8,11 +8,13 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import catalog_pb2, hint_pb2
-from tests.support.serving import TIMEOUT, Client, read_error, refused, ruleset_of
+from service.searching.tasks import Kind
+from tests.support.searching import wait_for_metric
+from tests.support.serving import Client, read_error, refused, ruleset_of
+from tests.support.waiting import FOREVER, wait_until
 
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 OFTEN = Duration(nanos=20_000_000)
-ENOUGH = 20_000  # Iterations of one search after which another one has begun too.
 
 
 @pytest.fixture
@@ -29,13 +31,13 @@ def start(servers):
 
 def shut_down(servers, server):
     """Begins to shut a server down, and returns the future of its end."""
-    return asyncio.run_coroutine_threadsafe(server.stop(grace=TIMEOUT), servers.loop)
+    return asyncio.run_coroutine_threadsafe(server.stop(grace=FOREVER), servers.loop)
 
 
 def suggestion(client, player):
     """Starts a long SuggestAction, and returns its future."""
     request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
-    return client.hints.SuggestAction.future(request, metadata=player.metadata, timeout=TIMEOUT)
+    return client.hints.SuggestAction.future(request, metadata=player.metadata)
 
 
 def analysis(client, player):
@@ -43,7 +45,7 @@ def analysis(client, player):
     request = hint_pb2.AnalyzePositionRequest(
         search={"match_name": player.match, "limits": LONG}, report_interval=OFTEN
     )
-    return client.hints.AnalyzePosition(request, metadata=player.metadata, timeout=TIMEOUT)
+    return client.hints.AnalyzePosition(request, metadata=player.metadata)
 
 
 def test_running_searches_answer_with_what_they_have(servers, start):
@@ -51,7 +53,9 @@ def test_running_searches_answer_with_what_they_have(servers, start):
     player = client.create(ruleset_of("skystones")).players[0]
     asked = suggestion(client, player)
     followed = analysis(client, player)
-    seen = next(report for report in followed if report.hint.iterations >= ENOUGH)
+    seen = next(followed)
+    turns = server._own_threads._pools[Kind.HINT]._turns
+    wait_until(lambda: len(turns) == 2 and all(turn.job.iterations for turn in [*turns.values()]))
     ended = shut_down(servers, server)
     (*_, last) = followed
     assert last.final_report
@@ -61,7 +65,7 @@ def test_running_searches_answer_with_what_they_have(servers, start):
     assert hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
     assert hint.iterations > 0
     assert hint.action in player_actions(hint)
-    ended.result(TIMEOUT)
+    ended.result()
 
 
 def player_actions(hint):
@@ -71,24 +75,15 @@ def player_actions(hint):
 def test_a_search_in_the_queue_is_refused_with_a_delay(servers, start):
     server, client = start(search_threads=1)
     player = client.create(ruleset_of("skystones")).players[0]
-    queued = threading.Event()
-    report = server.metrics.pool
-
-    def report_and_tell(kind, running, paused, waiting):
-        report(kind, running, paused, waiting)
-        if waiting:
-            queued.set()
-
-    server.metrics.pool = report_and_tell
     followed = analysis(client, player)
     next(followed)
     asked = suggestion(client, player)
-    assert queued.wait(TIMEOUT)
+    wait_for_metric(server.metrics, "croupier_searches_waiting", {"kind": "hint"}, 1)
     ended = shut_down(servers, server)
     error = read_error(asked.exception())
     assert error[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
     assert error.retry_seconds > 0
-    ended.result(TIMEOUT)
+    ended.result()
 
 
 def test_new_calls_are_refused_with_a_delay_while_old_ones_end(servers, start):
@@ -105,7 +100,7 @@ def test_new_calls_are_refused_with_a_delay_while_old_ones_end(servers, start):
     server.matches.submit = submit_late
     view = player.view()
     call = player.send_later(player.request(view.legal_actions[0], view.version))
-    assert reached.wait(TIMEOUT)
+    reached.wait()
     ended = shut_down(servers, server)
     # The stream ends as soon as the server has begun to shut down.
     with pytest.raises(grpc.RpcError) as caught:
@@ -114,8 +109,8 @@ def test_new_calls_are_refused_with_a_delay_while_old_ones_end(servers, start):
     newcomer = Client(client.address, [("grpc.use_local_subchannel_pool", 1)])
     for ask in (
         player.view,
-        lambda: client.catalog.ListGames(catalog_pb2.ListGamesRequest(), timeout=TIMEOUT),
-        lambda: newcomer.catalog.ListGames(catalog_pb2.ListGamesRequest(), timeout=TIMEOUT),
+        lambda: client.catalog.ListGames(catalog_pb2.ListGamesRequest()),
+        lambda: newcomer.catalog.ListGames(catalog_pb2.ListGamesRequest()),
         lambda: list(player.watch()),
     ):
         error = refused(ask)
@@ -124,7 +119,7 @@ def test_new_calls_are_refused_with_a_delay_while_old_ones_end(servers, start):
     assert not ended.done()
     servers.loop.call_soon_threadsafe(go.set)
     assert call.result().view.version == 1
-    ended.result(TIMEOUT)
+    ended.result()
 
 
 def test_a_call_that_does_not_end_is_cut_off_after_the_grace(servers, start):
@@ -139,6 +134,6 @@ def test_a_call_that_does_not_end_is_cut_off_after_the_grace(servers, start):
     server.matches.submit = submit_never
     view = player.view()
     call = player.send_later(player.request(view.legal_actions[0], view.version))
-    assert reached.wait(TIMEOUT)
+    reached.wait()
     servers.run(server.stop(grace=0.1))
     assert call.exception().code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.staleness import read_while_paused, read_without_notifications
 
-ROUNDS = 3 * int(os.environ.get("TEST_KILLS", "4"))
+ROUNDS = 3 * int(os.environ.get("TEST_KILLS", "2"))
 SEED = os.environ.get("TEST_SEED", "1")
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

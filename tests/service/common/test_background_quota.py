@@ -7,7 +7,6 @@ import pytest
 
 from service.common import event_loop
 from service.common.event_loop import BURST_SECONDS, BUSY_QUOTA, IDLE_QUOTA, BackgroundQuota
-from tests.support.serving import TIMEOUT
 
 
 class Loop:
@@ -48,10 +47,6 @@ def loop():
     return Loop()
 
 
-def run_in_time(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
-
-
 @pytest.mark.parametrize("calls", [0, 1])
 def test_tasks_get_their_quota_of_the_time(loop, calls):
     loop.calls_in_a_pause = calls
@@ -60,7 +55,7 @@ def test_tasks_get_their_quota_of_the_time(loop, calls):
         for number in range(100):
             assert await loop.quota.run(loop.task, number, BURST_SECONDS / 2) == number
 
-    run_in_time(run())
+    asyncio.run(run())
     # The first pause cannot know yet whether calls come in during pauses.
     worked = loop.now - BURST_SECONDS
     quota = worked / (worked + sum(loop.pauses[1:]))
@@ -74,7 +69,7 @@ def test_time_between_waits_counts(loop):
         assert not loop.pauses
         await loop.quota.run(loop.task, "second")
 
-    run_in_time(run())
+    asyncio.run(run())
     assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_QUOTA - 1))]
 
 
@@ -83,7 +78,7 @@ def test_a_pause_is_bounded(loop):
         for number in range(3):
             await loop.quota.run(loop.task, number, 100.0)
 
-    run_in_time(run())
+    asyncio.run(run())
     assert loop.pauses == [event_loop.MAX_PAUSE_SECONDS] * 2
 
 
@@ -92,7 +87,7 @@ def test_tasks_begin_in_order_and_few_are_under_way(loop):
         tasks = [loop.quota.run(loop.task, number, BURST_SECONDS, 3) for number in range(50)]
         await asyncio.gather(*tasks)
 
-    run_in_time(run())
+    asyncio.run(run())
     assert loop.order == list(range(50))
     assert loop.most_under_way <= event_loop.MAX_AT_ONCE
     assert len(loop.pauses) >= 40
@@ -109,7 +104,7 @@ def test_a_long_task_holds_up_no_other(loop):
         end.set()
         await asyncio.gather(*slow)
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_an_urgent_task_waits_for_no_turn_but_its_time_counts(loop):
@@ -120,7 +115,7 @@ def test_an_urgent_task_waits_for_no_turn_but_its_time_counts(loop):
         await loop.quota.run(loop.task, "other")
         assert len(loop.pauses) == 1
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_errors_and_cancellations_pass_through(loop):
@@ -160,7 +155,7 @@ def test_errors_and_cancellations_pass_through(loop):
         # The slots are free again.
         assert await loop.quota.run(recover) == "recovered"
 
-    run_in_time(run())
+    asyncio.run(run())
 
 
 def test_the_time_of_a_real_task_is_measured():
@@ -181,5 +176,5 @@ def test_the_time_of_a_real_task_is_measured():
         await quota.run(busy)
         return pauses
 
-    (pause,) = run_in_time(run())
+    (pause,) = asyncio.run(run())
     assert pause > 0

@@ -59,7 +59,6 @@ def test_a_page_of_another_origin_in_a_browser(web_servers, pages, tmp_path, nam
         ],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     told = re.search('<pre id="told">(.*)</pre>', done.stdout)
     assert told, done.stderr

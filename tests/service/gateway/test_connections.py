@@ -3,6 +3,7 @@
 import shutil
 import socket
 import ssl
+from contextlib import suppress
 
 import pytest
 
@@ -14,7 +15,7 @@ from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.listening.http import MAX_HEADER_BYTES
 from service.listening.tls import Files
 from tests.support.certificates import Authority
-from tests.support.serving import TIMEOUT, Client, ruleset_of
+from tests.support.serving import Client, ruleset_of
 from tests.support.web import Caller, Failed, connect, path_of, read_all
 
 LIST = path_of("CatalogService.ListGames")
@@ -48,13 +49,13 @@ def list_games(url):
     return Caller(url).call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
 
 
-def test_3000_silent_connections_lock_nobody_out(start):
+def test_hundreds_of_silent_connections_lock_nobody_out(start):
     url = start(connections=100)
     expected = list_games(url)
     silent = []
-    for number in range(3000):
+    for number in range(600):
         silent.append(connect(url))
-        if number % 500 == 499:
+        if number % 100 == 99:
             assert list_games(url) == expected
         if len(silent) > 300:
             # The oldest has made room; keeping it would cost this process files.
@@ -95,7 +96,7 @@ def test_connections_with_calls_make_no_room(start, web_servers):
 def test_a_request_that_does_not_end_is_given_up(start, monkeypatch, said):
     monkeypatch.setattr(http, "HANDSHAKE_SECONDS", 0.2)
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.2)
-    with connect(start()) as connection:
+    with connect(start()) as connection, suppress(ConnectionError):
         connection.sendall(said)
         read_all(connection)
 
@@ -162,9 +163,10 @@ def test_a_reader_that_stalls_is_disconnected(start, monkeypatch):
     with connect(url) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         # So many answers that they do not fit into the buffers of the system.
-        with pytest.raises(ConnectionError):  # Rather than a timeout of this side.
+        with pytest.raises(ConnectionError):
             while True:
                 connection.sendall(BINARY * 100)
+    monkeypatch.undo()
     assert list_games(url)
 
 
@@ -230,7 +232,7 @@ def test_new_tls_files_serve_both_listeners_without_a_restart(web_servers, autho
     context = ssl.create_default_context(cafile=authority.cert)
     context.set_alpn_protocols(["h2"])
     with (
-        socket.create_connection(("localhost", port), timeout=TIMEOUT) as plain,
+        socket.create_connection(("localhost", port)) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as secure,
     ):
         assert secure.getpeercert()["serialNumber"] == second

@@ -7,24 +7,23 @@ import logging
 import re
 import select
 import socket
-import time
+import zlib
 from urllib.parse import unquote_to_bytes
 
-import h11
 import pytest
+from h11 import _readers
 
 from croupier.v1 import match_pb2
-from lab.service_bench.ports import free_port
 from service.admission.budgets import Budget
 from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_UNPACKED_BYTES, Gzip
 from service.gateway.site import Site
 from service.listening import http
 from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
-from service.listening.http import MAX_CHUNKS, MAX_HEADER_BYTES, MAX_HEADERS, Connections, Parser
+from service.listening.http import MAX_CHUNKS, MAX_HEADER_BYTES, MAX_HEADERS, Connections
 from service.observability.logs import JsonFormatter, TextFormatter
 from tests.support.server_process import ServerProcess
-from tests.support.serving import TIMEOUT, ruleset_of
+from tests.support.serving import ruleset_of
 from tests.support.web import (
     Caller,
     connect,
@@ -44,7 +43,7 @@ CLOSE = b"connection: close\r\n"
 
 @pytest.fixture
 def start(web_servers, tmp_path):
-    """Starts a server, where an address has some calls a second, and returns its URL."""
+    """Starts a server, where an address has some calls, and no more when time passes."""
     started = []
 
     def start(calls=None, **options):
@@ -55,6 +54,7 @@ def start(web_servers, tmp_path):
             )
             options["callers_file"] = file
         server, _ = web_servers.start(web=options.pop("web", WebOptions(port=0)), **options)
+        server._admission._ledger._now = lambda: 0.0
         started.append(server)
         return server
 
@@ -167,13 +167,14 @@ def test_whatever_is_no_call_counts_as_one_of_its_address(start, broken_site, st
         return server.metrics.registry.get_sample_value("croupier_web_responses_total", labels)
 
     before = {each: answered(each) for each in (status, 429)}
-    # A budget of calls refills, so a slow machine needs some more of them.
-    statuses = []
-    while len(statuses) < 100 and 429 not in statuses:
-        statuses.append(status_of(say(server.web_url, said)))
-    assert set(statuses[:-1]) == {status} and statuses[-1] == 429
-    assert answered(status) == before[status] + len(statuses) - 1
-    assert answered(429) == before[429] + 1
+    calls = 2 if status == 304 else 3  # One was for its tag.
+    statuses = [status_of(say(server.web_url, said)) for _ in range(calls + 1)]
+    count = statuses.index(429)
+    assert statuses == [*[status] * count, *[429] * (calls + 1 - count)]
+    if status == 413:  # A body that goes wrong late has also begun a call.
+        assert count
+    else:
+        assert (answered(status), answered(429)) == (before[status] + calls, before[429] + 1)
 
 
 def test_a_connection_that_is_reset_at_once_has_an_address(web_servers, monkeypatch):
@@ -222,14 +223,12 @@ def test_requests_that_come_before_their_responses_wait_unread(start):
         assert read_all(connection).count(b"HTTP/1.1 200 OK") == 51
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def process():
     """A server in a process of its own, and its URL."""
-    port = free_port()
-    with ServerProcess("--store", "memory", "--web", f"127.0.0.1:{port}") as server:
-        url = f"http://127.0.0.1:{port}"
-        assert say(url, get())
-        yield server, url
+    with ServerProcess("--store", "memory", "--web", "127.0.0.1:0") as server:
+        assert say(server.web_url, get())
+        yield server, server.web_url
         server.stop()
 
 
@@ -314,13 +313,15 @@ def test_a_connection_whose_request_ends_after_its_response_becomes_idle(start):
     server = start(connections=ConnectionLimits(idle=1))
     with connect(server.web_url) as connection:
         connection.sendall(post(b"", content_type="text/plain", content_length=2))
-        assert connection.recv(65536).startswith(b"HTTP/1.1 415 ")
+        answer = b""
+        while not answer.endswith(b"0\r\n\r\n"):
+            answer += connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 415 ")
         connection.sendall(b"{}")
         assert not read_all(connection)
 
 
 def test_a_request_behind_a_stream_waits_for_as_long_as_one_may_take(start, monkeypatch):
-    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.2)
     caller = Caller(start().web_url, "connect")
     created = caller.call(
         "MatchService.CreateMatch", match_pb2.CreateMatchRequest(ruleset=ruleset_of("skystones"))
@@ -329,6 +330,7 @@ def test_a_request_behind_a_stream_waits_for_as_long_as_one_may_take(start, monk
     with caller.start("MatchService.WatchMatch", request, created.spectator_token) as stream:
         messages = stream.messages()
         assert next(messages).version == 0
+        monkeypatch.setattr(http, "REQUEST_SECONDS", 0.2)
         stream._connection.sock.sendall(get())
         with pytest.raises((OSError, AssertionError)):
             next(messages)
@@ -354,7 +356,7 @@ def test_uploads_together_are_bounded(start, monkeypatch):
         first.sendall(part)
         second.sendall(part)
         # Whichever brings too much is closed; small requests and the other one go on.
-        closed = {read_all(each) for each in select.select([first, second], [], [], TIMEOUT)[0]}
+        closed = {read_all(each) for each in select.select([first, second], [], [])[0]}
         assert closed == {b""}
         assert status_of(say(url, get())) == 200
     # What was given up no longer counts.
@@ -374,27 +376,23 @@ def test_many_headers_are_no_request(start, place):
         assert status_of(say(start().web_url, said)) == status
 
 
-LONG = 30_000
+LONG = 2_000_000
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("pattern", "line"),
     [
-        b"GET / HTTP/1.1\r\nhost: x\r\na:" + b" " * LONG + b"\x00\r\n\r\n",
-        b"GET / HTTP/1.1\r\nhost: x\r\na: b" + b" \t" * (LONG // 2) + b"\x00\r\n\r\n",
-        post(b"1;" + b" " * LONG + b"\n\r\n", content_length=None, transfer_encoding="chunked"),
-        post(b"1;" + b"\r" * LONG + b"\n\r\n", content_length=None, transfer_encoding="chunked"),
+        (_readers.header_field_re, b"a:" + b" " * LONG + b"\0"),
+        (_readers.header_field_re, b"a: b" + b" \t" * (LONG // 2) + b"\0"),
+        (_readers.chunk_header_re, b"1;" + b" " * LONG + b"\n\r\n"),
+        (_readers.chunk_header_re, b"1;" + b"\r" * LONG + b"\n\r\n"),
+        (_readers.chunk_header_re, b"1" + b" " * LONG + b"\n\r\n"),
     ],
-    ids=range(4),
+    ids=range(5),
 )
-def test_lines_with_errors_are_read_quickly(said):
-    parser = Parser()
-    parser.receive_data(said)
-    began = time.process_time()
-    with pytest.raises(h11.RemoteProtocolError):
-        while parser.next_event() is not h11.NEED_DATA:
-            pass
-    assert time.process_time() - began < 0.2  # Ten times as long as on a slow machine.
+def test_lines_with_errors_are_read_in_one_way_only(pattern, line):
+    # Whatever tries every way to divide a run of spaces takes longer than any test may.
+    assert pattern.fullmatch(line) is None
 
 
 # What requests unpack to
@@ -419,8 +417,8 @@ def framed(data):
 
 @pytest.fixture(scope="module")
 def bomb():
-    """A quarter of a gigabyte, packed into what a request may have."""
-    packed = gzip.compress(bytes(1 << 28), 9)
+    """Much, packed into what a request may have."""
+    packed = gzip.compress(bytes(1 << 26), 9)
     assert len(packed) < MAX_REQUEST_BYTES
     return packed
 
@@ -455,12 +453,18 @@ def test_what_may_be_unpacked(start, size, fits):
     assert status_of(say(start().web_url, said)) == (200 if fits else 429)
 
 
-def test_many_pieces_are_not_unpacked():
+def test_many_pieces_are_not_unpacked(monkeypatch):
     piece = gzip.compress(b"")
-    began = time.process_time()
+    unpack, unpacked = zlib.decompressobj, []
+
+    def unpack_and_note(**options):
+        unpacked.append(options)
+        return unpack(**options)
+
+    monkeypatch.setattr(zlib, "decompressobj", unpack_and_note)
     with pytest.raises(ValueError):
         Gzip(1).decompress(piece * (MAX_REQUEST_BYTES // len(piece)), MAX_REQUEST_BYTES)
-    assert time.process_time() - began < 0.1
+    assert len(unpacked) == 1
 
 
 @pytest.mark.parametrize("form", [unary, enveloped, framed])

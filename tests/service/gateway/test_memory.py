@@ -2,18 +2,16 @@
 
 import gc
 import ssl
-import time
 from collections import Counter
 
 import pytest
 
-from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 from service.listening.tls import Files
 from tests.support.certificates import Authority
 from tests.support.long_form import LONG_FORM
 from tests.support.server_process import ServerProcess
-from tests.support.serving import TIMEOUT
+from tests.support.waiting import wait_until, waiting_for
 from tests.support.web import connect, get, path_of, post, reset
 
 CONNECTIONS = 5
@@ -111,19 +109,15 @@ def test_nothing_of_a_closed_connection_stays(web_servers, target, what, end):
         before = living()
         for _ in range(CONNECTIONS):
             use_and_close()
-        for _ in range(200):
-            web_servers.run(turn())
-            stays = living() - before
-            if not server._web.connections and not any(stays[kind] for kind in KINDS):
-                break
-        else:
-            pytest.fail(f"these stay: {stays}")
+        with waiting_for(lambda: f"the end of {living() - before}"):
+            while server._web.connections or any((living() - before)[kind] for kind in KINDS):
+                web_servers.run(turn())
     finally:
         gc.enable()
         gc.unfreeze()
 
 
-AT_ONCE, WAVES = 500, 6 if LONG_FORM else 1
+AT_ONCE, WAVES = (500, 6) if LONG_FORM else (200, 1)
 # Where nothing is given back, TLS leaves most: 50 kB of a call, and 290 kB of a large body.
 GIVEN_BACK = [("part of a large body", True)]
 if LONG_FORM:
@@ -133,15 +127,14 @@ if LONG_FORM:
 
 @pytest.mark.parametrize(("what", "tls"), GIVEN_BACK)
 def test_the_memory_of_many_connections_is_given_back(authority, what, tls):
-    port = free_port()
-    options = ["--store", "memory", "--web", f"127.0.0.1:{port}"]
+    options = ["--store", "memory", "--web", "127.0.0.1:0"]
     if tls:
         cert, key = authority.issue()
         options += ["--tls-cert", str(cert), "--tls-key", str(key)]
     context = ssl.create_default_context(cafile=authority.cert)
 
     def use():
-        connection = connect(f"http://127.0.0.1:{port}")
+        connection = connect(server.web_url)
         if tls:
             connection = context.wrap_socket(connection, server_hostname="localhost")
         connection.sendall(SAID[what])
@@ -158,8 +151,8 @@ def test_the_memory_of_many_connections_is_given_back(authority, what, tls):
         before = server.memory()
         for _ in range(WAVES):
             use_and_close(AT_ONCE)
-        until = time.monotonic() + TIMEOUT
-        while server.memory() - before > 20 << 20:
-            assert time.monotonic() < until, (server.memory() - before) >> 20
-            server.metric("croupier_web_connections")
+        wait_until(
+            lambda: server.memory() - before <= 20 << 20,
+            lambda: f"{server.memory() - before} bytes to be given back",
+        )
         server.stop()

@@ -23,7 +23,7 @@ class Http:
 
     def __init__(self, url):
         self.netloc = urlsplit(url).netloc
-        self._connection = http.client.HTTPConnection(self.netloc, timeout=30)
+        self._connection = http.client.HTTPConnection(self.netloc)
 
     def __call__(self, method, path, body=None, **headers):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

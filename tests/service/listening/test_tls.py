@@ -1,11 +1,10 @@
 """TLS over real sockets: certificates that are trusted or not, mutual TLS, and new files."""
 
 import logging
+import re
 import shutil
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 import urllib.request
 from ssl import TLSVersion
@@ -16,12 +15,12 @@ import pytest
 
 from cli.main import main
 from croupier.client import Client, CroupierError
-from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 from service.listening import tls
 from service.observability.metrics import Metrics
 from tests.support.certificates import Authority
-from tests.support.server_process import END, ServerProcess, refused_start
+from tests.support.ports import own_port
+from tests.support.server_process import refused_start
 from tests.support.serving import TIMEOUT
 
 CONNECTIONS = 60  # During the reload.
@@ -60,13 +59,13 @@ def serve(servers):
 
 def games(address, **security):
     """The number of games that a new connection shows."""
-    with Client(address, timeout=TIMEOUT, **security) as client:
+    with Client(address, **security) as client:
         return len(client.games())
 
 
 def fault(address, **security):
     """The error of a connection that must fail, without another try."""
-    with Client(address, timeout=TIMEOUT, **security) as client:
+    with Client(address, **security) as client:
         with pytest.raises(CroupierError) as caught:
             client.create_match("skystones")
         assert client.tally.read() == {}
@@ -106,7 +105,7 @@ def test_a_server_whose_certificate_has_expired_since_is_not_trusted(
 def test_a_client_in_the_clear_and_a_server_in_the_clear_are_told_apart(
     serve, shared_server, authority
 ):
-    with Client(f"localhost:{serve(*authority.issue())}", timeout=TIMEOUT, patience=0) as client:
+    with Client(f"localhost:{serve(*authority.issue())}", patience=0) as client:
         with pytest.raises(CroupierError) as caught:
             client.create_match("skystones")
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
@@ -122,7 +121,7 @@ def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stran
     for refused in ((), stranger.issue("DNS:front-end"), clients.issue("DNS:late", days=-1)):
         files = dict(zip(("cert", "key"), refused, strict=False))
         with (
-            Client(server[0], ca=server[1], timeout=TIMEOUT, patience=0, **files) as client,
+            Client(server[0], ca=server[1], patience=0, **files) as client,
             pytest.raises(CroupierError) as caught,
         ):
             client.games()
@@ -156,9 +155,9 @@ def test_tls_before_1_2_is_refused(servers, authority, gateway):
 
 
 def test_metrics_are_in_the_clear_whatever_the_listeners_speak(servers, authority):
-    port = free_port()
+    port = own_port()
     server, _ = servers.start(tls=tls.Files(*authority.issue()), metrics_port=port)
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=TIMEOUT) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
         assert answer.read().strip() == b"ready"
     servers.stop(server)
 
@@ -189,7 +188,7 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
     def call():
         # Half of the calls are on a connection that stays, half on a new one.
         try:
-            with Client(address, ca=authority.cert, patience=0, timeout=TIMEOUT) as lasting:
+            with Client(address, ca=authority.cert, patience=0) as lasting:
                 for _ in range(CONNECTIONS // 4):
                     assert lasting.games()
                     assert games(address, ca=authority.cert, patience=0)
@@ -205,7 +204,7 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
         for caller in callers:
             caller.start()
         for _ in range(5):
-            assert done.acquire(timeout=TIMEOUT)
+            done.acquire()
             cert, key = authority.issue()
             # Until the key is replaced too, the previous certificate is used.
             shown.put((cert,))
@@ -285,25 +284,25 @@ def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, dire
     expired, its_key = authority.issue(days=-1)
     text = tmp_path / "text"
     text.write_text("neither\n")
-    for options, said in (
-        (("--tls-cert", cert, "--tls-key", other), f"{other} is not the key of {cert}"),
-        (("--tls-cert", expired, "--tls-key", its_key), f"{expired} is of no use: certificate has"),
-        (("--tls-cert", text, "--tls-key", key), "PEM format"),
-        (("--tls-cert", cert, "--tls-key", tmp_path / "none"), "No such file"),
-        (
-            ("--tls-cert", cert, "--tls-key", key, "--tls-client-ca", text),
-            f"{text} holds no certificates",
-        ),
+    options = ("--store", "memory", "--tls-cert", str(cert), "--tls-key", str(other))
+    assert f"{other} is not the key of {cert}" in refused_start(*options)
+    for files, said in (
+        ((expired, its_key), f"{expired} is of no use: certificate has"),
+        ((text, key), "PEM format"),
+        ((cert, tmp_path / "none"), "No such file"),
+        ((cert, key, text), f"{text} holds no certificates"),
     ):
-        assert said in refused_start("--store", "memory", *map(str, options))
+        with pytest.raises((ValueError, OSError), match=re.escape(said)):
+            tls.Certificate(tls.Files(*files), lambda _: None)
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=END)
+def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tmp_path, capsys):
+    def run(*arguments):
+        """Runs a command, and returns its status and what it says of errors."""
+        with pytest.raises(SystemExit) as ended:
+            main(list(map(str, arguments)))
+        return ended.value.code, capsys.readouterr().err
 
-
-def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tmp_path):
     clients = Authority(directory, "people")
     cert, key = authority.issue()
     word = tmp_path / "operator"
@@ -324,15 +323,14 @@ def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tm
         (*play, *known),
         ("export", "--all", "--output", tmp_path / "records", *operator, *known),
     ):
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
+        assert run(*command)[0] == 0
     assert len(list((tmp_path / "records").iterdir())) == 1
-    unknown = run("health", *reach)
-    assert unknown.returncode == 1
-    assert unknown.stderr.startswith(f"croupier: no answer from {server.address}: UNAVAILABLE")
-    mistrusted = run(*play, *known[:2], "--tls")
-    assert mistrusted.returncode == 1
-    assert "CERTIFICATE_VERIFY_FAILED" in mistrusted.stderr
+    status, said = run("health", *reach)
+    assert status == 1
+    assert said.startswith(f"croupier: no answer from {server.address}: UNAVAILABLE")
+    status, said = run(*play, *known[:2], "--tls")
+    assert status == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in said
 
 
 @pytest.mark.parametrize(
@@ -352,15 +350,13 @@ def test_options_that_do_not_fit_are_refused(options, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_serving_other_hosts_in_the_clear_is_warned_of(authority):
-    cert, key = map(str, authority.issue())
-    everywhere = ("--listen", "0.0.0.0:0")
-    warning = "tokens travel in the clear on 0.0.0.0"
+def test_serving_other_hosts_in_the_clear_is_warned_of(servers, authority, caplog):
+    files = tls.Files(*authority.issue())
     for options, warned in (
-        (everywhere, True),
-        ((*everywhere, "--tls-cert", cert, "--tls-key", key), False),
-        ((), False),
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "0.0.0.0", "tls": files}, False),
+        ({}, False),
     ):
-        with ServerProcess(*options, "--store", "memory") as server:
-            server.stop()
-            assert (warning in server.log) is warned
+        caplog.clear()
+        servers.stop(servers.start(**options)[0])
+        assert ("tokens travel in the clear on 0.0.0.0" in caplog.text) is warned

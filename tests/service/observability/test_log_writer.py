@@ -6,16 +6,15 @@ import os
 import re
 import signal
 import subprocess
-import threading
-import time
 from contextlib import suppress
 
 import pytest
 
 from croupier.v1 import catalog_pb2
 from service.observability.logs import LogWriter
-from tests.support.server_process import COMMAND, END
+from tests.support.server_process import COMMAND
 from tests.support.serving import Client
+from tests.support.waiting import wait_until
 
 PIPE_BYTES = 4096
 
@@ -78,9 +77,7 @@ def test_lines_that_do_not_fit_are_counted(piped, caplog):
     pipe = piped(10)
     pipe.fill()
     pipe.log.info("the first")
-    until = time.monotonic() + END
-    while not pipe.writer._lines.empty():
-        assert time.monotonic() < until
+    wait_until(pipe.writer._lines.empty)
     # Now the thread waits for the reader.
     for number in range(1000):
         pipe.log.info("line %d", number)
@@ -109,20 +106,17 @@ def test_a_server_whose_log_nobody_reads_serves_and_stops(read_later):
         [*COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     fcntl.fcntl(server.stderr, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    watchdog = threading.Timer(END, server.kill)
-    watchdog.start()
     try:
         address = re.fullmatch(r"croupier serves on (\S+)\n", server.stdout.readline())[1]
         client = Client(address)
         # Each call is a line of more than 100 bytes.
         for _ in range(2 * PIPE_BYTES // 100):
-            client.catalog.ListGames(catalog_pb2.ListGamesRequest(), timeout=END)
+            client.catalog.ListGames(catalog_pb2.ListGamesRequest())
         client.close()
         server.send_signal(signal.SIGTERM)
         if read_later:
             assert server.stderr.read().count("ListGames OK") >= 2 * PIPE_BYTES // 100
-        assert server.wait(END) == 0
+        assert server.wait() == 0
     finally:
-        watchdog.cancel()
         server.kill()
         server.communicate()

@@ -10,7 +10,7 @@ import pytest
 
 from croupier.v1 import hint_pb2
 from tests.support.server_process import ServerProcess, refused_start
-from tests.support.serving import OPEN, TIMEOUT, bot, ruleset_of
+from tests.support.serving import OPEN, bot, ruleset_of
 
 collected = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -84,10 +84,10 @@ def test_one_trace_from_the_caller_to_the_commit_and_the_searches(collector):
         hint = hint_pb2.SuggestActionRequest(
             search={"match_name": table.name, "limits": {"iterations": 50}}
         )
-        client.hints.SuggestAction(hint, metadata=metadata, timeout=TIMEOUT)
+        client.hints.SuggestAction(hint, metadata=metadata)
         for _ in range(3):
             request = player.request(view.legal_actions[0], view.version)
-            client.matches.SubmitAction(request, metadata=metadata, timeout=TIMEOUT)
+            client.matches.SubmitAction(request, metadata=metadata)
             view = to_decide(player)
         server.stop()
         assert f"trace_id={TRACE}" in server.log

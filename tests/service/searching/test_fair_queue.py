@@ -111,7 +111,7 @@ def test_owners_get_equal_shares_whatever_they_ask_for(threads):
     for _ in range(threads):
         simulation.again_and_again("short", 0.1)
         simulation.again_and_again("tiny", 0.004)
-    simulation.run(30)
+    simulation.run(12)
     shares = {owner: got / simulation.now / threads for owner, got in simulation.got.items()}
     with note_on_failure(shares=shares):
         for share in shares.values():
@@ -208,7 +208,7 @@ def test_searches_cancelled_at_once_are_paid_for():
 
 def test_a_lower_rank_goes_first_and_pauses_others_at_once():
     simulation = Simulation(1)
-    for match in range(300):
+    for match in range(100):
         simulation.add(f"experts {match}", 0.3, rank=1)
     person = simulation.again_and_again("person", 0.004)
     simulation.run(2)
@@ -218,9 +218,9 @@ def test_a_lower_rank_goes_first_and_pauses_others_at_once():
 
 def test_persons_share_by_match():
     simulation = Simulation(1)
-    for match in range(300):
+    for match in range(100):
         simulation.again_and_again(f"expert {match}", 0.3)
-    simulation.run(20)
+    simulation.run(10)
     casual = simulation.add("casual", 0.004)
     assert casual.stage is Stage.RUNNING
     assert simulation.running() == [casual]

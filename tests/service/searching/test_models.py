@@ -11,7 +11,7 @@ from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import name_opponent, open_models, opponent_sharpness
 from tests.support.models import random_model
-from tests.support.serving import OPEN, TIMEOUT, bot, ruleset_of
+from tests.support.serving import OPEN, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
 PAST = 14  # The version from which the opponent has made choices.
@@ -43,7 +43,7 @@ def start(start_client):
 
 def model_in_catalog(client, game_id="skystones"):
     request = catalog_pb2.GetGameRequest(name=f"games/{game_id}")
-    return client.catalog.GetGame(request, timeout=TIMEOUT).game.model
+    return client.catalog.GetGame(request).game.model
 
 
 def hint_of(client, ruleset=None, limits=LIMITS):
@@ -132,9 +132,7 @@ def test_a_hint_knows_how_strong_the_opponent_of_its_match_is(client):
             search={"limits": LIMITS, "seed": 5, "belief_worlds": 500, **position}
         )
         metadata = player.metadata if "match_name" in position else None
-        return as_bytes(
-            client.hints.SuggestAction(request, metadata=metadata, timeout=TIMEOUT).hint
-        )
+        return as_bytes(client.hints.SuggestAction(request, metadata=metadata).hint)
 
     player, view = with_a_past(client, OPEN)
     by_person = hint(view=view)

@@ -12,10 +12,11 @@ from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
 from service.common.errors import Refusal
+from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
 
-MATCHES = 3
+MATCHES = 3 if LONG_FORM else 1
 VALIDATOR = Validator()
 
 
