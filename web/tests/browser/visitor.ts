@@ -46,7 +46,7 @@ const shown = async (page: Page) =>
 	`${page.url()}: ${await page.evaluate(() => document.body.innerText.replace(/\s+/g, " ").slice(0, 600))}`;
 
 /** A visitor's own window and storage. */
-export async function newContext(browser: Browser, options: BrowserContextOptions) {
+export async function newContext(browser: Browser, options: BrowserContextOptions = {}) {
 	const context = await browser.newContext({
 		reducedMotion: "reduce",
 		locale: "en-US",

@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "../browser/players";
+import { chance, play } from "../browser/players";
 import { type Server, startServer } from "../browser/server";
 import {
 	audit,
 	browserIsHere,
 	CHROMIUM,
 	launch,
+	newContext,
 	tokensOf,
 	version,
 	waitForVersionAfter,
@@ -42,10 +43,8 @@ class User {
 		name: string,
 		options: BrowserContextOptions = {},
 	) {
-		const context = await browser.newContext({
+		const context = await newContext(browser, {
 			viewport: { width: 1440, height: 900 },
-			reducedMotion: "reduce",
-			locale: "en-US",
 			...options,
 		});
 		const user = new User(name, context, await context.newPage());
@@ -158,20 +157,17 @@ describe.skipIf(!browserIsHere)("the example front end", () => {
 		await anna.table.waitForSelector('.player.far:has-text("Bert")');
 
 		// Nobody else gets to the table.
-		const play = `${frontend.url}/matches/${id}/play`;
+		const entrance = `${frontend.url}/matches/${id}/play`;
 		const get = (user: User, address: string) =>
 			user.page.evaluate(async (address) => {
 				const answer = await fetch(address, { redirect: "manual" });
 				return answer.type === "opaqueredirect" ? 303 : answer.status;
 			}, address);
-		expect([await get(anna, play), await get(carl, play)]).toEqual([303, 404]);
+		expect([await get(anna, entrance), await get(carl, entrance)]).toEqual([303, 404]);
 		expect(await carl.page.innerText("#matches")).toContain("None yet");
 
 		// In the midst of the match, the front end is killed. What happens meanwhile is not lost.
-		const over = Promise.all([
-			playWithMouse(anna.table, chance(SEED)),
-			playWithMouse(bert.table, chance(SEED + 1)),
-		]);
+		const over = Promise.all([play(anna.table, chance(SEED)), play(bert.table, chance(SEED + 1))]);
 		await waitForVersionAfter(anna.table, 3);
 		await frontend.kill();
 		await waitForVersionAfter(anna.table, 7);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserIsHere, CHROMIUM, launch } from "../browser/visitor";
+import { browserIsHere, CHROMIUM, launch, newContext } from "../browser/visitor";
 
 const SITE = resolve(process.env.SITE ?? "../build/site");
 const PAGES = readdirSync(SITE, { recursive: true, encoding: "utf8" })
@@ -27,7 +27,7 @@ describe.skipIf(!browserIsHere)("the site", () => {
 		{ width: 390, height: 844, colorScheme: "dark" },
 	] as const)("loads nothing from elsewhere and fits, $width wide", async (window) => {
 		const { colorScheme, ...viewport } = window;
-		const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
+		const context = await newContext(browser, { viewport, colorScheme });
 		const faults: string[] = [];
 		// Some pages at a time, since most of the time goes into waiting.
 		const lanes = [...Array(LANES).keys()].map(async (lane) => {
@@ -55,7 +55,7 @@ describe.skipIf(!browserIsHere)("the site", () => {
 	});
 
 	it("finds words, and draws the diagrams", async () => {
-		const page = await browser.newPage();
+		const page = await (await newContext(browser)).newPage();
 		await page.goto(pathToFileURL(`${SITE}/architecture.html`).href);
 		// The theme draws them where nobody can look, in closed shadow roots.
 		if (existsSync(`${SITE}/mermaid.min.js`))
