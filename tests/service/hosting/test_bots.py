@@ -36,7 +36,7 @@ def record_of(table):
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
 def test_a_match_of_two_bots_runs_to_its_end(client, game_id, name):
-    seats = [bot("RANDOM"), bot("RANDOM")]
+    seats = [bot("RANDOM"), bot("BEGINNER")]
     table = client.create(ruleset_of(game_id, name), seats)
     assert not table.players
     assert record_of(table).entries

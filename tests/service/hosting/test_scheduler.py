@@ -1,7 +1,6 @@
 """The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
-import signal
 
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from service import wire
@@ -24,8 +23,7 @@ from tests.support.scheduling import (
     create,
     ended,
 )
-from tests.support.server_process import ServeCommand
-from tests.support.serving import Client, bot, ruleset_of, view_of
+from tests.support.serving import view_of
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
@@ -44,23 +42,6 @@ def test_a_match_of_a_dead_server_continues_without_any_caller(place):
             assert await store.list_due(FAR, 9) == []
 
     asyncio.run(run())
-
-
-def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
-    options = ["--store", "sqlite", "--data", str(tmp_path), "--metrics-port", "0"]
-    server = ServeCommand(*options)
-    client = Client(server.address)
-    tables = [
-        client.create(ruleset_of(game_id), [bot("RANDOM"), bot("RANDOM")])
-        for game_id in wire.hosted_games()
-    ]
-    server.end(signal.SIGKILL)
-    again = ServeCommand(*options)
-    other = Client(again.address)
-    for table in tables:
-        table.spectator.move_to(other)
-        assert list(table.spectator.watch())[-1].view.HasField("result")
-    assert again.end()[0] == 0
 
 
 def test_two_servers_share_due_matches_and_do_nothing_twice(place):

@@ -12,10 +12,13 @@ import pytest
 
 from croupier.v1 import match_pb2
 from service.common.errors import Refusal
+from service.hosting import leases, scheduler
+from service.running.server import Options, Server
+from service.store import postgresql_connections
 from tests.support.play import seeded
 from tests.support.proxy import Proxy
-from tests.support.server_process import ServerProcess, refused_start
-from tests.support.serving import OPEN, Table, bot, play_on, read_error, refused, ruleset_of
+from tests.support.server_process import refused_start
+from tests.support.serving import OPEN, Client, Table, bot, play_on, read_error, refused, ruleset_of
 from tests.support.store_faults import (
     FULL,
     GAME,
@@ -25,6 +28,7 @@ from tests.support.store_faults import (
     next_request,
 )
 from tests.support.stores import NOT_DUE, PostgresPlace, action, header, opened
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +45,42 @@ def proxy(servers, place):
 
 
 @pytest.fixture(scope="module")
-def server(place, proxy):
-    with ServerProcess("--store", place.server.url(place.schema, proxy.host)) as server:
-        yield server
-        server.stop()
+def serving(servers, place, proxy):
+    """A server that soon looks again for a database and for what is due, and its client."""
+
+    async def start():
+        url = place.server.url(place.schema, proxy.host)
+        server = Server(Options(port=0, store=url))
+        return server, await server.start()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", 0.1)
+        for module in (leases, scheduler):
+            patch.setattr(module, "LEASE_MILLISECONDS", 400)
+        patch.setattr(scheduler, "POLL_MILLISECONDS", 100)
+        server, address = servers.run(start())
+        client = Client(address)
+        yield server, client
+        client.close()
+        servers.run(server.stop(0))
+
+
+@pytest.fixture
+def server(serving):
+    return serving[0]
+
+
+@pytest.fixture
+def client(serving):
+    return serving[1]
+
+
+def store_metric(server, name, kind):
+    return server.metrics.registry.get_sample_value(f"croupier_store_{name}", {"kind": kind})
+
+
+def wait_for_log(caplog, text):
+    wait_until(lambda: text in caplog.text, lambda: f"{text!r} in {caplog.text}")
 
 
 def until_answered(call, *arguments):
@@ -79,9 +115,9 @@ def matches_in(place):
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
 def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
-    server, proxy, place, answered
+    client, proxy, place, answered
 ):
-    tables = [server.client.create(ruleset_of(GAME)) for _ in range(6)]
+    tables = [client.create(ruleset_of(GAME)) for _ in range(6)]
     turns = [next_request(table) for table in tables]
     streams = [table.spectator.watch() for table in tables]
     for stream in streams:
@@ -107,8 +143,8 @@ def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
-def test_a_repeated_request_completes_an_interrupted_creation(server, proxy, place, answered):
-    create = server.client.matches.CreateMatch
+def test_a_repeated_request_completes_an_interrupted_creation(client, proxy, place, answered):
+    create = client.matches.CreateMatch
     # The proxy recognizes the row of this match by its odd time limit.
     seconds = 86_399 - answered
     request = match_pb2.CreateMatchRequest(
@@ -125,18 +161,17 @@ def test_a_repeated_request_completes_an_interrupted_creation(server, proxy, pla
     assert create(request) == created
     assert matches_in(place) == before + 1
     # The bot decides, although the interrupted creation did not tell the server of the match.
-    spectator = Table(server.client, created).spectator
+    spectator = Table(client, created).spectator
     assert spectator.wait_later(1).result().view.version == 1
 
 
-def test_a_database_restart_loses_nothing_and_ends_no_stream(server, place):
-    client = server.client
+def test_a_database_restart_loses_nothing_and_ends_no_stream(server, client, place, caplog):
     table = until_answered(client.create, ruleset_of(GAME))
     stream = table.spectator.watch()
     next(stream)
     player, request = next_request(table)
     views = table.views()
-    server.forget_log()
+    caplog.clear()
     place.server.stop()
     try:
         for _ in range(3):
@@ -144,25 +179,25 @@ def test_a_database_restart_loses_nothing_and_ends_no_stream(server, place):
         check_refusal(refused(player.view), UNAVAILABLE)
         check_refusal(refused(client.create, ruleset_of(GAME)), UNAVAILABLE)
         assert is_serving(client)
-        assert server.metric('croupier_store_failing{kind="write"}') == 1
-        assert server.metric('croupier_store_failures_total{kind="write"}') > 0
-        server.wait_for("the log cannot be read")
+        assert store_metric(server, "failing", "write") == 1
+        assert store_metric(server, "failures_total", "write") > 0
+        wait_for_log(caplog, "the log cannot be read")
     finally:
         place.server.start()
     # The server recovers without any request, because it polls for due matches.
-    server.wait_for("the log is read again")
+    wait_for_log(caplog, "the log is read again")
     assert until_answered(table.views) == views
     view = until_answered(player.send, request)
     assert view.version == 1
     assert player.send(request) == view
-    server.wait_for("the log is written again")
-    assert server.metric('croupier_store_failing{kind="write"}') == 0
+    wait_for_log(caplog, "the log is written again")
+    assert store_metric(server, "failing", "write") == 0
     assert next(stream).version == 1
     play_on(table, seeded("restarted"))
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
 
 
-def test_a_full_disk_is_reported_and_logged(server, place):
+def test_a_full_disk_is_reported_and_logged(server, client, place, caplog):
     # PostgreSQL reports this error when a file cannot grow.
     execute(
         place,
@@ -172,24 +207,24 @@ def test_a_full_disk_is_reported_and_logged(server, place):
         CREATE TRIGGER full_disk BEFORE INSERT ON entries EXECUTE FUNCTION fail();
         """,
     )
-    table = until_answered(server.client.create, ruleset_of(GAME))
+    table = until_answered(client.create, ruleset_of(GAME))
     player, request = next_request(table)
     views = table.views()
-    server.forget_log()
+    caplog.clear()
     for _ in range(2):
         check_refusal(refused(player.send, request), FULL)
-    server.wait_for("the log cannot be written: DiskFullError")
-    assert server.log.count("the log cannot be written: DiskFullError") == 1
-    assert server.metric('croupier_store_failing{kind="write"}') == 1
-    assert server.metric('croupier_store_failing{kind="read"}') == 0
+    wait_for_log(caplog, "the log cannot be written: DiskFullError")
+    assert caplog.text.count("the log cannot be written: DiskFullError") == 1
+    assert store_metric(server, "failing", "write") == 1
+    assert store_metric(server, "failing", "read") == 0
     assert table.views() == views
     execute(place, "DROP TRIGGER full_disk ON entries")
     assert player.send(request).version == 1
-    server.wait_for("the log is written again")
+    wait_for_log(caplog, "the log is written again")
 
 
-def test_a_server_recovers_when_the_database_accepts_connections_again(server, place):
-    table = until_answered(server.client.create, ruleset_of(GAME))
+def test_a_server_recovers_when_the_database_accepts_connections_again(client, place):
+    table = until_answered(client.create, ruleset_of(GAME))
     player, request = next_request(table)
     elsewhere = place.url.replace("@/postgres?", "@/template1?")
 
