@@ -5,10 +5,19 @@ import { ActionSchema, type View, ViewSchema } from "../../src/api/types";
 const view = (version: bigint): View => create(ViewSchema, { version });
 const response = (version: bigint) => ({ version, view: view(version), events: [] });
 class LostVersion extends Error {}
+
+// However long a busy machine takes.
+const FOREVER = 600_000;
+vi.setConfig({ testTimeout: FOREVER });
+const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: FOREVER });
 let watched = 0;
 let comeLater = () => {};
 const later = new Promise<void>((resolve) => {
 	comeLater = resolve;
+});
+let loseDecision = () => {};
+const decisionLost = new Promise<void>((resolve) => {
+	loseDecision = resolve;
 });
 
 vi.mock("../../src/api/calls", () => ({
@@ -22,6 +31,12 @@ vi.mock("../../src/api/calls", () => ({
 			if (after !== undefined) throw new LostVersion();
 			yield response(watched++ ? 2n : 4n);
 			if (watched > 1) await new Promise(() => undefined);
+			throw new LostVersion();
+		}
+		if (seat.match === "decided") {
+			if (after !== undefined) throw new LostVersion();
+			yield response(4n);
+			await decisionLost;
 			throw new LostVersion();
 		}
 		yield response(4n);
@@ -49,21 +64,32 @@ const opened = async (match: string) => {
 
 it("begins anew when the log has lost what it shows", async () => {
 	const session = await opened("restored");
-	await vi.waitUntil(() => session.view.value?.version === 2n);
+	await until(() => session.view.value?.version === 2n);
 	expect(session.refusal.value).toBe(undefined);
 	expect(session.connection.value).toBe("live");
 	session.close();
 });
 
+it("waits for no answer to a decision that the log has lost", async () => {
+	const session = await opened("decided");
+	await until(() => session.view.value?.version === 4n);
+	await session.submit(create(ActionSchema, {}));
+	expect(session.busy.value).toBe(true);
+	loseDecision();
+	await until(() => session.connection.value === "lost");
+	await until(() => session.view.value?.version === 4n && !session.busy.value);
+	session.close();
+});
+
 it("takes no decision between the answer to one and the step that it led to", async () => {
 	const session = await opened("m");
-	await vi.waitUntil(() => session.view.value?.version === 4n);
+	await until(() => session.view.value?.version === 4n);
 	expect(session.busy.value).toBe(false);
 	await session.submit(create(ActionSchema, {}));
 	expect(session.view.value?.version).toBe(4n);
 	expect(session.busy.value).toBe(true);
 	comeLater();
-	await vi.waitUntil(() => session.view.value?.version === 5n);
+	await until(() => session.view.value?.version === 5n);
 	expect(session.busy.value).toBe(false);
 	session.close();
 });
