@@ -15,7 +15,6 @@ from service.gateway.listener import WebOptions
 from tests.support.long_form import LONG_FORM
 
 ROOT = Path(__file__).parents[1]
-END = 120
 # What the blocks of a page print, besides ending well.
 PRINTED = {
     ("docs/adapters.md", "python"): [
@@ -166,7 +165,6 @@ def test_the_commands_of_a_page(page, language, program, folder, addresses, path
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=END,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     expected = PRINTED.get((str(page.relative_to(ROOT)), language), [])

@@ -425,7 +425,6 @@ def test_the_command_prints_both_scores(tmp_path):
         [sys.executable, "-m", "cli", *command.split(), "--workers", "1", "--json", written],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     [result] = json.loads(written.read_text())["results"]

@@ -19,7 +19,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 COUNTERS = Path(__file__).with_name("block_counters.c")
@@ -64,10 +63,8 @@ def fuzz_plainly(name, runs, seed, faults=None):
     mutator = Mutator(rng)
     pool = list(target.seeds())
     accepted = 0
-    slowest = 0.0
     for number in range(runs):
         data = target.mutate(rng.choice(pool), mutator, rng.choice(pool))[:MAX_BYTES]
-        began = time.process_time()
         try:
             target.run(data)
         except Refused:
@@ -78,14 +75,11 @@ def fuzz_plainly(name, runs, seed, faults=None):
                 faults.mkdir(parents=True, exist_ok=True)
                 Path(faults, f"{name}-plain-{seed}-{number}").write_bytes(data)
             raise
-        finally:
-            slowest = max(slowest, time.process_time() - began)
         accepted += 1
         if len(pool) < MAX_POOL:
             pool.append(data)
         else:
             pool[rng.randrange(MAX_POOL)] = data
-    assert slowest < TIMEOUT, f"{name}: an input took {slowest:.0f} s"
     return accepted
 
 

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 import pytest
@@ -19,6 +18,7 @@ from lab.workers import RayCluster, WorkersError, in_order
 from service.hosting.records import write_record
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
+from tests.support.waiting import wait_until
 
 if "TEST_RAY" not in os.environ:
     pytest.skip("`make ray` runs these", allow_module_level=True)
@@ -28,7 +28,6 @@ from ray.cluster_utils import Cluster
 
 ARENA = [sys.executable, "-m", "cli", "arena"]
 GAMES = 200
-END = 120
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +48,16 @@ def connected(address):
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=END)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def machine_of(task):
-    time.sleep(0.05)  # So that one machine cannot do all of them before the other has begun.
-    return task, ray.get_runtime_context().get_node_id()
+def machine_of(folder, task):
+    machine = ray.get_runtime_context().get_node_id()
+    (folder / machine).touch()
+    wait_until(lambda: len(list(folder.iterdir())) == 2)  # One machine cannot do all of them.
+    return task, machine
 
 
 def die_once(folder, task):
@@ -107,8 +108,8 @@ def test_reviews_are_the_same(address, tmp_path):
         assert run(*review, *printed, "--workers", "2") == here
 
 
-def test_both_machines_play_and_results_keep_their_order(connected):
-    with in_order(machine_of, range(40), connected) as results:
+def test_both_machines_play_and_results_keep_their_order(connected, tmp_path):
+    with in_order(partial(machine_of, tmp_path), range(40), connected) as results:
         found = list(results)
     assert [task for task, _ in found] == list(range(40))
     assert len({machine for _, machine in found}) == 2
@@ -133,7 +134,7 @@ def test_a_machine_with_another_version_is_refused(connected, monkeypatch):
     with pytest.raises(
         WorkersError, match=r"a machine of the cluster has Croupier .*, not 0\.0\.1"
     ):
-        future.result(END)
+        future.result()
 
 
 def test_players_with_more_threads_than_a_machine_has_are_refused(address):
@@ -152,6 +153,6 @@ def test_an_interrupted_arena_prints_its_results_so_far(address, number):
     )
     assert process.stdout.readline().startswith("2 games, Elo")
     process.send_signal(number)
-    output, errors = process.communicate(timeout=END)
+    output, errors = process.communicate()
     assert (process.returncode, errors) == (130, "")
     assert "uct:iterations=2000 against random, interrupted" in output

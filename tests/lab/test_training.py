@@ -3,8 +3,6 @@
 import json
 import math
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from lab.training import hidden_cards, policies, self_play, training
 from lab.training.policies import Choices
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
+from tests.lab.held import interrupted
 from tests.support.interrupting import Interrupted, Interrupting
 from tests.support.models import random_model
 
@@ -34,7 +33,7 @@ SETTINGS = Settings(
     elo0=0.0,
     elo1=15.0,
 )
-TRAIN = [sys.executable, "-m", "cli", "train", "skystones", "--seed", "3", "--matches", "10"]
+TRAIN = ["train", "skystones", "--seed", "3", "--matches", "10"]
 TRAIN += [
     "--iterations",
     "20",
@@ -47,7 +46,6 @@ TRAIN += [
 ]
 TRAIN += ["--gate-games", "4", "--generations", "1", "--workers", "2"]
 FIRST = "generation-1"
-END = 120
 
 
 def ignore(text):
@@ -146,17 +144,15 @@ def test_gates_do_not_depend_on_the_model_that_the_game_has(trained, tmp_path, m
     ]
 
 
-def test_the_command_is_interrupted_and_continued(trained, tmp_path):
+def test_the_command_is_interrupted_and_continued(trained, tmp_path, capsys):
     command = [*TRAIN, "--folder", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("generation 1: match 1 of 10")
-        process.send_signal(signal.SIGTERM)
-        told = process.stdout.read()
-        assert process.wait(END) == 130, told
+    line, status, told = interrupted(signal.SIGTERM, *command)
+    assert line.startswith("generation 1: match 1 of 10")
+    assert status == 130, told
     assert "the same command continues" in told
-    done = subprocess.run(command, capture_output=True, text=True, timeout=END, check=False)
-    assert done.returncode == 1 and "no use has passed" in done.stdout, done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 1 and "no use has passed" in capsys.readouterr().out
     assert files(tmp_path) == files(trained)
 
 
@@ -169,7 +165,7 @@ def test_the_command_is_interrupted_and_continued(trained, tmp_path):
     ],
 )
 def test_what_cannot_be_trained_is_refused(capsys, tmp_path, options, said):
-    command = [*TRAIN[3:4], *options, "--matches", "1", "--iterations", "1"]
+    command = [*TRAIN[:1], *options, "--matches", "1", "--iterations", "1"]
     command += ["--folder", str(tmp_path), "--workers", "1"]
     with pytest.raises(SystemExit) as ended:
         main(command)

@@ -46,7 +46,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SCRAPE = "500ms"
 RANGE = "5s"  # In place of Grafana's $__rate_interval.
 ACTIONS = 6  # Of a player in a match, before it resigns.
-PATIENCE = 120.0  # Seconds until something that is waited for must have happened.
+PATIENCE = 600.0  # Seconds: as generous as the limit of a test.
 POLL = 0.25
 STORE_ALERTS = {"CroupierStoreFailing", "CroupierActionErrorsFast"}
 SERIES = re.compile(r"\b((?:croupier_|up\b|process_|python_)\w*(?:\{[^}]*\})?|croupier:[\w:]+)")
@@ -245,7 +245,7 @@ class Players:
             {"content-type": "application/json"},
         )
         with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=PATIENCE)
 
 
 class Prometheus:
