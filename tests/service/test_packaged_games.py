@@ -18,6 +18,7 @@ from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from tests.support.planted_games import environment_of, plant_new_game
 from tests.support.server_process import ServerProcess
 from tests.support.serving import read_error
+from tests.support.waiting import FOREVER
 
 GAME = "high_card"
 PACKAGE = "high_card.v1"
@@ -39,7 +40,7 @@ def server(packages):
 
 @pytest.fixture
 def client(server):
-    with Client(server.client.address) as made:
+    with Client(server.client.address, timeout=FOREVER) as made:
         yield made
 
 
@@ -223,7 +224,7 @@ def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path):
     rules.write_text(rules.read_text().replace("    def outcome(", f"{CRASH}\n    def outcome("))
     with (
         ServerProcess("--store", "memory", environment=environment_of(tmp_path)) as server,
-        Client(server.client.address) as client,
+        Client(server.client.address, timeout=FOREVER) as client,
     ):
         match = client.create_match(GAME)
         first, second = match.seats.values()
@@ -240,7 +241,7 @@ def test_a_match_goes_on_after_a_restart(packages, tmp_path):
     options = ("--store", "sqlite", "--data", str(tmp_path))
     environment = environment_of(packages)
     with ServerProcess(*options, environment=environment) as server:
-        with Client(server.client.address) as client:
+        with Client(server.client.address, timeout=FOREVER) as client:
             match = client.create_match(GAME)
             first = match.seats[0]
             first.submit(first.view().legal_actions[0])
@@ -248,7 +249,7 @@ def test_a_match_goes_on_after_a_restart(packages, tmp_path):
         server.kill()
     with (
         ServerProcess(*options, environment=environment) as server,
-        Client(server.client.address) as client,
+        Client(server.client.address, timeout=FOREVER) as client,
     ):
         seat = Seat(client, match.name, first.token)
         assert seat.view() == before

@@ -47,7 +47,7 @@ class Requester:
         self._thread.start()
 
     def _ask(self, address):
-        with Client(address, patience=FOREVER) as client:
+        with Client(address, timeout=FOREVER, patience=FOREVER) as client:
             seat = client.create_match("skystones", (OPEN, bot("random"))).seats[0]
             while not self._ended.is_set():
                 hint = seat.suggest(seconds=1)

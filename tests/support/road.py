@@ -87,8 +87,8 @@ class Road:
         game = games[number % len(games)]
         against_bot = rng.random() < self._bots
         with (
-            Client(self._address, ca=self._ca, patience=FOREVER) as first,
-            Client(self._address, ca=self._ca, patience=FOREVER) as second,
+            Client(self._address, ca=self._ca, timeout=FOREVER, patience=FOREVER) as first,
+            Client(self._address, ca=self._ca, timeout=FOREVER, patience=FOREVER) as second,
         ):
             seats = (OPEN, bot("beginner") if against_bot else OPEN)
             match = first.create_match(game, seats, hint_policy=HINT_POLICIES["allowed"])

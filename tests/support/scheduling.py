@@ -50,9 +50,6 @@ class ActingServer:
         self.pool.close()
 
 
-run_in_time = asyncio.run
-
-
 async def ended(store, match_id):
     """Waits until a match is over, and returns its entries."""
     while True:

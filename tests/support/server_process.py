@@ -13,12 +13,11 @@ from pathlib import Path
 
 from tests.support.ports import own_port
 from tests.support.serving import Client
-from tests.support.waiting import FOREVER, waiting_for
+from tests.support.waiting import waiting_for
 
 SERVE = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
 # A search process would take half a second of a processor at each start.
 COMMAND = [*SERVE, "--search-processes", "0"]
-END = FOREVER
 
 
 class ServerProcess:

@@ -33,9 +33,7 @@ from service.searching.options import SearchOptions
 from service.store import MemoryStore
 from tests.support.facts import facts_of
 from tests.support.play import game_of
-from tests.support.waiting import FOREVER
 
-TIMEOUT = REVIEW_TIMEOUT = FOREVER
 ALLOWED = game_pb2.HINT_POLICY_ALLOWED
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())

@@ -26,6 +26,12 @@ def web(web_servers):
 
 
 @pytest.fixture(scope="session")
+def plain(web_servers):
+    """A server with a web gateway and no other options."""
+    return web_servers.start(web=WebOptions(port=0))[0]
+
+
+@pytest.fixture(scope="session")
 def url(web):
     return web[0].web_url
 

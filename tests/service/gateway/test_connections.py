@@ -30,10 +30,12 @@ BINARY = (
 
 
 @pytest.fixture
-def start(web_servers):
+def start(web_servers, plain):
     started = []
 
     def start(tls=None, **limits):
+        if tls is None and not limits:
+            return plain.web_url
         server, _ = web_servers.start(
             web=WebOptions(port=0), connections=ConnectionLimits(**limits), tls=tls
         )

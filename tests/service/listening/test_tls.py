@@ -21,7 +21,7 @@ from service.observability.metrics import Metrics
 from tests.support.certificates import Authority
 from tests.support.ports import own_port
 from tests.support.server_process import refused_start
-from tests.support.serving import TIMEOUT
+from tests.support.waiting import FOREVER
 
 CONNECTIONS = 60  # During the reload.
 
@@ -59,13 +59,13 @@ def serve(servers):
 
 def games(address, **security):
     """The number of games that a new connection shows."""
-    with Client(address, **security) as client:
+    with Client(address, timeout=FOREVER, **security) as client:
         return len(client.games())
 
 
 def fault(address, **security):
     """The error of a connection that must fail, without another try."""
-    with Client(address, **security) as client:
+    with Client(address, timeout=FOREVER, **security) as client:
         with pytest.raises(CroupierError) as caught:
             client.create_match("skystones")
         assert client.tally.read() == {}
@@ -105,7 +105,7 @@ def test_a_server_whose_certificate_has_expired_since_is_not_trusted(
 def test_a_client_in_the_clear_and_a_server_in_the_clear_are_told_apart(
     serve, shared_server, authority
 ):
-    with Client(f"localhost:{serve(*authority.issue())}", patience=0) as client:
+    with Client(f"localhost:{serve(*authority.issue())}", timeout=FOREVER, patience=0) as client:
         with pytest.raises(CroupierError) as caught:
             client.create_match("skystones")
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
@@ -121,7 +121,7 @@ def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stran
     for refused in ((), stranger.issue("DNS:front-end"), clients.issue("DNS:late", days=-1)):
         files = dict(zip(("cert", "key"), refused, strict=False))
         with (
-            Client(server[0], ca=server[1], patience=0, **files) as client,
+            Client(server[0], ca=server[1], timeout=FOREVER, patience=0, **files) as client,
             pytest.raises(CroupierError) as caught,
         ):
             client.games()
@@ -144,7 +144,7 @@ def test_tls_before_1_2_is_refused(servers, authority, gateway):
         context.minimum_version = TLSVersion.MINIMUM_SUPPORTED
         context.maximum_version = version
         context.minimum_version = version
-        with socket.create_connection(("127.0.0.1", url.rpartition(":")[2]), TIMEOUT) as raw:
+        with socket.create_connection(("127.0.0.1", url.rpartition(":")[2])) as raw:
             try:
                 with context.wrap_socket(raw, server_hostname="localhost") as connection:
                     served.add(connection.version())
@@ -188,7 +188,7 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
     def call():
         # Half of the calls are on a connection that stays, half on a new one.
         try:
-            with Client(address, ca=authority.cert, patience=0) as lasting:
+            with Client(address, ca=authority.cert, timeout=FOREVER, patience=0) as lasting:
                 for _ in range(CONNECTIONS // 4):
                     assert lasting.games()
                     assert games(address, ca=authority.cert, patience=0)

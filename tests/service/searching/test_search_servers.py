@@ -16,6 +16,8 @@ from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from service import wire
 from service.listening.tls import Files
+from service.running import server as running_server
+from service.searching import processes as search_processes
 from service.searching.tasks import (
     TEMPERATURE_HEADER,
     Kind,
@@ -49,6 +51,15 @@ ENOUGH = 12  # Versions of a match after which a player resigns.
 
 def as_bytes(message):
     return message.SerializeToString(deterministic=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience():
+    """Servers wait for their search processes, and for what those count."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running_server, "READY_SECONDS", FOREVER)
+        patch.setattr(search_processes, "TIMEOUT_SECONDS", FOREVER)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -306,17 +317,21 @@ def test_the_metrics_include_those_of_search_processes(servers):
     view = client.create(ruleset_of("skystones")).players[0].view()
     for _ in range(3):
         client.hint(view, LIMITS)
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        found = {
-            (sample.name, *sorted(sample.labels.items())): sample.value
-            for family in text_string_to_metric_families(answer.read().decode())
-            for sample in family.samples
-        }
+
+    def found():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        samples = [sample for family in families for sample in family.samples]
+        return {(each.name, *sorted(each.labels.items())): each.value for each in samples}
+
     hints = ("game", "skystones"), ("kind", "hint")
-    assert found["croupier_search_seconds_count", *hints] == 3
-    assert found["croupier_search_iterations_total", *hints] == 3 * LIMITS.iterations
-    assert found["croupier_search_threads", ("kind", "hint")] == 4
-    assert found["croupier_searches_waiting", ("kind", "hint")] == 0
+    expected = {
+        ("croupier_search_seconds_count", *hints): 3,
+        ("croupier_search_iterations_total", *hints): 3 * LIMITS.iterations,
+        ("croupier_search_threads", ("kind", "hint")): 4,
+        ("croupier_searches_waiting", ("kind", "hint")): 0,
+    }
+    wait_until(lambda: expected.items() <= found().items(), lambda: str(expected))
     client.close()
     servers.stop(server)
 

@@ -10,6 +10,7 @@ from service import wire
 from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of
 from tests.support.serving import hosted_cases, refused, ruleset_of
+from tests.support.waiting import FOREVER
 
 HINT_EVERY = 1 if LONG_FORM else 4  # Decisions.
 # Invalid rulesets, and the field that the refusal names.
@@ -73,7 +74,7 @@ def ruleset(game_id, text):
 
 @pytest.fixture(scope="module")
 def player(shared_server):
-    with Client(shared_server[1]) as connected:
+    with Client(shared_server[1], timeout=FOREVER) as connected:
         yield connected
 
 
