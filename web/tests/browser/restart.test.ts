@@ -39,15 +39,18 @@ const version = async (page: Page) =>
 const waitFor = (page: Page, connection: string) =>
 	page.waitForSelector(`[data-testid=match][data-connection=${connection}]`);
 
-/** A way to the server that can fall silent without closing a connection, as a network does. */
-async function startWay(to: string) {
-	const { hostname, port } = new URL(to);
+/**
+ * A way to the server that keeps its address when the server comes back at another, and that can fall
+ * silent without closing a connection, as a network does.
+ */
+async function startWay(server: Server) {
 	const sockets: Socket[] = [];
 	let silent = false;
 	const way = createServer((near) => {
 		sockets.push(near);
 		near.on("error", () => undefined);
 		if (silent) return;
+		const { hostname, port } = new URL(server.url);
 		const far = connect(Number(port), hostname);
 		sockets.push(far);
 		far.on("error", () => near.destroy());
@@ -76,10 +79,15 @@ async function startWay(to: string) {
 describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => {
 	const site = openSite();
 	let server: Server;
+	let way: Awaited<ReturnType<typeof startWay>>;
 	beforeAll(async () => {
 		server = await startServer();
+		way = await startWay(server);
 	});
-	afterAll(() => server?.stop());
+	afterAll(async () => {
+		way?.stop();
+		await server?.stop();
+	});
 
 	it.each(GAMES)("leaves both players of %s at the table", async (game) => {
 		const random = chance(SEED);
@@ -90,7 +98,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 
 	/** Plays a match, and restarts the server at each kind of decision that was not seen yet. */
 	async function playWithRestarts(game: string, random: () => number, seen: Set<string>) {
-		const host = await visit(site.browser, server.url);
+		const host = await visit(site.browser, way.url);
 		await deal(host.page, game, { opponent: "friend", seat: "0" });
 		const guest = await visit(
 			site.browser,
@@ -120,7 +128,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	}
 
 	it("sends a decision that was made while the server was away", async () => {
-		const { page } = await visit(site.browser, server.url);
+		const { page } = await visit(site.browser, way.url);
 		await deal(page, "champion_chess");
 		await page.waitForSelector(CAN);
 		await server.kill("SIGKILL");
@@ -140,7 +148,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	});
 
 	it("plays on from what a restored backup has", async () => {
-		const { page } = await visit(site.browser, server.url);
+		const { page } = await visit(site.browser, way.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(CAN);
 		await server.kill("SIGTERM");
@@ -163,7 +171,6 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	});
 
 	it("notices a connection that dies without a word, and finds another one", async () => {
-		const way = await startWay(server.url);
 		const { page } = await visit(site.browser, way.url);
 		await page.clock.install();
 		await deal(page, "skystones");
@@ -175,6 +182,5 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		await waitFor(page, "lost");
 		way.speak();
 		await waitFor(page, "live");
-		way.stop();
 	});
 });

@@ -12,7 +12,7 @@ export interface Server {
 	grpc: string;
 	/** Ends the process; the matches stay in its store. */
 	kill(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
-	/** Starts it again, at the same address and with the same store. */
+	/** Starts it again, at other ports and with the same store. */
 	again(): Promise<void>;
 	/** Keeps a copy of the store, which nothing may have open. */
 	backUp(): void;
@@ -25,7 +25,7 @@ export interface Server {
 export async function startServer(...options: string[]): Promise<Server> {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
 	const copy = `${data}-copy`;
-	let [running, url, grpc] = await serve(data, "127.0.0.1:0", options);
+	let [running, url, grpc] = await serve(data, options);
 	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
 		if (running.exitCode !== null || running.signalCode !== null) return;
 		const gone = once(running, "exit");
@@ -33,11 +33,15 @@ export async function startServer(...options: string[]): Promise<Server> {
 		await gone;
 	};
 	return {
-		url,
-		grpc,
+		get url() {
+			return url;
+		},
+		get grpc() {
+			return grpc;
+		},
 		kill,
 		again: async () => {
-			[running] = await serve(data, new URL(url).host, options, grpc);
+			[running, url, grpc] = await serve(data, options);
 		},
 		backUp: () => cpSync(data, copy, { recursive: true }),
 		restore: () => {
@@ -51,16 +55,11 @@ export async function startServer(...options: string[]): Promise<Server> {
 	};
 }
 
-async function serve(
-	data: string,
-	web: string,
-	options: string[],
-	listen = "127.0.0.1:0",
-): Promise<[ChildProcess, string, string]> {
+async function serve(data: string, options: string[]): Promise<[ChildProcess, string, string]> {
 	const server = spawn(
 		process.env.CROUPIER ?? "../.venv/bin/croupier",
 		[
-			...["serve", "--listen", listen, "--web", web],
+			...["serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0"],
 			...["--metrics-port", "0", "--data", data, ...options],
 		],
 		{ stdio: ["ignore", "pipe", "pipe"] },

@@ -12,15 +12,14 @@ declare module "vitest" {
 }
 
 export default async function share({ provide }: TestProject) {
-	if (!browserIsHere) return;
 	const [server, browser] = await Promise.all([
 		startServer("--allow-seeds"),
-		chromium.launchServer(LAUNCH),
+		browserIsHere ? chromium.launchServer(LAUNCH) : undefined,
 	]);
 	provide("url", server.url);
-	provide("browser", browser.wsEndpoint());
+	if (browser) provide("browser", browser.wsEndpoint());
 	return async () => {
-		await browser.close();
+		await browser?.close();
 		await server.stop();
 	};
 }
