@@ -2,12 +2,18 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import catalog_pb2, hint_pb2
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers
+from service.api import calls as calls_module
+from service.api.calls import QUIET_PARTS, Calls
+from service.observability.metrics import Metrics
 from service.searching.tasks import Kind
 from tests.support.searching import wait_for_metric
 from tests.support.serving import Client, read_error, refused, ruleset_of
@@ -120,6 +126,40 @@ def test_new_calls_are_refused_with_a_delay_while_old_ones_end(servers, start):
     servers.loop.call_soon_threadsafe(go.set)
     assert call.result().view.version == 1
     ended.result()
+
+
+def test_the_port_stays_open_until_no_call_comes_any_more(servers, start):
+    server, client = start()
+    waits, quiet = threading.Event(), asyncio.Event()
+
+    async def wait_quiet(*_):
+        waits.set()
+        await quiet.wait()
+
+    server._calls.wait_quiet = wait_quiet
+    ended = shut_down(servers, server)
+    waits.wait()
+    error = refused(client.catalog.ListGames, catalog_pb2.ListGamesRequest())
+    assert error.reason == "SHUTTING_DOWN"
+    servers.loop.call_soon_threadsafe(quiet.set)
+    ended.result()
+
+
+@pytest.mark.parametrize(("come", "parts"), [((3, 12), 12 + QUIET_PARTS), (range(1000), 90)])
+def test_it_is_quiet_when_no_call_has_come_in_each_part_of_a_time(monkeypatch, come, parts):
+    calls = Calls(Metrics(), Admission(Callers(), Metrics()))
+    now, slept = [0.0], []
+
+    async def sleep(seconds):
+        now[0] += seconds
+        slept.append(seconds)
+        if len(slept) in come:
+            calls._came = now[0]
+
+    monkeypatch.setattr(calls_module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(calls_module.asyncio, "sleep", sleep)
+    asyncio.run(calls.wait_quiet(0.1, 0.9))
+    assert abs(len(slept) - parts) <= 1  # Of the rounding of their sum.
 
 
 def test_a_call_that_does_not_end_is_cut_off_after_the_grace(servers, start):
