@@ -11,7 +11,7 @@ from lab import contract
 from tests.games import facts_of
 from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
-MATCHES = int(os.environ.get("TEST_MATCHES", "20"))
+MATCHES = int(os.environ.get("TEST_MATCHES", "8"))
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))

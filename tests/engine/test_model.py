@@ -14,9 +14,10 @@ from engine.model import BELIEFS, Model, ModelError, learned, nothing
 from engine.net import LEAST_HALF_WIDTH, SCALES
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
+from tests.support.long_form import LONG_FORM
 from tests.support.models import has_features, positions, random_model
 
-MATCHES = 5
+MATCHES = 5 if LONG_FORM else 3
 WORLDS = 5
 SUM_UNIT = SCALES["direct"]
 LEARNABLE = [game_id for game_id, game in games().items() if has_features(game)]

@@ -12,8 +12,9 @@ from engine.game import Game
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from tests.support.long_form import LONG_FORM
 
-MATCHES = 10
+MATCHES = 10 if LONG_FORM else 5
 WORLDS = 5
 
 GAMES = [pytest.param(game_class(), id=game_id) for game_id, game_class in games().items()]

@@ -18,7 +18,7 @@ from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of
 
 MATCHES = 8 if LONG_FORM else 1
-STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "4"))
+STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "2"))
 SIMULATED = 40_000 if LONG_FORM else 10_000
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from lab import contract
+from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of
 
-MATCHES = 12
+MATCHES = 12 if LONG_FORM else 5
 SECRETS = 20
 
 

@@ -10,8 +10,8 @@ from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import TARGETS, Refused, Target, Views, read_message
 
 SEED = int(os.environ.get("TEST_FUZZ_SEED", "1"))
-RUNS = {"records": 60, "actions": 300, "tokens": 3000, "snapshots": 3000}
-MOST = 2000  # Executions of the other targets.
+RUNS = {"records": 40, "actions": 150, "tokens": 1500, "snapshots": 1500}
+MOST = 800  # Executions of the other targets.
 
 
 @pytest.mark.parametrize("name", TARGETS)

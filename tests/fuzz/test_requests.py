@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz import requests
 
 SEED = int(os.environ.get("TEST_FUZZ_SEED", "1"))
-REQUESTS = 1500
+REQUESTS = 1000
 
 
 def test_no_request_disturbs_a_server():

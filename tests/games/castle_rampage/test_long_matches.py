@@ -26,7 +26,7 @@ LISTS = {
     "Ogre*20 Priest*20:cost=0 Spy*20",
     "walls": "Knight*20:gate=20:castle=20 Archer*20:gate=20:castle=20 Priest*20:cost=0 Volley*20",
 }
-MATCHES = 6
+MATCHES = 6 if LONG_FORM else 3
 SHARE = 0.02  # The share of positions for which a world is drawn.
 # A deck with which a seat that plays a Spy draws it again.
 SPIES = "Knight*20:gate=20:castle=20 Spy*3"

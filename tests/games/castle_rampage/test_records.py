@@ -23,10 +23,11 @@ from tests.games.castle_rampage.layout import (
     is_purple,
     spread,
 )
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match
 
-MATCHES = 12
+MATCHES = 12 if LONG_FORM else 5
 FIRST_RULES = Path(__file__).with_name("record_of_rules_1.json")
 PRIESTS = "Priest*20:cost=0 Knight*16 Archer*15 Axe_Man*16 Giant*4 Mercenary*7 Spy*4"
 MAX_TURNS, MAX_HISTORY = 200, 1600

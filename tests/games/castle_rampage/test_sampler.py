@@ -44,7 +44,7 @@ ENOUGH = 10_000 if LONG_FORM else 40  # P-values.
 MAX_WORLDS = 1500  # A match is given up when the filter has more worlds.
 SHARE = 0.2  # The share of positions that are tested.
 LONG_MATCHES = 5 if LONG_FORM else 3
-CHANGED_MATCHES = 15
+CHANGED_MATCHES = 15 if LONG_FORM else 6
 PREFERENCE_MATCHES = 60
 
 

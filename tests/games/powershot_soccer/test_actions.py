@@ -10,11 +10,12 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games import facts_of
 from tests.games.powershot_soccer import ROLES, read_card_list
+from tests.support.long_form import LONG_FORM
 from tests.support.play import random_joint, seeded
 
 FACTS = facts_of("powershot_soccer")
 RULESETS = {**FACTS.rulesets, **FACTS.small_rulesets}
-MATCHES = 10
+MATCHES = 10 if LONG_FORM else 4
 WORLDS = 6
 ENDINGS = 600
 ENDING = (
