@@ -100,7 +100,7 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
         number = 0
         # Goes on until a player has met the end of a server.
         while not road.over and (road.figures["matches"] < MATCHES or not road.repeated):
-            road.wait_actions(rng.randint(20, 200))
+            road.wait_actions(rng.randint(100, 400))
             end_one(number, pair, road)
             number += 1
         road.close()
