@@ -255,13 +255,13 @@ def test_two_friends_play_a_match_through_an_invitation(server: str) -> None:
     with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
         invitation = invitation_of(host, server)
         assert host.stdout is not None
-        while host.stdout.readline() != "The match begins when your friend has joined.\n":
-            pass
+        lines = [""]
+        while lines[-1] != "The match begins when your friend has joined.":
+            lines.append(host.stdout.readline().rstrip("\n"))
         showing = pool.submit(rest_of, host)
         joined = run_play(server, "--join", invitation, *auto)
-        shown = showing.result()
+        lines += showing.result().splitlines()
     assert (host.returncode, joined.status, joined.stderr) == (0, 0, "")
-    lines = shown.splitlines()
     heading = next(line for line in lines if "against" in line)
     assert heading.endswith("a friend")
     assert "Your friend has joined." in lines
