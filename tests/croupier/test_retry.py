@@ -222,7 +222,8 @@ def test_a_call_that_has_taken_its_whole_time_is_not_repeated(road: Road, addres
             Seat(client, "matches/one", "token").view()
         go.set()
     assert caught.value.code is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert len(road.requests) == 1
+    assert len(road.requests) <= 1  # It may not have got that far.
+    assert client.tally.read() == {}
 
 
 def test_the_status_of_a_lost_call_is_told_when_patience_ends(road: Road, address: str) -> None:
