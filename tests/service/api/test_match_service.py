@@ -13,6 +13,8 @@ from service import wire
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
+    Client,
+    Player,
     hosted_cases,
     play_on,
     refused,
@@ -129,6 +131,22 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
         play_on(table, rng, most=1)
     for stream in streams:
         stream.cancel()
+
+
+def test_no_responses_are_written_ahead_for_a_slow_reader(client, shared_server):
+    # The client takes 1 KB at a time, and reads nothing before the match is over.
+    narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
+    slow = Client(shared_server[1], narrow)
+    table = client.create(ruleset_of("castle_rampage"), seed=4)
+    player = table.players[0]
+    stream = Player(slow, table.name, player.token).watch()
+    play_on(table, seeded("slow"))
+    responses = list(stream)
+    assert [response.version for response in responses] == list(range(len(responses)))
+    assert responses[-1].view == player.view()
+    # The server wrote most responses only when it could send them, so they came without a view.
+    assert len(responses) > 20
+    assert sum(response.HasField("view") for response in responses) < 10
 
 
 def test_a_stream_after_a_future_version_is_refused(client):

@@ -243,7 +243,7 @@ def test_the_clocks_of_a_record_are_verified(game_id, number):
 def test_a_default_action_is_any_legal_action(game_id):
     time_control = control(1000, default=True)
     drawn = collections.defaultdict(collections.Counter)
-    for number in range(400 if LONG_FORM else 100):
+    for number in range(400):
         state = MatchState.begin(header(game_id, time_control, secret=number.to_bytes(32, "big")))
         entry = state.expiry(BEGAN + 1000)
         actions = [
@@ -252,7 +252,7 @@ def test_a_default_action_is_any_legal_action(game_id):
         ]
         drawn[len(actions)][actions.index(entry.action)] += 1
         # The secret determines the action, so any other one is refused.
-        for other in actions:
+        for other in actions if number < 40 or LONG_FORM else ():
             if other != entry.action:
                 with pytest.raises(ActionError):
                     state.after(entry._replace(action=other))
