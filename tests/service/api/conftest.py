@@ -11,6 +11,18 @@ from tests.support.serving import Client
 from tests.support.stores import PostgresPlace, SqlitePlace
 
 
+class OwnDatabase(PostgresPlace):
+    """A database of its own: in the usual one, other tests count who listens."""
+
+    def __init__(self, server):
+        self.server = server
+        server.execute("CREATE DATABASE api")
+
+    @property
+    def url(self):
+        return self.server.url("public").replace("@/postgres?", "@/api?")
+
+
 class Cluster:
     """One server, or two that share a log, in this process, and two clients.
 
@@ -100,7 +112,7 @@ def cluster(request, servers, clusters, tmp_path_factory):
         if kind == "sqlite":
             place, count = SqlitePlace(folder / "log"), 1
         else:
-            place, count = PostgresPlace(request.getfixturevalue("postgres")), 2
+            place, count = OwnDatabase(request.getfixturevalue("postgres")), 2
         clusters[kind] = Cluster(servers, place, count, options)
     clusters[kind].begin()
     return clusters[kind]
