@@ -95,8 +95,8 @@ class BuildExt(build_ext):
         for ours, theirs in zip(self.extensions, translated, strict=True):
             ours.sources = theirs.sources
         self.parallel = self.parallel or JOBS
-        # Where setuptools builds depends on the command: a folder of our own is built once for all of
-        # them, and keeps what has not changed.
+        # Where setuptools builds depends on the command: a folder of our own is built once for all,
+        # and keeps what has not changed.
         wanted = self.build_lib, self.build_temp
         self.build_lib = self.build_temp = BUILT
         if self.inplace:

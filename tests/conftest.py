@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lab.service_bench.postgresql import Postgres
-from tests.support.replicas import OPERATOR, Cluster, Replica
+from tests.support.replicas import OPERATOR, Replica
 from tests.support.serving import Client, Servers
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
@@ -114,43 +114,3 @@ def operator(tmp_path):
     file = tmp_path / "operator"
     file.write_text(OPERATOR)
     return ("--operator-token-file", str(file))
-
-
-@pytest.fixture(scope="session")
-def clusters():
-    """The clusters that tests share, by the kind of their store."""
-    running = {}
-    yield running
-    for cluster in running.values():
-        cluster.close()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def cluster(request, clusters, tmp_path_factory):
-    """A server with a SQLite log, or two with one PostgreSQL database.
-
-    Tests share it, each with matches of its own: to start servers takes longer than most of them.
-    """
-    kind = request.param
-    if kind not in clusters:
-        folder = tmp_path_factory.mktemp(kind)
-        if kind != "postgresql":
-            stores = [("--store", "sqlite", "--data", str(folder / "data"))]
-        else:
-            postgres = request.getfixturevalue("postgres")
-            # Not the database in which other tests count who listens.
-            postgres.execute("CREATE DATABASE clusters")
-            url = postgres.url("public").replace("@/postgres?", "@/clusters?")
-            stores = [("--store", url)] * 2
-        token = folder / "operator"
-        token.write_text(OPERATOR)
-        options = ("--search-threads", "1", "--allow-seeds", "--operator-token-file", str(token))
-        servers = [
-            Replica(folder / f"server-{number}.log", *store, *options)
-            for number, store in enumerate(stores)
-        ]
-        for server in servers:
-            server.start()
-        clusters[kind] = Cluster(servers)
-    clusters[kind].begin()
-    return clusters[kind]

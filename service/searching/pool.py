@@ -350,8 +350,8 @@ class SearchPool:
 
 
 def _lower_priority() -> None:
-    # On Linux a thread has a priority of its own, and threads that it starts inherit it. Where other
-    # programs keep all processors busy, as tests beside each other do, searches would never end.
+    # On Linux a thread has a priority of its own, and threads that it starts inherit it. Where
+    # others keep all processors busy, as tests beside each other do, searches would never end.
     if sys.platform == "linux" and os.environ.get("SEARCH_PRIORITY") != "normal":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, LOWEST_PRIORITY)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from types import SimpleNamespace
+import time
 
 import grpc
 import pytest
@@ -11,10 +11,10 @@ from google.protobuf.duration_pb2 import Duration
 from croupier.v1 import catalog_pb2, hint_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
-from service.api import calls as calls_module
 from service.api.calls import QUIET_PARTS, Calls
 from service.observability.metrics import Metrics
 from service.searching.tasks import Kind
+from tests.support.own_thread import patch_here
 from tests.support.searching import wait_for_metric
 from tests.support.serving import Client, read_error, refused, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
@@ -156,8 +156,8 @@ def test_it_is_quiet_when_no_call_has_come_in_each_part_of_a_time(monkeypatch, c
         if len(slept) in come:
             calls._came = now[0]
 
-    monkeypatch.setattr(calls_module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    monkeypatch.setattr(calls_module.asyncio, "sleep", sleep)
+    patch_here(monkeypatch, time, "perf_counter", lambda: now[0])
+    patch_here(monkeypatch, asyncio, "sleep", sleep)
     asyncio.run(calls.wait_quiet(0.1, 0.9))
     assert abs(len(slept) - parts) <= 1  # Of the rounding of their sum.
 

@@ -6,11 +6,8 @@ import signal
 import subprocess
 import sys
 
-from croupier.client import Client as PythonClient
-from croupier.client import Operator
 from lab.service_bench.servers import children
 from tests.support.ports import own_port
-from tests.support.serving import Client
 from tests.support.waiting import waiting_for
 
 OPERATOR = "the-operator-of-the-servers-that-tests-kill"
@@ -83,50 +80,3 @@ def _wait_until_it_ends(process):
     """Waits for the end of a process, by its file descriptor, which this closes."""
     select.select([process], [], [])
     os.close(process)
-
-
-class Cluster:
-    """One server, or two that share a log, and two clients. A test can kill the servers."""
-
-    def __init__(self, servers):
-        self._servers = servers
-        self._older = set()  # The names of the matches of earlier tests.
-        self.clients = []
-        self._connect()
-
-    def begin(self):
-        """Begins a test, which does not see the matches of those before it."""
-        if not all(server.runs for server in self._servers):
-            self.crash()
-        self._older |= set(self.names())
-
-    def crash(self):
-        """Kills all servers, and starts them again."""
-        for server in self._servers:
-            server.kill()
-            server.start()
-        self._connect()
-
-    def close(self):
-        """Kills all servers for good."""
-        for server in self._servers:
-            server.kill()
-
-    def _connect(self):
-        for client in self.clients:
-            client.channel.close()
-        for server in self._servers:
-            server.ready()
-        addresses = [server.address for server in self._servers] * 2
-        own_connection = (("grpc.use_local_subchannel_pool", 1),)
-        self.clients = [Client(address, own_connection) for address in addresses[:2]]
-
-    def listed(self):
-        """The matches of this test in the log, as the operator sees them."""
-        with PythonClient(self._servers[0].address) as client:
-            matches = list(Operator(client, OPERATOR).matches(page_size=1000))
-        return [each for each in matches if each.name not in self._older]
-
-    def names(self):
-        """The names of the matches of this test in the log, sorted."""
-        return sorted(each.name for each in self.listed())

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from service.admission.callers_file import Jwt
 from service.admission.signed_tokens import SignedTokens
 from service.common.errors import Refusal
+from tests.support.own_thread import patch_here
 
 ISSUER, AUDIENCE = "https://studio.example", "croupier"
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -102,7 +103,7 @@ def test_a_token_that_was_valid_expires(tokens, monkeypatch):
     sent = token(exp=time.time() + 3600)
     assert tokens.subject(sent) == "ann"
     later = time.time() + 3601
-    monkeypatch.setattr(time, "time", lambda: later)
+    patch_here(monkeypatch, time, "time", lambda: later)
     with pytest.raises(Refusal, match="expired"):
         tokens.subject(sent)
 

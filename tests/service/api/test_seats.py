@@ -332,7 +332,7 @@ def test_a_rematch_of_open_seats_begins_at_once(client):
 
 def test_a_replaced_token_is_void_at_once_on_every_server(cluster):
     one, other = cluster.clients
-    table_ = table(one, [OPEN, OPEN], game_id="champion_chess")
+    table_ = table(one, [OPEN, OPEN], game_id="castle_rampage")
     thief = Player(other, table_.name, table_.players[0].token)
     holder = table_.players[0]
     # The other server knows the match, without the replacement.

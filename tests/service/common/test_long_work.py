@@ -1,12 +1,13 @@
 """Long work leaves the event loop to others between its pieces."""
 
 import asyncio
-from types import SimpleNamespace
+import time
 
 import pytest
 
 from service.common import event_loop
 from service.common.event_loop import FIRST_PIECES, PIECE_SECONDS, LongWork, finish_now
+from tests.support.own_thread import patch_here
 
 STEP_SECONDS = PIECE_SECONDS / 4
 
@@ -28,8 +29,8 @@ class Loop:
 @pytest.fixture(autouse=True)
 def loop(monkeypatch):
     loop = Loop()
-    monkeypatch.setattr(event_loop, "time", SimpleNamespace(perf_counter=lambda: loop.now))
-    monkeypatch.setattr(event_loop.asyncio, "sleep", loop.sleep)
+    patch_here(monkeypatch, time, "perf_counter", lambda: loop.now)
+    patch_here(monkeypatch, asyncio, "sleep", loop.sleep)
     return loop
 
 

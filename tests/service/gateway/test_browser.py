@@ -12,7 +12,8 @@ import pytest
 from service.gateway.listener import WebOptions
 from tests.support.web import path_of
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 PAGE = """<!doctype html><title>page</title><pre id="told">nothing</pre><script>
 const tell = (text) => { document.getElementById("told").textContent = text; };
 fetch("{url}", {{

@@ -24,6 +24,7 @@ from service.observability.metrics import Metrics
 from service.searching import hints
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPool
 from service.searching.tasks import Kind
+from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, search_in
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
@@ -236,7 +237,7 @@ def test_searches_with_many_threads_begin_in_order():
 
 def test_time_in_the_queue_is_not_search_time(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    patch_here(monkeypatch, time, "monotonic", lambda: now[0])
     job = SearchJob(Limits(seconds=1), Parameters())
     now[0] = 5.0
     job.begin()
