@@ -52,9 +52,9 @@ def count_worlds(sampler, draws, rng):
     return worlds
 
 
-def p_of_draws(sampler, expected, rng):
+def p_of_draws(sampler, expected, rng, draws=None):
     """Return the p-value of draws; check that they hold no impossible and every likely world."""
-    draws = min(DRAWS * len(expected) + 200, MAX_DRAWS)
+    draws = draws or min(DRAWS * len(expected) + 200, MAX_DRAWS)
     drawn = count_worlds(sampler, draws, rng)
     assert drawn.keys() <= expected.keys(), "an impossible world is drawn"
     assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}

@@ -46,6 +46,7 @@ SHARE = 0.2  # The share of positions that are tested.
 LONG_MATCHES = 5 if LONG_FORM else 3
 CHANGED_MATCHES = 15 if LONG_FORM else 6
 PREFERENCE_MATCHES = 60
+SCRIPT_DRAWS = 5000  # So many that a weight that is wrong by half shows.
 
 
 def strengthens(legal, rng):
@@ -195,7 +196,7 @@ class Script:
         blind = type(exact)(self.position.view(0), exact_most=0)
         for sampler, each in zip((exact, blind), self.filters, strict=True):
             assert not sampler.thinned
-            assert p_of_draws(sampler, each.worlds, rng) > P
+            assert p_of_draws(sampler, each.worlds, rng, SCRIPT_DRAWS) > P
         return [each.worlds for each in self.filters]
 
 
