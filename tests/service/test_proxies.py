@@ -20,7 +20,7 @@ from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
 
-MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "3"))
+MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "2"))
 SEED = os.environ.get("TEST_SEED", "1")
 AT_ONCE = min(MATCHES, 8)
 
@@ -100,7 +100,7 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
         number = 0
         # Goes on until a player has met the end of a server.
         while not road.over and (road.figures["matches"] < MATCHES or not road.repeated):
-            road.wait_actions(rng.randint(100, 400))
+            road.wait_actions(rng.randint(40, 160))
             end_one(number, pair, road)
             number += 1
         road.close()
