@@ -77,7 +77,7 @@ it("waits for no answer to a decision that the log has lost", async () => {
 	expect(session.busy.value).toBe(true);
 	loseDecision();
 	await until(() => session.connection.value === "lost");
-	await until(() => session.view.value?.version === 4n && !session.busy.value);
+	expect(session.busy.value).toBe(false);
 	session.close();
 });
 
