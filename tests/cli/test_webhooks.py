@@ -36,12 +36,12 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 message = Webhook(SECRET).verify(body, dict(self.headers))
+                receiver.asked.put((self.path, status))
                 self.send_response(status)
                 if status == 302:
                     self.send_header("location", f"{receiver.url}/elsewhere")
                 self.send_header("content-length", "0")
                 self.end_headers()
-                receiver.asked.put((self.path, status))
                 if status == 204:
                     receiver.taken.put((self.headers["webhook-id"], message))
 

@@ -24,7 +24,7 @@ from tests.support.history import Decision, History, Read, Received, Stream, Wri
 from tests.support.observations import log_of, refusal_of, view_bytes, wrong_observations
 from tests.support.play import note_on_failure
 from tests.support.serving import OPEN, bot, ruleset_of
-from tests.support.waiting import waiting_for
+from tests.support.waiting import FOREVER, waiting_for
 
 # A call that reaches a server at the moment when it closes its port is CANCELLED.
 UNANSWERED = (
@@ -273,7 +273,7 @@ class Match:
                     raise
                 lost = self.run.note_lost(error)
                 if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                    timeout *= 2
+                    timeout = min(2 * timeout, FOREVER)
             self.run.count("calls lost")
             self.run.wait(lost.retry_after or RETRY_DELAY_SECONDS)
 
@@ -418,7 +418,7 @@ class Watcher:
             if received:
                 after = received[-1].version
             else:
-                self._timeout *= 2
+                self._timeout = min(2 * self._timeout, FOREVER)
             self._match.run.count("streams resumed")
             self._match.run.wait(self._delay)
 
