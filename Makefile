@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 # Many tests wait for processes, disks and clocks.
-JOBS ?= $(shell expr 3 '*' $$(nproc) / 2 || echo auto)
+JOBS ?= $(shell expr 2 '*' $$(nproc) || echo auto)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest

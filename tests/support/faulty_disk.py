@@ -61,7 +61,8 @@ class FaultyDisk(Control):
         self.kept = directory / "kept"  # A copy of what would survive a power cut.
         self.environment = {
             **os.environ,
-            "LD_PRELOAD": str(library),
+            # Before what else is preloaded, such as a slow disk.
+            "LD_PRELOAD": f"{library} {os.environ.get('LD_PRELOAD', '')}".rstrip(),
             "FAULTY_DISK_CONTROL": str(control),
             "FAULTY_DISK_DATA": str(self.data),
             "FAULTY_DISK_KEPT": str(self.kept),
