@@ -18,5 +18,9 @@ const client: Plugin = {
 export default defineConfig({
 	...shared,
 	plugins: [...shared.plugins!, client],
-	test: { include: ["tests/unit/**/*.test.ts"], setupFiles: ["tests/unit/setup.ts"] },
+	test: {
+		include: ["tests/unit/**/*.test.ts"],
+		setupFiles: ["tests/unit/setup.ts"],
+		testTimeout: 600_000,
+	},
 });

@@ -70,7 +70,7 @@ def test_two_servers_share_due_matches_and_do_nothing_twice(place):
 
 
 class FailingBots(Bots):
-    """Bots whose first `failures` decisions fail. Each attempt is queued in `tries`."""
+    """Bots whose first `failures` decisions fail. `tries` has the time of each attempt."""
 
     def __init__(self, matches, searches):
         super().__init__(matches, searches)
@@ -78,7 +78,7 @@ class FailingBots(Bots):
         self.tries = asyncio.Queue()
 
     async def _choose(self, state, seat):
-        self.tries.put_nowait(state)
+        self.tries.put_nowait(self._matches._clock.now())
         if self.failures:
             self.failures -= 1
             raise RuntimeError(f"seat {seat} holds this and that")
@@ -90,17 +90,15 @@ def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
         clock = ManualClock()
         async with opened(place) as store, ActingServer(store, clock, FailingBots) as server:
             state = await create(server.matches)
-            began = clock.now()
             bots = server.scheduler._bots
-            await bots.tries.get()
+            began = await bots.tries.get()
             before = 0
             for _ in range(6):
                 while bots.tries.empty():
                     await clock.all_asleep(1)
                     clock.advance(250)
                     await clock.all_asleep(1)
-                await bots.tries.get()
-                now = clock.now() - began
+                now = await bots.tries.get() - began
                 assert now - before >= max(before, scheduler.MIN_RETRY_MILLISECONDS)
                 before = now
             await ended(store, state.header.match_id)

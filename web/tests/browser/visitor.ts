@@ -116,7 +116,7 @@ export async function audit(page: Page): Promise<string[]> {
 
 /** Starts a match from the lobby and waits for the table. */
 export async function deal(page: Page, game: string, choices: Record<string, string> = {}) {
-	await page.click(`[data-testid=play-${game}]`);
+	if (!(await page.$("dialog[open]"))) await page.click(`[data-testid=play-${game}]`);
 	await page.waitForSelector("dialog[open]");
 	for (const [name, value] of Object.entries({ strength: "RANDOM", ...choices })) {
 		const radio = page.locator(`input[name="${name}"][value="${value}"]`);

@@ -6,10 +6,8 @@ const view = (version: bigint): View => create(ViewSchema, { version });
 const response = (version: bigint) => ({ version, view: view(version), events: [] });
 class LostVersion extends Error {}
 
-// However long a busy machine takes.
-const FOREVER = 600_000;
-vi.setConfig({ testTimeout: FOREVER });
-const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: FOREVER });
+// However long a busy machine takes: the limit of every test ends it.
+const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 3_600_000 });
 let watched = 0;
 let comeLater = () => {};
 const later = new Promise<void>((resolve) => {
