@@ -256,7 +256,8 @@ def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start
     hints = [call.result().hint for call in calls]
     assert [hint.stop_reason for hint in hints] == [hint_pb2.STOP_REASON_ITERATIONS] * 2
     assert as_bytes(hints[0]) == as_bytes(hints[1])
-    assert calls_to_search_servers(server, "hint", "lost") == 1
+    # Both, if gRPC has sent both there.
+    assert calls_to_search_servers(server, "hint", "lost") >= 1
 
 
 def test_without_a_search_server_the_own_threads_search(client, servers):
