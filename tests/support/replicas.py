@@ -78,5 +78,7 @@ class Replica:
 
 def _wait_until_it_ends(process):
     """Waits for the end of a process, by its file descriptor, which this closes."""
-    select.select([process], [], [])
+    ends = select.poll()  # select() takes no descriptor above 1023.
+    ends.register(process, select.POLLIN)
+    ends.poll()
     os.close(process)

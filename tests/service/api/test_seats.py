@@ -200,8 +200,7 @@ def test_a_match_waits_for_its_invited_seat(servers):
     stream.cancel()
     view = opened.view()
     (decider,) = view.deciders
-    clocks = view.clocks
-    assert clocks.seats[decider].deadline.ToMilliseconds() == clock.now() + 60_000
+    assert view.clocks.seats[decider].deadline.ToMilliseconds() == clock.now() + 60_000
     play_on(table_, seeded("waits"), most=3)
     assert opened.view().version == 4
 
