@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lab.service_bench.postgresql import Postgres
+from tests.support.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Replica
 from tests.support.serving import Client, Servers
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace

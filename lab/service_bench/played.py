@@ -28,7 +28,7 @@ import grpc
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.game_pb2 import Ruleset
 from lab.service_bench.players import Match, Pattern, Played, Players
-from lab.service_bench.postgresql import Postgres
+from tests.support.postgresql import Postgres
 from lab.service_bench.printing import ms, progress, ratio, us
 from lab.service_bench.scripts import Script, submission
 from lab.service_bench.serve import ACT, FOLLOW, NO_SEAT, write_act, write_follow

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from croupier.client import Client, Operator
-from lab.service_bench.postgresql import Postgres
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
 from tests.support.feed_reader import FeedReader
+from tests.support.postgresql import Postgres
 from tests.support.replicas import OPERATOR
 
 KILLS = int(os.environ.get("TEST_KILLS", "3"))

@@ -3,12 +3,12 @@
 import grpc
 import pytest
 
-from lab.service_bench.postgresql import Postgres
 from service.running import monitoring
 from service.running.server import Options, Server
 from service.store import postgresql_connections
 from service.store import postgresql_tables as tables
 from tests.support.play import seeded
+from tests.support.postgresql import Postgres
 from tests.support.proxy import Proxy
 from tests.support.server_process import refused_start
 from tests.support.serving import Client, play_on, read_error, refused, ruleset_of

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests and measurements, in a temporary directory with its socket."""
+"""A real PostgreSQL server for tests and benches, in a temporary directory with its socket."""
 
 import importlib.util
 import itertools
