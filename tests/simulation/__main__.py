@@ -3,7 +3,7 @@
 Each world is a number, its seed, and a process of its own. The same seed gives the same run, byte
 for byte. If a world finds a fault of the product, it is run again with less and less in it, and the
 story of the smallest world that still shows a fault is printed. With --mutants, faults are planted
-(tests/simulation/mutants.py) to find out which of them the simulation finds.
+(tests/simulation/mutants.txt) to find out which of them the simulation finds.
 """
 
 import argparse
@@ -12,14 +12,13 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.simulation import FAULTS, STORES
+from tests.simulation import FAULTS, STORES, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 HOURS, MATCHES, PACE = 0.5, 8, 6.0
@@ -49,6 +48,7 @@ def main():
     add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
+    add("--plant", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.faults is not None:
         chosen.faults = [each for each in chosen.faults.split(",") if each]
@@ -59,7 +59,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:
         disk = _build_disk(Path(folder))
         if chosen.mutants is not None:
-            sys.exit(_plant(chosen, Path(folder), disk))
+            sys.exit(_find_all(chosen, disk))
         sys.exit(_simulate(chosen, disk))
 
 
@@ -67,6 +67,8 @@ def main():
 
 
 def _be_a_world(chosen):
+    if chosen.plant:
+        mutants.plant(chosen.plant)
     from tests.simulation import replaced
 
     replaced.install()
@@ -107,11 +109,12 @@ def _be_a_world(chosen):
     os._exit(0)
 
 
-def _run(disk, seed, *, hours, matches, faults, store, pace, tree=ROOT):
+def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None):
     command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", str(seed)]
     command += ["--hours", str(hours), "--matches", str(matches), "--pace", str(pace)]
     command += [] if faults is None else ["--faults", ",".join(faults)]
     command += ["--store", store] if store else []
+    command += ["--plant", plant] if plant else []
     with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
         control, data, kept = (Path(folder) / name for name in ("control", "data", "kept"))
         control.write_bytes(bytes(1 << 12))
@@ -126,7 +129,7 @@ def _run(disk, seed, *, hours, matches, faults, store, pace, tree=ROOT):
         try:
             done = subprocess.run(
                 command,
-                cwd=tree,
+                cwd=ROOT,
                 env=environment,
                 capture_output=True,
                 text=True,
@@ -242,14 +245,15 @@ def _shape(found):
 # Planted faults
 
 
-def _plant(chosen, folder, disk):
-    from tests.simulation.mutants import MUTANTS
-
-    named = [each for each in MUTANTS if not chosen.mutants or each.name in chosen.mutants]
+def _find_all(chosen, disk):
+    known = {each.name: each for each in mutants.MUTANTS}
+    if unknown := set(chosen.mutants) - set(known):
+        sys.exit(f"there is no planted fault {', '.join(sorted(unknown))}")
+    named = [known[name] for name in chosen.mutants or known]
     print(f"{len(named)} planted faults, at most {chosen.mutant_hours:g} h each", flush=True)
     missed = []
     with ThreadPoolExecutor(chosen.workers) as pool:
-        runs = [pool.submit(_find, chosen, folder, disk, each) for each in named]
+        runs = [pool.submit(_find, chosen, disk, each) for each in named]
         for each, run in zip(named, runs, strict=True):
             hours, why = run.result()
             print(f"{each.name:40}{hours:8.2f} h  {why or 'NOT FOUND'}", flush=True)
@@ -260,13 +264,10 @@ def _plant(chosen, folder, disk):
     return 0
 
 
-def _find(chosen, folder, disk, mutant):
+def _find(chosen, disk, mutant):
     # The simulated hours until a fault is found, and how it shows.
-    tree = folder / mutant.name
-    _copy(tree, mutant)
     hours, seed = 0.0, int(chosen.seed or 1)
-    stores = ("sqlite",) if "sqlite" in mutant.path else STORES
-    stores = ("postgresql",) if "postgresql" in mutant.path else stores
+    stores = [each for each in STORES if f".{each}" in mutant.module] or STORES
     stores = (chosen.store,) if chosen.store else stores
     while hours < chosen.mutant_hours:
         found = _run(
@@ -277,30 +278,13 @@ def _find(chosen, folder, disk, mutant):
             faults=chosen.faults,
             store=stores[seed % len(stores)],
             pace=chosen.pace,
-            tree=tree,
+            plant=mutant.name,
         )
         hours += found["hours"]
         if found["violations"]:
-            shutil.rmtree(tree)
             return hours, found["violations"][0][:160]
         seed += 1
-    shutil.rmtree(tree)
     return hours, ""
-
-
-def _copy(tree, mutant):
-    # The product with a fault in it: all but the changed package are links.
-    tree.mkdir()
-    changed = mutant.path.partition("/")[0]
-    for each in ROOT.iterdir():
-        if each.name != changed and not each.name.startswith("."):
-            (tree / each.name).symlink_to(each)
-    ignored = shutil.ignore_patterns("__pycache__", "*.c")
-    shutil.copytree(ROOT / changed, tree / changed, ignore=ignored)
-    path = tree / mutant.path
-    text = path.read_text()
-    assert text.count(mutant.old) == 1, f"{mutant.name} does not fit {mutant.path} any more"
-    path.write_text(text.replace(mutant.old, mutant.new))
 
 
 if __name__ == "__main__":
