@@ -6,7 +6,9 @@ Generated are the reference of the API, a page for each game from the catalog, a
 `scripts/web.sh pictures` has taken them. The pages go through build/docs/pages/ into build/site/.
 There, links that leave docs/ lead to copies, so that the site stands alone.
 
-In a page, `<!-- picture: NAME: TEXT -->` stands for the pictures that are called NAME.
+In a page, `<!-- picture: NAME: TEXT -->` stands for the pictures that are called NAME. Blocks of
+code that each follow a line such as `**Go**` or `**Go**: TEXT` become tabs, which plain Markdown
+lacks.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 
 from check_site import faults
 
@@ -33,6 +36,7 @@ SITE = ROOT / "build/site"
 PICTURES = ROOT / "build/pictures"
 # Pages of the site that are not in docs/, by their path in the checkout.
 ELSEWHERE = (
+    "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -49,7 +53,7 @@ DEFINITION = re.compile(
     r"^(?://[^\n]*\n)*(?:service|message|enum) (\w+) \{(?:\}|.*?^\})", re.MULTILINE | re.DOTALL
 )
 # What the site shows in another form.
-SHOWN = {Path("README.md"): Path("index.md"), SCHEMAS: Path("reference/index.md")}
+SHOWN = {SCHEMAS: Path("reference/index.md")}
 # Scripts that the theme would load from elsewhere: the package, and the file in it. One draws the
 # diagrams; with the other one, search works from a file system.
 SCRIPTS = {
@@ -60,6 +64,12 @@ ELSEWHERE_LOADED = re.compile(r'<script src="https://unpkg\.com/iframe-worker/sh
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"^<!-- picture: ([\w-]+): (.+) -->$", re.MULTILINE)
 FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+# A label, a text if there is one, and the blocks of code after it.
+TAB = re.compile(
+    r"^\*\*(\w+)\*\*(?:: ((?:.+\n)+)|\n)"
+    r"((?:\n(?:<!-- not run: .+ -->\n)?```\w+\n(?:.*\n)*?```\n)+)",
+    re.MULTILINE,
+)
 
 
 def stage() -> None:
@@ -74,7 +84,8 @@ def stage() -> None:
         target = PAGES / staged(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = with_pictures((ROOT / source).read_text(encoding="utf-8"))
-        target.write_text(outside_fences(text, partial(relink, source)), encoding="utf-8")
+        text = with_tabs(outside_fences(text, partial(relink, source)))
+        target.write_text(text, encoding="utf-8")
     write_reference(PAGES / "reference")
     asyncio.run(write_games(PAGES / "games"))
     config = (ROOT / "docs/zensical.toml").read_text(encoding="utf-8")
@@ -86,6 +97,8 @@ def stage() -> None:
 
 def staged(source: Path) -> Path:
     """Where a page of the checkout is among the pages of the site."""
+    if source == Path("README.md"):
+        return Path("index.md")
     return source.relative_to("docs") if source.is_relative_to("docs") else source
 
 
@@ -155,6 +168,17 @@ def with_pictures(text: str) -> str:
         )
 
     return PICTURE.sub(pictures, text)
+
+
+def with_tabs(text: str) -> str:
+    """A page with its labelled blocks of code as tabs; those without a text between share a row."""
+
+    def tab(found: re.Match[str]) -> str:
+        label, words, code = found.groups()
+        body = indent(f"\n{words or ''}{code}", "    ")
+        return f'=== "{label}"\n{body}'
+
+    return TAB.sub(tab, text)
 
 
 def write_reference(directory: Path) -> None:
