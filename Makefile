@@ -54,9 +54,6 @@ alerts: tools ## scrape real servers with Prometheus, evaluate the dashboard and
 conformance: tools ## run Connect's conformance suite against the web gateway; needs Go
 	scripts/conformance.sh $(ARGS)
 
-restarts: tools ## stop servers in order under load, 20 times on each store, and replicas in turn under 64 players
-	scripts/restarts.sh $(ARGS)
-
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die
 	scripts/proxies.sh $(ARGS)
 
@@ -90,14 +87,14 @@ format: tools ## rewrite Python and proto files in the house format
 	$(PY) -m ruff format . && $(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: tools ## measure the speed and fingerprint of the search, random self-play, and the cost of calls
+bench: tools ## measure the speed and fingerprint of the search, and the cost of actions
 	$(PY) -m lab.search_bench $(ARGS)
-	$(PY) -m lab.search_bench.self_play && $(PY) -m lab.service_bench
+	$(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
-ray: tools ## test the arena, self-play and reviews on a Ray cluster of two machines, which run on this one
+ray: tools ## test the arena and reviews on a Ray cluster of two machines, which run on this one
 	$(PY) scripts/list_requirements.py project.optional-dependencies.ray | $(PIP) install -c constraints.txt -r /dev/stdin
 	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
 

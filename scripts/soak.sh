@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the long form of the tests that repeat something: random matches, samplers after long
-# matches, snapshots, cancelled searches, endings, small games, crashes and races; and the cases
+# matches, snapshots, cancelled searches, endings, small games and crashes; and the cases
 # that `make test` leaves out. Arguments go to each run of pytest.
 set -eux
 export PYTEST_TIMEOUT=0  # Their long forms take longer than any test.
@@ -15,9 +15,5 @@ TEST_MATCHES=2000 TEST_SNAPSHOTS=1000 python -m pytest -o faulthandler_timeout=0
 TEST_SOAK=10000 python -m pytest tests/service/searching/test_analysis.py -k leave_nothing "$@"
 TEST_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
 TEST_CFR=100 python -m pytest -n "${JOBS:-auto}" tests/ai/test_cfr.py -k "gains or linear" "$@"
-TEST_KILLS=200 TEST_RACES=5000 python -m pytest -s -o faulthandler_timeout=0 \
-    tests/service/test_crashes.py tests/service/test_races.py "$@"
-TEST_CROWD=1000 TEST_KILLS=20 python -m pytest -s -o faulthandler_timeout=0 \
-    tests/service/test_crashes.py -k crowd "$@"
-TEST_RACES=300 python -m pytest tests/service/api/test_seats.py tests/service/api/test_request_ids.py "$@"
+TEST_KILLS=200 python -m pytest -s -o faulthandler_timeout=0 tests/service/test_crashes.py "$@"
 TEST_FAULTS=60 python -m pytest tests/service/store/test_recovery.py "$@"

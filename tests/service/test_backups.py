@@ -14,8 +14,6 @@ import pytest
 
 from service import wire
 from tests.support.exports import verified_records
-from tests.support.history import Decision
-from tests.support.observations import log_of
 from tests.support.serving import Client, play_on, read_error, refused, ruleset_of
 
 ROOT = Path(__file__).parents[2]
@@ -112,7 +110,7 @@ class Played:
     def __init__(self, table, began):
         self.table = table
         self.began = began
-        self.answers = {}  # The decision and when it was answered, by the version that it made.
+        self.answers = {}  # The seat and action, and when, by the version that they made.
         self.over = None  # When the answer came that ended it.
 
     @property
@@ -157,8 +155,7 @@ class Tables:
             after = player.submit(action, view.version)
             with self._changed:
                 seat = next(s for s, each in played.table.players.items() if each is player)
-                decision = Decision(seat, action.SerializeToString(deterministic=True))
-                played.answers[after.version] = decision, time.monotonic()
+                played.answers[after.version] = (seat, action), time.monotonic()
                 if after.HasField("result"):
                     played.over = time.monotonic()
                 self._answered += 1
@@ -234,9 +231,13 @@ def test_a_backup_under_load_is_restored_and_matches_go_on(store, replicas, oper
         if not view.HasField("result"):
             play_on(each.table, rng)
             gone_on += 1
-        log = log_of(each.table.spectator.record())
+        decided = {
+            entry.version: (entry.action.seat, entry.action.action)
+            for entry in each.table.spectator.record().entries
+            if entry.HasField("action")
+        }
         for version, decision in answers.items():
-            assert version > view.version or log[version - 1] == decision
+            assert version > view.version or decided[version] == decision
     assert lost and gone_on and any(each.over and each.over < began for each in kept)
     records = verified_records(restored, operator, tmp_path / "records")
     assert set(records) == {each.table.name for each in kept}

@@ -14,8 +14,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.records import verify
 from service.store import EntryKind
 from tests.simulation import endings
-from tests.support.history import ASIDE, Decision, observations, violations
-from tests.support.observations import view_bytes
+from tests.support.history import ASIDE, Decision, observations, view_bytes, violations
 from tests.support.serving import events_of, view_of
 
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.

@@ -9,8 +9,7 @@ from tests.simulation import oracles
 from tests.simulation.clients import ATTEMPT_SECONDS, GAMES, PATIENCE_SECONDS, nanoseconds, new_id
 from tests.simulation.network import CallError
 from tests.simulation.watchers import Watcher
-from tests.support.history import Decision, Read, Refused, Write
-from tests.support.observations import view_bytes
+from tests.support.history import Decision, Read, Refused, Write, view_bytes
 
 WAIT_SECONDS = 60.0
 # The reasons for which a careful player may be refused: others, or a clock, were first.

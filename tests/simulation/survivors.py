@@ -10,7 +10,7 @@ import random
 
 from croupier.v1 import match_pb2
 from tests.simulation.network import CallError
-from tests.support.observations import view_bytes
+from tests.support.history import view_bytes
 
 PATIENCE_SECONDS = 10.0
 BLIND_SECONDS = 90.0  # After which a stream shows nothing that is lost, all being well.

@@ -9,8 +9,7 @@ from engine.game import SPECTATOR
 from tests.simulation import oracles
 from tests.simulation.clients import nanoseconds
 from tests.simulation.network import LOST, CallError
-from tests.support.history import Received, Stream
-from tests.support.observations import view_bytes
+from tests.support.history import Received, Stream, view_bytes
 
 TOKEN_SECONDS = 60.0  # For which a stream may go on with a token that was replaced.
 # For which it may not know what another server has written,

@@ -4,8 +4,6 @@ import subprocess
 import sys
 
 from cli import record_files
-from croupier.client import Client, Operator
-from tests.support.replicas import OPERATOR
 
 
 def verified_records(replica, operator, folder):
@@ -16,16 +14,3 @@ def verified_records(replica, operator, folder):
     subprocess.run([*command, *export], check=True)
     subprocess.run([*command, "verify", "-q", folder], check=True)
     return {record.name: record for record in map(record_files.read, folder.iterdir())}
-
-
-def check_log(replica, run, operator, tmp_path):
-    """Checks that the log has all matches as they ended, and that `croupier verify` accepts them.
-
-    The log has no other matches: every match in it is one whose creation was answered.
-    """
-    exported = verified_records(replica, operator, tmp_path / "records")
-    for record in run.records:
-        assert exported[record.name] == record
-    with Client(replica.address) as client:
-        created = [match.name for match in Operator(client, OPERATOR).matches()]
-    assert sorted(created) == sorted(record.name for record in run.records)

@@ -275,3 +275,13 @@ def _of_moments(history: History, log: Sequence[Decision | None]) -> Iterator[st
                 f"version {version} existed at {latest.at}, says {latest.why}, "
                 f"but not before {earliest.at}, says {earliest.why}"
             )
+
+
+def view_bytes(view):
+    """The bytes of a view without its ruleset, to be compared with those from a record.
+
+    A view has the ruleset as the client gave it; a record has it with all defaults filled in.
+    """
+    view = type(view).FromString(view.SerializeToString())
+    view.ClearField("ruleset")
+    return view.SerializeToString(deterministic=True)

@@ -1,4 +1,8 @@
-"""Players who play matches to their ends through a proxy while servers behind it die."""
+"""Players who play matches to their ends while the servers that host them die.
+
+Each repeats a call until it is answered, as the client does. What was answered must be in the
+record of the match, and no other decision of theirs.
+"""
 
 import itertools
 import random
@@ -23,6 +27,7 @@ class Road:
     def __init__(self, seed, address, ca, matches, at_once, bots=BOT_SHARE):
         self.figures = Counter()
         self.repeated = Counter()  # By the name of the status.
+        self.records = []
         self._seed = seed
         self._address = address
         self._ca = ca
@@ -109,7 +114,18 @@ class Road:
             records = [player.seat.record() for player in players]
             assert all(record == records[0] for record in records)
             assert records[0].result == players[0].result
+            decided = {
+                entry.version: (entry.action.seat, entry.action.action)
+                for entry in records[0].entries
+                if entry.HasField("action") and entry.action.seat < len(players)
+            }
+            assert decided == {
+                version: (seat, action)
+                for seat, player in enumerate(players)
+                for version, action in player.answered.items()
+            }
             with self._changed:
+                self.records.append(records[0])
                 for client in (first, second):
                     self.repeated.update(client.tally.read())
 
@@ -121,6 +137,7 @@ class Player:
         self.seat = seat
         self.result = None
         self.failure = None
+        self.answered = {}  # The actions, by the version that each has made.
         self._road = road
         self._rng = random.Random(seed)
         self._streams = streams
@@ -163,5 +180,6 @@ class Player:
             action = self.seat.suggest(iterations=50).action
             self._road.count("hints")
         view = self.seat.submit(action, view.version)
+        self.answered[view.version] = action
         self._road.count("actions")
         return view

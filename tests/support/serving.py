@@ -275,11 +275,6 @@ class Player:
         request = match_pb2.ResignMatchRequest(name=self.match)
         return self._call(self._client.matches.ResignMatch, request).view
 
-    def resign_later(self):
-        """Starts a call of ResignMatch, and returns its future."""
-        request = match_pb2.ResignMatchRequest(name=self.match)
-        return self._client.matches.ResignMatch.future(request, metadata=self.metadata)
-
     def replace_token(self, request_id=None):
         """Replaces the token with which this player calls, but goes on with the old one.
 
