@@ -8,14 +8,13 @@ import pytest
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from service import wire
 from service.hosting.records import verify
-from tests.support.play import note_on_failure, seeded
+from tests.support.play import note_on_failure
 from tests.support.serving import (
     INVITED,
     OPEN,
     Player,
     Table,
     bot,
-    play_on,
     refused,
     ruleset_of,
 )
@@ -292,34 +291,6 @@ def test_a_rematch_against_a_bot_begins_at_once(cluster):
     assert last.rematch.asking_seats == [0]
 
 
-def test_one_of_an_answer_and_a_refusal_that_race_wins(cluster):
-    rng = seeded("rematch-races")
-    for number in range(6):
-        table = two_strangers(*cluster.clients)
-        ann, ben = table.players[0], table.players[1]
-        ann.resign()
-        offered = ann.rematch().name
-        calls = [
-            (cluster.clients[0].matches.Rematch, match_pb2.RematchRequest),
-            (cluster.clients[1].matches.DeclineRematch, match_pb2.DeclineRematchRequest),
-        ]
-        rng.shuffle(calls)
-        with note_on_failure(number=number):
-            errors = []
-            asked = [
-                method.future(kind(name=ben.match), metadata=ben.metadata) for method, kind in calls
-            ]
-            for future in asked:
-                try:
-                    future.result()
-                except grpc.RpcError as error:
-                    errors.append(error)
-            offer = rematch_of(ann)
-            assert offer.name == offered
-            assert offer.state in (ACCEPTED, DECLINED)
-            assert len(errors) == 1
-
-
 def test_a_stream_for_a_rematch_proves_that_it_lives(cluster):
     table = two_strangers(*cluster.clients)
     table.players[1].resign()
@@ -334,21 +305,3 @@ def test_a_stream_for_a_rematch_proves_that_it_lives(cluster):
         assert response.up_to_date
     assert response.rematch.state == OFFERED
     stream.cancel()
-
-
-def test_strangers_play_again_and_again(cluster):
-    rng = seeded("again")
-    table = two_strangers(*cluster.clients)
-    for _ in range(3):
-        play_on(table, rng, most=6)
-        table.players[0].resign()
-        seats = {}
-        for player in table.players.values():
-            again = player.rematch()
-            seats[again.seat_token.seat] = Player(
-                player._client, again.name, again.seat_token.token
-            )
-        table.players = seats
-        table.spectator = Player(cluster.clients[0], again.name, again.spectator_token)
-    names = [each.display_name for each in table.spectator.view().players]
-    assert names == ["Ben", "Ann"]

@@ -1,6 +1,5 @@
 """The feed: many matches in one stream, for their owner or the operator, and many views at once."""
 
-import asyncio
 import hashlib
 import random
 import time
@@ -12,7 +11,6 @@ from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.hosting import feed
-from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import (
     INVITED,
@@ -24,10 +22,9 @@ from tests.support.serving import (
     refused,
     ruleset_of,
 )
-from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+from tests.support.stores import MemoryPlace
 
 GAME = "skystones"
-KINDS = ("memory", "sqlite", "postgresql")
 KEYS = {"one": "key-of-one", "two": "key-of-two"}
 OPERATOR = "operator-" * 5
 CREATED, JOINED, DECIDED, ENDED = (
@@ -135,19 +132,12 @@ def act(table):
     return player.submit(player.view().legal_actions[0], view.version).version
 
 
-async def nobody_follows(server):
-    """Returns when a server has noticed that nobody follows its feed any more."""
-    while server._feed._followers:
-        await asyncio.sleep(0)
-
-
 def at(table, version):
     """Whether the newest update of a table's match is of this version, or a later one."""
     return lambda newest: table.name in newest and newest[table.name].version >= version
 
 
-def test_a_key_follows_its_own_matches_and_the_operator_all(place, start):
-    _, client = start(place)
+def test_a_key_follows_its_own_matches_and_the_operator_all(client):
     mine = create(client, by_key("one"))
     of_player = create(client, by_key("one", "somebody"))
     others = create(client, by_key("two"))
@@ -172,16 +162,8 @@ def test_a_key_follows_its_own_matches_and_the_operator_all(place, start):
 
 
 # The short form has each game on one kind of log.
-PLAYED = [
-    (kind, game)
-    for number, game in enumerate(wire.hosted_games())
-    for kind in (KINDS if LONG_FORM else [KINDS[number % len(KINDS)]])
-]
-
-
-@pytest.mark.parametrize(("place", "game"), PLAYED, indirect=["place"])
-def test_updates_tell_of_each_version_what_a_spectator_sees(place, start, game):
-    _, client = start(place)
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_updates_tell_of_each_version_what_a_spectator_sees(client, game):
     seed = random.randrange(10**6)
     print("seed", seed)
     table = create(client, by_key("one"), game=game)
@@ -207,8 +189,7 @@ def test_updates_tell_of_each_version_what_a_spectator_sees(place, start, game):
     assert versions == sorted(set(versions))
 
 
-def test_a_cursor_goes_on_after_what_was_read(place, start):
-    _, client = start(place)
+def test_a_cursor_goes_on_after_what_was_read(client):
     tables = [create(client, by_key("one")) for _ in range(3)]
     follower = Follower(client, by_key("one"))
     follower.read_running()
@@ -223,81 +204,6 @@ def test_a_cursor_goes_on_after_what_was_read(place, start):
         tables[1].name: DECIDED,
         tables[2].name: ENDED,
     }
-
-
-def test_a_cursor_outlives_its_server_and_holds_on_others(servers, place, start):
-    server, client = start(place)
-    table = create(client, by_key("one"))
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    cursor = follower.cursor
-    act(table)
-    if isinstance(place, PostgresPlace):
-        _, other = start(place)
-    else:
-        servers.stop(server)
-        error = refused(lambda: [follower.read() for _ in range(9)])
-        assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
-        if isinstance(place, SqlitePlace):
-            servers.run(server._store.close())
-        _, other = start(place)
-    again = Follower(other, by_key("one"), cursor=cursor)
-    assert again.read_until(at(table, 1))[table.name].change in (CREATED, DECIDED)
-
-
-def test_servers_that_share_a_log_tell_of_each_others_matches(postgres, start):
-    place = PostgresPlace(postgres)
-    (_, one), (_, other) = start(place), start(place)
-    follower = Follower(one, by_key("one"))
-    follower.read_running()
-    table = create(other, by_key("one"))
-    follower.read_until(at(table, 0))
-    for _ in range(5):
-        version = act(table)
-        follower.read_until(at(table, version))
-
-
-def test_a_follower_that_is_behind_is_told_of_each_match_once(servers, place, start, monkeypatch):
-    monkeypatch.setattr(feed, "MAX_KEPT", 8)
-    monkeypatch.setattr(feed, "PAGE", 3)
-    server, client = start(place)
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    follower.call.cancel()
-    servers.run(nobody_follows(server))
-    tables = [create(client, by_key("one")) for _ in range(4)]
-    for _ in range(5):
-        last = [act(table) for table in tables]
-    again = Follower(client, by_key("one"), cursor=follower.cursor)
-    again.read_until(
-        lambda newest: all(at(t, v)(newest) for t, v in zip(tables, last, strict=True))
-    )
-    # Only the newest version that there was when the log was read.
-    assert [each.version for each in again.updates] == last
-    assert len(Follower(client, by_key("one")).read_running()) == 4
-
-
-def test_nothing_older_is_told_than_what_was_listed(start, monkeypatch):
-    server, client = start(MemoryPlace())
-    table = create(client, by_key("one"))
-    other = Follower(client, AS_OPERATOR)
-    other.read_running()
-    list_running = server._feed.list_running
-
-    async def list_ahead(*arguments):
-        # As if two decisions came meanwhile, of which the feed has read the first.
-        running, after = await list_running(*arguments)
-        return [each._replace(version=each.version + 2) for each in running], after
-
-    monkeypatch.setattr(server._feed, "list_running", list_ahead)
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    for version in (1, 2, 3):
-        act(table)
-        other.read_until(at(table, version))
-    follower.read_until(at(table, 3))
-    versions = [each.version for each in follower.updates]
-    assert versions == sorted(versions) and versions[0] == 2
 
 
 def test_who_is_due_until_when_and_who_is_missing(servers, start):
@@ -391,8 +297,7 @@ def test_a_cursor_that_is_none_is_refused(client, cursor):
     assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["cursor"])
 
 
-def test_a_cursor_of_another_log_or_from_the_future_has_expired(place, start):
-    _, client = start(place)
+def test_a_cursor_of_another_log_or_from_the_future_has_expired(client):
     follower = Follower(client, by_key("one"))
     follower.read_running()
     epoch, position = follower.cursor.split(".")

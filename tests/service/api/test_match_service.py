@@ -204,26 +204,6 @@ def test_one_of_the_racing_decisions_of_a_seat_wins_and_the_others_are_stale(cli
     assert player.view().version == 1
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_the_same_request_is_applied_once_and_answered_alike(client, game_id):
-    table = client.create(ruleset_of(game_id), seed=1)
-    rng = seeded(game_id, "again")
-    play_on(table, rng, most=2)
-    player = table.players[table.spectator.view().deciders[0]]
-    view = player.view()
-    request = player.request(view.legal_actions[-1], view.version, "the same")
-    calls = [player.send_later(request) for _ in range(16)]
-    answers = {call.result().view.SerializeToString(deterministic=True) for call in calls}
-    assert len(answers) == 1
-    assert player.view().version == view.version + 1
-    # The answer stays the same when the match has gone on, and when it is over.
-    play_on(table, rng, most=5)
-    assert {player.send(request).SerializeToString(deterministic=True)} == answers
-    if table.spectator.view().deciders:
-        table.players[0].resign()
-    assert {player.send(request).SerializeToString(deterministic=True)} == answers
-
-
 def test_another_seat_may_use_the_same_request_id(client):
     table = client.create(ruleset_of("champion_chess"))
     for player in table.players.values():

@@ -3,17 +3,15 @@
 Nothing is done twice.
 """
 
-import os
 import uuid
 
 import grpc
 import pytest
 
 from croupier.v1 import match_pb2
-from tests.support.play import note_on_failure, seeded
+from tests.support.play import seeded
 from tests.support.serving import OPEN, Client, Table, bot, play_on, refused, ruleset_of
 
-RACES = int(os.environ.get("TEST_RACES", "20"))
 CLOCK = {"per_match": {"seconds": 600}}
 
 
@@ -54,39 +52,6 @@ def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(cluster):
     assert views[2].HasField("result")
     assert views[3].HasField("entropy_owed")
     assert views[4].HasField("clocks")
-
-
-def test_racing_creations_with_one_request_id_get_one_match(cluster):
-    names = set()
-    for run in range(RACES):
-        request = creation()
-        with note_on_failure(run=run):
-            calls = [client.matches.CreateMatch.future(request) for client in cluster.clients * 2]
-            created = [call.result() for call in calls]
-            assert created == created[:1] * len(calls)
-        names.add(created[0].name)
-    assert len(names) == RACES
-    assert cluster.names() == sorted(names)
-
-
-def test_bots_play_once_in_a_match_whose_creation_is_repeated(cluster):
-    seats = [bot("RANDOM"), bot("BEGINNER")]
-    request = creation(seats=seats, seed=3)
-    calls = [client.matches.CreateMatch.future(request) for client in cluster.clients * 10]
-    asked_often, *_ = [Table(cluster.clients[0], call.result()) for call in calls]
-    asked_once = Table(
-        cluster.clients[0], create(cluster.clients[0], creation(seats=seats, seed=3))
-    )
-    entries = []
-    for table in (asked_often, asked_once):
-        while not table.spectator.wait_later(1000).result().view.HasField("result"):
-            pass
-        record = table.spectator.record()
-        for entry in record.entries:
-            entry.ClearField("time")
-        entries.append(list(record.entries))
-    assert entries[0] == entries[1]
-    assert len(cluster.names()) == 2
 
 
 @pytest.mark.parametrize(
@@ -161,26 +126,6 @@ def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
 
 
 # ResignMatch
-
-
-def test_a_repeated_resignation_gets_the_same_answer_from_every_server(cluster):
-    here, there = cluster.clients
-    created = create(here, creation())
-    table = Table(here, created)
-    moved = Table(there, created)
-    calls = [each.players[1].resign_later() for each in (table, moved)]
-    views = [call.result().view for call in calls]
-    assert views[0] == views[1]
-    assert list(views[0].result.scores) == [1.0, 0.0]
-    assert views[0].version == 1
-    cluster.crash()
-    for client in cluster.clients:
-        table = Table(client, created)
-        assert table.players[1].resign() == views[0]
-        refusal = refused(table.players[0].resign)
-        assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "MATCH_OVER")
-    entries = [entry.WhichOneof("entry") for entry in table.spectator.record().entries]
-    assert entries.count("resignation") == 1
 
 
 def test_no_seat_can_resign_after_the_end(client):

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import hmac
-import os
 import uuid
 
 import grpc
@@ -21,13 +20,11 @@ from tests.support.serving import (
     Player,
     Table,
     bot,
-    outcomes,
     play_on,
     refused,
     ruleset_of,
 )
 
-RACES = int(os.environ.get("TEST_RACES", "9"))
 KEY = bytes(range(32))
 LIMITS = hint_pb2.SearchLimits(iterations=30)
 USED = (grpc.StatusCode.FAILED_PRECONDITION, "INVITATION_USED")
@@ -112,51 +109,6 @@ def test_an_invitation_is_used_once_even_after_a_crash(cluster):
                 refusal = refused(client.join, each.invitations[1])
                 assert refusal[:2] == USED
                 assert refusal.fields == []
-
-
-def test_of_many_that_join_at_once_exactly_one_gets_the_seat(cluster):
-    for run in range(RACES):
-        table_ = table(cluster.clients[0])
-        request_ids = [str(uuid.uuid4()) for _ in range(4)]
-        with note_on_failure(run=run):
-            # Each sends its request twice, as after a lost answer, once to each server.
-            calls = {
-                request_id: [
-                    client.join_later(table_.invitations[1], request_id)
-                    for client in cluster.clients
-                ]
-                for request_id in request_ids
-            }
-            won = 0
-            for request_id, both in calls.items():
-                answered, reasons = outcomes(both)
-                assert (len(answered), len(reasons)) in ((2, 0), (0, 2))
-                assert set(reasons) <= {USED}
-                assert answered[:1] * len(answered) == answered
-                won += bool(answered)
-                if answered:
-                    player = Player(cluster.clients[0], table_.name, answered[0].seat_token.token)
-                    assert player.view().seat == 1
-                    again = cluster.clients[1].join_later(table_.invitations[1], request_id)
-                    assert again.result() == answered[0]
-            assert won == 1
-
-
-def test_both_seats_can_be_invited_and_join_at_once(cluster):
-    for run in range(RACES // 3):
-        with note_on_failure(run=run):
-            table_ = table(cluster.clients[0], [INVITED, INVITED])
-            assert not table_.players
-            calls = [
-                client.join_later(table_.invitations[seat])
-                for seat, client in enumerate(cluster.clients)
-            ]
-            joined = [call.result() for call in calls]
-            assert [each.seat_token.seat for each in joined] == [0, 1]
-            view = Player(cluster.clients[0], table_.name, joined[0].seat_token.token).view()
-            assert view.version == 2
-            assert view.HasField("skystones")
-            assert view.deciders
 
 
 def test_the_creator_who_keeps_the_seat_is_found_out(client):
@@ -329,59 +281,6 @@ def test_a_rematch_of_open_seats_begins_at_once(client):
 # Tokens that are replaced
 
 
-def test_a_replaced_token_is_void_at_once_on_every_server(cluster):
-    one, other = cluster.clients
-    table_ = table(one, [OPEN, OPEN], game_id="castle_rampage")
-    thief = Player(other, table_.name, table_.players[0].token)
-    holder = table_.players[0]
-    # The other server knows the match, without the replacement.
-    stream = thief.watch()
-    assert next(stream).version == 0
-    waiting = thief.wait_later(5)
-    action = thief.view().legal_actions[0]
-    repeated = thief.request(action, 0)
-    before = thief.send(repeated)
-
-    token = holder.replace_token()
-    assert token != holder.token
-    calls = {
-        "submit": lambda: thief.submit(action, before.version),
-        "repeat": lambda: thief.send(repeated),
-        "resign": thief.resign,
-        "view": thief.view,
-        "hint": lambda: thief.hint(LIMITS),
-        "watch": lambda: next(thief.watch()),
-        "record": thief.record,
-        "rematch": thief.rematch,
-        "replace": thief.replace_token,
-    }
-    for client in (other, one):
-        thief.move_to(client)
-        for what, call in calls.items():
-            with note_on_failure(what=what):
-                refusal = refused(call)
-                assert refusal[:2] == REPLACED
-                assert (refusal.fields, refusal.metadata) == ([], {})
-    # What was open with the old token ends with the reason.
-    assert next(stream).version == 1
-    assert refused(next, stream)[:2] == REPLACED
-    assert refused(waiting.result)[:2] == REPLACED
-
-    holder.token = token
-    cluster.crash()
-    for client in cluster.clients:
-        for player in (holder, thief, *table_.everyone()):
-            player.move_to(client)
-        assert refused(thief.view)[:2] == REPLACED
-        assert holder.view().seat == 0
-        assert table_.players[1].view().version == table_.spectator.view().version == 2
-    (event,) = next(holder.watch(after=1)).events
-    assert event.seat_token_replaced.seat == 0
-    play_on(table_, seeded("replaced"), most=5)
-    table_.players[1].resign()
-    assert holder.record().result == holder.view().result
-
-
 def test_a_repeated_replacement_returns_the_same_token(cluster):
     table_ = table(cluster.clients[0], [OPEN, OPEN])
     holder, request_id = table_.players[0], str(uuid.uuid4())
@@ -397,41 +296,6 @@ def test_a_repeated_replacement_returns_the_same_token(cluster):
     renewed.replace_token()
     # The answer that was given then is no longer true.
     assert refused(holder.replace_token, request_id)[:2] == REPLACED
-
-
-def test_of_many_replacements_at_once_exactly_one_succeeds(cluster):
-    table_ = table(cluster.clients[0], [OPEN, OPEN])
-    players = [Player(client, table_.name, "") for client in cluster.clients]
-    tokens = {table_.players[1].token}
-    for run in range(RACES):
-        with note_on_failure(run=run):
-            for player in players:
-                player.token = table_.players[1].token
-            calls = [player.replace_token_later() for player in players * 3]
-            answered, reasons = outcomes(calls)
-            assert len(answered) == 1
-            assert set(reasons) == {REPLACED}
-            table_.players[1].token = answered[0].seat_token.token
-            assert table_.players[1].view().version == run + 1
-        tokens.add(table_.players[1].token)
-    assert len(tokens) == RACES + 1
-
-
-def test_a_seat_that_was_joined_can_have_its_token_replaced(client):
-    table_ = table(client)
-    request_id = str(uuid.uuid4())
-    player = table_.join(client, 1, request_id)
-    token = player.replace_token()
-    # The repeated request is answered as before, and the token that it returned is void.
-    again = client.join(table_.invitations[1], request_id)
-    assert again.token == player.token
-    assert refused(again.view)[:2] == REPLACED
-    player.token = token
-    play_on(table_, seeded("joined and replaced"), most=5)
-    player.resign()
-    response = player.rematch()
-    assert Player(client, response.name, response.seat_token.token).view().seat == 0
-    assert refused(again.rematch)[:2] == REPLACED
 
 
 def test_only_the_holder_of_a_seat_replaces_its_token(client):
@@ -458,33 +322,6 @@ def test_a_token_is_replaced_at_most_255_times(client, server):
     player.resign()
     entries = [entry.WhichOneof("entry") for entry in player.record().entries]
     assert entries == ["seat_token_replaced"] * MAX_GENERATION + ["resignation"]
-
-
-def test_replacements_do_not_change_the_chance_of_a_match(client):
-    # Otherwise a seat that conspires with the server could draw again until it likes the cards.
-    games = []
-    for replace in (False, True):
-        table_ = table(client, [OPEN, INVITED], "castle_rampage", seed=5)
-        if replace:
-            table_.players[0].token = table_.players[0].replace_token()
-        table_.join(client, 1)
-        rng = seeded("the same actions")
-        for turn in range(45):
-            if replace and turn % 3 == 0:
-                player = table_.players[turn % 2]
-                player.token = player.replace_token()
-            play_on(table_, rng, most=1)
-        table_.players[0].resign()
-        record = table_.spectator.record()
-        games.append(
-            [
-                entry.action if entry.HasField("action") else entry.event.castle_rampage
-                for entry in record.entries
-                if entry.WhichOneof("entry") in ("action", "event")
-            ]
-        )
-    assert games[0] == games[1]
-    assert len(games[0]) > 45  # Cards were drawn, too.
 
 
 def test_a_replacement_makes_no_view_stale(client):

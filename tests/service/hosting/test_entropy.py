@@ -5,41 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from croupier.client import OPEN, Client, CroupierError, Seat, bot
+from croupier.client import OPEN, Client, CroupierError, bot
 from engine.match import Match
 from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
 from service.store import Entry, EntryKind, Header
-from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of
-from tests.support.stores import PostgresPlace, SqlitePlace
-
-STORES = ("memory", "sqlite", "postgresql")
-# The short form plays each game on one store.
-PLAYED = [
-    (store, game_id)
-    for number, game_id in enumerate(wire.hosted_games())
-    for store in (STORES if LONG_FORM else [STORES[number % len(STORES)]])
-]
 
 
-@pytest.fixture(params=STORES)
-def address(request, servers, tmp_path):
-    """The address of a server with a log of each kind."""
-    store = None
-    if request.param == "sqlite":
-        store = SqlitePlace(tmp_path / "log").store()
-    if request.param == "postgresql":
-        store = PostgresPlace(request.getfixturevalue("postgres")).store()
-    if store is not None:
-        servers.run(store.open())
-    server, address = servers.start(store)
-    yield address
-    servers.stop(server, 0)
-    if store is not None:
-        servers.run(store.close())
+@pytest.fixture
+def address(shared_server):
+    return shared_server[1]
 
 
 def refusal(call, *arguments, **more):
@@ -62,7 +40,7 @@ def finish(seats, rng):
         seat.submit(rng.choice(seat.view().legal_actions))
 
 
-@pytest.mark.parametrize(("address", "game_id"), PLAYED, indirect=["address"])
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
     with Client(address) as client, ThreadPoolExecutor() as pool:
         match = client.create_match(game_id, entropy_from_seats=True)
@@ -126,30 +104,6 @@ def test_no_entropy_is_accepted_before_all_hashes(address):
         assert refusal(one._contribute, entropy=share) == "ENTROPY_NOT_OWED"
 
 
-def test_the_deal_depends_on_every_share_and_on_the_secret():
-    def dealt(secret, *shares):
-        ruleset = ruleset_of("skystones").SerializeToString()
-        state = MatchState.begin(
-            Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True)
-        )
-        for seat, share in enumerate(shares):
-            state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
-        for seat, share in enumerate(shares):
-            state = state.after(Entry(EntryKind.ENTROPY, seat, 0, share))
-        return bytes(state.match.position)
-
-    share, other, secret = b"s" * 16, b"t" * 16, bytes(32)
-    deals = [
-        dealt(secret, share, other),
-        dealt(secret, other, share),
-        dealt(secret, share, share),
-        dealt(secret, share, other + b"\0"),
-        dealt(b"\1" * 32, share, other),
-    ]
-    assert len(set(deals)) == len(deals)
-    assert dealt(secret, share, other) == deals[0]
-
-
 def test_against_a_bot_one_seat_contributes_and_the_bot_goes_on(address):
     with Client(address) as client:
         match = client.create_match(
@@ -185,28 +139,6 @@ def test_entropy_requests_that_are_refused(shared_server):
             {},
         ):
             assert refusal(plain.seats[0]._contribute, **wrong) == "INVALID_FIELD"
-
-
-def test_another_server_deals_the_same_cards(servers, postgres):
-    place = PostgresPlace(postgres)
-    stores = [place.store(), place.store()]
-    for store in stores:
-        servers.run(store.open())
-    running = [servers.start(store) for store in stores]
-    with Client(running[0][1]) as first, Client(running[1][1]) as second:
-        match = first.create_match("skystones", entropy_from_seats=True)
-        seats = list(match.seats.values())
-        seats[1].client = second
-        for seat in seats:
-            seat._contribute(entropy_hash=hash_of(b"%16d" % seats.index(seat)))
-        for seat in seats:
-            seat._contribute(entropy=b"%16d" % seats.index(seat))
-        here, there = (Seat(each, match.name, seats[0].token).view() for each in (first, second))
-        assert here == there
-        assert here.HasField("skystones")
-    for (server, _), store in zip(running, stores, strict=True):
-        servers.stop(server, 0)
-        servers.run(store.close())
 
 
 def test_the_chance_is_drawn_as_the_documentation_says():

@@ -1,7 +1,6 @@
 """Idle matches: which ones are ended, how they end, and that every reader finds the same end."""
 
 import asyncio
-import hashlib
 
 import pytest
 
@@ -220,29 +219,6 @@ def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(pla
     assert caplog.text.count("ending an idle match failed") == 1
 
 
-def test_a_match_that_changes_during_the_sweep_goes_on(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting = Hosting(store, clock)
-            match_id = (await hosting.create()).header.match_id
-            clock.advance(HOUR + 1)
-            found, list_idle = asyncio.Event(), store.list_idle
-
-            async def list_and_act(*arguments):
-                listed = await list_idle(*arguments)
-                if not found.is_set():
-                    found.set()
-                    await Hosting(store, clock).act(match_id)
-                return listed
-
-            store.list_idle = list_and_act
-            await hosting.idle.sweep()
-            assert await hosting.result(match_id) is None
-
-    asyncio.run(run())
-
-
 def test_the_store_lists_idle_matches_in_order(place):
     async def run():
         async with opened(place) as store:
@@ -310,30 +286,6 @@ def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
     action = response.view.legal_actions[0]
     assert refused(player.submit, action, response.version).reason == "MATCH_OVER"
     assert verify(player.record()).result == last.view.result
-
-
-def test_a_match_that_misses_entropy_is_ended(servers):
-    clock = ManualClock()
-    server, address = servers.start(None, clock, end_idle=3600.0)
-    client = Client(address)
-    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(IN_TURN), entropy_from_seats=True)
-    created = client.matches.CreateMatch(request)
-    metadata = [("authorization", f"Bearer {created.seat_tokens[0].token}")]
-    contribution = match_pb2.ContributeEntropyRequest(
-        name=created.name, entropy_hash=hashlib.sha256(bytes(16)).digest()
-    )
-    client.matches.ContributeEntropy(contribution, metadata=metadata)
-    servers.loop.call_soon_threadsafe(clock.advance, HOUR + 1)
-    servers.run(server._idle_matches.sweep())
-    view = client.matches.GetView(
-        match_pb2.GetViewRequest(name=created.name), metadata=metadata
-    ).view
-    assert view.result.reason == IDLE
-    assert list(view.result.scores) == [0.5, 0.5]
-    record = client.matches.GetRecord(
-        match_pb2.GetRecordRequest(name=created.name), metadata=metadata
-    ).record
-    assert verify(record)
 
 
 def test_a_server_may_let_matches_be_idle(servers):

@@ -14,52 +14,9 @@ from tests.support.scheduling import (
     ActingServer,
     SlowBots,
     create,
-    ended,
     note_complaints,
 )
 from tests.support.stores import MemoryPlace, opened, wait_past
-
-
-def test_a_server_keeps_its_lease_while_its_bot_decides(place):
-    async def run():
-        clock = ManualClock()
-        async with (
-            opened(place) as store,
-            ActingServer(store, clock, SlowBots) as server,
-            ActingServer(store, clock, SlowBots) as other,
-        ):
-            state = await create(server.matches)
-            slow = server.scheduler._bots
-            await slow.thinking.wait()
-            for _ in range(30):
-                clock.advance(500)
-                # Once both schedulers sleep again, they have polled the log.
-                await clock.all_asleep(2)
-            assert other.scheduler._bots.times == 0
-            (due,) = await store.list_due(FAR, 9)
-            assert due.at > clock.now()
-            slow.may_decide.set()
-            await ended(store, state.header.match_id)
-            assert other.scheduler._bots.times == 0
-
-    asyncio.run(run())
-
-
-def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            async with ActingServer(store, clock, SlowBots) as server:
-                state = await create(server.matches)
-                await server.scheduler._bots.thinking.wait()
-                assert await store.list_due(clock.now(), 9) == []
-            assert await store.list_due(clock.now(), 9) == [
-                DueMatch(state.header.match_id, clock.now())
-            ]
-            async with ActingServer(store, clock):
-                await ended(store, state.header.match_id)
-
-    asyncio.run(run())
 
 
 class LateAnswers(MemoryStore):
@@ -73,9 +30,9 @@ class LateAnswers(MemoryStore):
         added = await super().append(match_id, version, entry, status, None, since)
         self.added.set()
         # Also if nobody waits for it any more.
-        return await asyncio.shield(asyncio.create_task(self._answer(added, on_added)))
+        return await asyncio.shield(asyncio.create_task(self._tell_later(added, on_added)))
 
-    async def _answer(self, added, on_added):
+    async def _tell_later(self, added, on_added):
         await self.may_answer.wait()
         if added:
             on_added()

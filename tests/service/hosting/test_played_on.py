@@ -27,7 +27,6 @@ from tests.support.serving import (
     ruleset_of,
     simultaneous_games,
 )
-from tests.support.stores import PostgresPlace, SqlitePlace
 
 MOMENTS = 6 if LONG_FORM else 1  # Of a match.
 CHANCY = ("castle_rampage", "champion_chess", "powershot_soccer")  # They draw after the deal.
@@ -165,13 +164,6 @@ def test_a_decision_that_was_held_back_is_made_anew(client):
         again = create(client, ruleset_of(game_id), 1, table.players[0].token)
         assert list(again.spectator.view().deciders) == [0, 1]
         assert game_part(again.players[1].view()) == game_part(view)
-
-
-@pytest.fixture(params=[SqlitePlace, PostgresPlace])
-def place(request, tmp_path):
-    if request.param is SqlitePlace:
-        return SqlitePlace(tmp_path)
-    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place):

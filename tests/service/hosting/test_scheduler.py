@@ -27,48 +27,6 @@ from tests.support.serving import view_of
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
-def test_a_match_of_a_dead_server_continues_without_any_caller(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            # This server dies right after it has created a match.
-            state = await create(Matches(store, Metrics(), clock))
-            match_id = state.header.match_id
-            assert await store.list_due(clock.now(), 9) == []
-        clock.advance(LEASE_MILLISECONDS)
-        async with opened(place) as store, ActingServer(store, clock):
-            entries = await ended(store, match_id)
-            assert entries
-            assert await store.list_due(FAR, 9) == []
-
-    asyncio.run(run())
-
-
-def test_two_servers_share_due_matches_and_do_nothing_twice(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            dead = Matches(store, Metrics(), clock)
-            names = [(await create(dead)).header.match_id for _ in range(8)]
-            clock.advance(LEASE_MILLISECONDS)
-            async with ActingServer(store, clock) as one, ActingServer(store, clock) as other:
-                for name in names:
-                    entries = await ended(store, name)
-                    assert all(entry.kind == EntryKind.ACTION for entry in entries)
-                await one.rest()
-                await other.rest()
-                done = [
-                    server.metrics.registry.get_sample_value(
-                        "croupier_matches_total", {"game": "skystones", "state": "ended"}
-                    )
-                    or 0
-                    for server in (one, other)
-                ]
-                assert sum(done) == len(names)
-
-    asyncio.run(run())
-
-
 class FailingBots(Bots):
     """Bots whose first `failures` decisions fail. `tries` has the time of each attempt."""
 
@@ -212,22 +170,6 @@ def test_overdue_time_is_measured(place):
     asyncio.run(run())
 
 
-def test_more_due_matches_than_tasks_are_all_played(place, monkeypatch):
-    monkeypatch.setattr(scheduler, "MAX_TASKS", 4)
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            dead = Matches(store, Metrics(), clock)
-            names = [(await create(dead)).header.match_id for _ in range(12)]
-            clock.advance(LEASE_MILLISECONDS)
-            async with ActingServer(store, clock):
-                for name in names:
-                    await ended(store, name)
-
-    asyncio.run(run())
-
-
 class Pauses:
     """The quota of a busy loop: each task costs a burst, and each pause lasts until `go_on`."""
 
@@ -340,49 +282,6 @@ def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog
 
     asyncio.run(run())
     assert not caplog.text
-
-
-def test_a_clock_expires_while_a_bot_fails(place):
-    control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION)
-    control.per_decision.FromSeconds(100)
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, FailingBots) as server:
-            server.scheduler._bots.failures = 10**6
-            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
-            match_id = state.header.match_id
-            deadline = clock.now() + 100_000
-            while clock.now() < deadline:
-                assert (await store.load(match_id)).entries == []
-                clock.advance(5_000)
-                await clock.all_asleep(1)
-            await wait_past(store, match_id, 0)
-            (entry,) = (await store.load(match_id)).entries
-            assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
-
-    asyncio.run(run())
-
-
-def test_a_clock_expires_while_a_bot_decides(place):
-    control = TimeControl()
-    control.per_decision.FromSeconds(3)
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, SlowBots) as server:
-            # Both seats decide at the same time.
-            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
-            deadline = clock.now() + 3_000
-            await server.scheduler._bots.thinking.wait()
-            await clock.all_asleep(2)
-            clock.advance(3_000)
-            (entry,) = await ended(store, state.header.match_id)
-            assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
-            server.scheduler._bots.may_decide.set()
-            await server.rest()
-
-    asyncio.run(run())
 
 
 def test_a_sleep_that_is_woken_and_then_cancelled_is_cancelled():
