@@ -13,84 +13,27 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message_factory import GetMessageClass
-from google.rpc import error_details_pb2
 
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
-from service import wire
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.admission.budgets import Budget
 from service.gateway.listener import WebOptions
 from service.searching.searches import OwnThreads
-from tests.support.long_form import LONG_FORM
-from tests.support.play import note_on_failure, seeded
 from tests.support.serving import INVITED, OPEN, Client, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
 from tests.support.web import Caller, Failed, WebClient, method_of
 
 FEW = hint_pb2.SearchLimits(iterations=50)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
-HINT_EVERY = 6  # Versions.
-MOST = 1000 if LONG_FORM else 30  # After so many versions a player resigns.
 OFTEN = Duration(nanos=20_000_000)
 
 
-@pytest.fixture
-def web_client(caller):
-    return WebClient(f"http://{caller.netloc}", caller.protocol)
+PROTOCOLS = ("connect", "json", "grpc-web")
 
 
 def failure_of(call, *arguments, **options):
     with pytest.raises(Failed) as caught:
         call(*arguments, **options)
     return caught.value.failure
-
-
-PROTOCOLS = ("connect", "json", "grpc-web")
-# Each protocol and each game; JSON, whose messages this project writes itself, more than once.
-PLAYED = [
-    ("connect", "skystones"),
-    ("grpc-web", "champion_chess"),
-    ("json", "castle_rampage"),
-    ("json", "powershot_soccer"),
-]
-ALL = [(protocol, game_id) for protocol in PROTOCOLS for game_id in wire.hosted_games()]
-
-
-@pytest.mark.parametrize(("caller", "game_id"), ALL if LONG_FORM else PLAYED, indirect=["caller"])
-def test_a_match_with_hints(web_client, grpc_client, caller, game_id):
-    rng = seeded(f"{game_id} over {caller.protocol}")
-    table = web_client.create(ruleset_of(game_id), seed=rng.getrandbits(63))
-    followed = table.players[0].watch()
-    with note_on_failure(match=table.name):
-        while view := next_view(table, rng):
-            player = table.players[view.seat]
-            if view.version >= MOST:
-                player.resign()
-                break
-            action = rng.choice(view.legal_actions)
-            if view.version % HINT_EVERY == 0:
-                action = rng.choice(player.hint(FEW, seed=1).hint.actions).action
-            elif view.version % HINT_EVERY == 1:
-                search = hint_pb2.Search(match_name=table.name, limits=FEW, seed=1)
-                request = hint_pb2.AnalyzePositionRequest(search=search)
-                *_, last = player._call(web_client.hints.AnalyzePosition, request)
-                assert last.final_report
-                action = rng.choice(last.hint.actions).action
-            assert player.submit(action, view.version).version > view.version
-    # The same as over gRPC, byte for byte.
-    native = [
-        type(each)(grpc_client, each.match, each.token)
-        for each in (*table.players.values(), table.spectator)
-    ]
-    for over_web, over_grpc in zip(table.everyone(), native, strict=True):
-        assert over_web.view() == over_grpc.view()
-        assert over_web.record() == over_grpc.record()
-        assert list(over_web.watch()) == list(over_grpc.watch())
-    assert [each.version for each in followed] == list(range(native[0].view().version + 1))
-
-
-def next_view(table, rng):
-    view = table.spectator.view()
-    return table.players[rng.choice(view.deciders)].view() if view.deciders else None
 
 
 def test_every_method(caller, grpc_client):
@@ -178,25 +121,6 @@ def test_every_method(caller, grpc_client):
     assert len(services) == 3
 
 
-def test_errors_carry_their_details(web_client, grpc_client):
-    table = web_client.create(ruleset_of("champion_chess"), seed=1)
-    player = table.players[0]
-    action = game_pb2.MatchAction(champion_chess={"play_aid": {}})
-    failure = failure_of(player.submit, action, 0)
-    assert failure.code == "FAILED_PRECONDITION" and failure.reason == "ILLEGAL_ACTION"
-    info, bad = failure.details
-    assert info.domain == "croupier.v1" and info.metadata["rule"]
-    assert [each.field for each in bad.field_violations] == ["action.champion_chess.play_aid"]
-    failure = failure_of(player.submit, player.view().legal_actions[0], 7)
-    assert (failure.code, failure.reason) == ("ABORTED", "STALE_VERSION")
-    assert failure.details[0].metadata["current_version"] == "0"
-    failure = failure_of(web_client.catalog.GetGame, catalog_pb2.GetGameRequest())
-    assert (failure.code, failure.reason) == ("INVALID_ARGUMENT", "INVALID_FIELD")
-    stranger = type(player)(web_client, "matches/x", "")
-    assert failure_of(stranger.view).code == "UNAUTHENTICATED"
-    assert failure_of(lambda: list(stranger.watch())).reason == "TOKEN_MISSING"
-
-
 def test_an_unexpected_error_reveals_nothing(web_servers, caplog):
     server, _ = web_servers.start(web=WebOptions(port=0))
 
@@ -211,32 +135,6 @@ def test_an_unexpected_error_reveals_nothing(web_servers, caplog):
     # The traceback quotes the line that raises, which is ours, but not what the error says.
     assert "RuntimeError: " not in caplog.text
     web_servers.stop(server)
-
-
-HOSTILE = [
-    b"",
-    b"\xff\xfe",
-    b"[]",
-    b"null",
-    b"7",
-    b'{"name": 7}',
-    b'{"name": "\\ud800"}',
-    b'{"waitForVersion": 1e400}',
-    b'{"waitForVersion": ' + b"1" * 5000 + b"}",
-    b'{"x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
-    b'{"name": "a", "name": "b"}',
-    b'{"name"',
-]
-
-
-@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
-def test_json_that_is_no_request(url, data):
-    caller = Caller(url)
-    caller.encode = lambda request: data
-    failure = failure_of(caller.call, "MatchService.GetView", None)
-    assert failure.code == "INVALID_ARGUMENT" and failure.reason == "INVALID_FIELD", failure
-    failure = failure_of(lambda: list(caller.stream("MatchService.WatchMatch", None)))
-    assert failure.code == "INVALID_ARGUMENT" and failure.reason == "INVALID_FIELD", failure
 
 
 def test_fields_of_newer_clients_are_left_out(url, grpc_client):
@@ -291,36 +189,6 @@ def test_the_deadline_of_a_caller_is_that_of_its_search(small, protocol, monkeyp
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_call_past_its_deadline_is_told_so(small, protocol):
-    server, player = small
-    request = match_pb2.WatchMatchRequest(name=player.match)
-    responses = Caller(server.web_url, protocol).stream(
-        "MatchService.WatchMatch", request, player.token, timeout=0.3
-    )
-    assert failure_of(lambda: list(responses)).code == "DEADLINE_EXCEEDED"
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_unary_call_past_its_deadline_is_told_so(small, web_servers, protocol):
-    server, player = small
-    caller = Caller(server.web_url, protocol)
-    name = player.match
-    lock = server.matches._lock(name.removeprefix("matches/"))
-    web_servers.run(lock.acquire())
-    try:
-        resign = match_pb2.ResignMatchRequest(name=name)
-        failure = failure_of(
-            caller.call, "MatchService.ResignMatch", resign, player.token, timeout=0.3
-        )
-    finally:
-        web_servers.loop.call_soon_threadsafe(lock.release)
-    assert failure.code == "DEADLINE_EXCEEDED"
-    request = match_pb2.GetMatchRequest(name=name)
-    found = caller.call("MatchService.GetMatch", request, player.token)
-    assert found.hosted_match.state == match_pb2.MATCH_STATE_RUNNING
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("streamed", [False, True], ids=["unary", "stream"])
 def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     server, player = small
@@ -336,28 +204,6 @@ def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     wait_until(lambda: searches(server) == 1)
     call.__exit__()
     wait_until(lambda: not searches(server))
-
-
-def test_a_server_that_shuts_down_answers_its_callers(web_servers):
-    server, address = web_servers.start(web=WebOptions(port=0), search_threads=2)
-    player = Client(address).create(ruleset_of("skystones")).players[0]
-    caller = Caller(server.web_url)
-    request = hint_pb2.AnalyzePositionRequest(search=long_search(player), report_interval=OFTEN)
-    analysis = caller.stream("HintService.AnalyzePosition", request, player.token)
-    assert not next(analysis).final_report
-    watched = caller.stream(
-        "MatchService.WatchMatch", match_pb2.WatchMatchRequest(name=player.match), player.token
-    )
-    assert next(watched).version == 0
-    web_servers.stop(server, grace=FOREVER)
-    last = list(analysis)[-1]
-    assert last.final_report and last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
-    failure = failure_of(lambda: next(watched))
-    assert (failure.code, failure.reason) == ("UNAVAILABLE", "SHUTTING_DOWN")
-    assert failure.details[0].metadata["after_version"] == "0"
-    assert isinstance(failure.details[1], error_details_pb2.RetryInfo)
-    with pytest.raises(OSError):
-        caller.call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
 
 
 def test_budgets_are_shared_between_the_listeners(web_servers, tmp_path):
@@ -379,16 +225,6 @@ def test_budgets_are_shared_between_the_listeners(web_servers, tmp_path):
         assert failure.details[0].metadata["budget"] == Budget.MATCHES
         caller.call("MatchService.CreateMatch", request, headers=[("x-forwarded-for", "192.0.2.2")])
     web_servers.stop(server)
-
-
-def test_a_wrong_key_is_refused(url):
-    request = catalog_pb2.ListGamesRequest()
-    for protocol in PROTOCOLS:
-        caller = Caller(url, protocol)
-        failure = failure_of(
-            caller.call, "CatalogService.ListGames", request, headers=[("x-api-key", "guessed")]
-        )
-        assert (failure.code, failure.reason) == ("UNAUTHENTICATED", "KEY_INVALID")
 
 
 def counted(web, protocol):

@@ -156,15 +156,6 @@ def test_a_server_that_shuts_down_sends_the_final_report(servers):
     stopping.result()
 
 
-def test_a_match_and_its_view_get_the_same_analysis(client):
-    player = client.create(ruleset_of("skystones"), seed=2).players[0]
-    request = hint_pb2.AnalyzePositionRequest()
-    request.search.MergeFrom(hint_pb2.Search(match_name=player.match, limits=FEW, seed=4))
-    by_match = list(client.hints.AnalyzePosition(request, metadata=player.metadata))
-    by_view = list(analysis(client, player.view(), seed=4))
-    assert by_match[-1].hint == by_view[-1].hint
-
-
 # Include and exclude
 
 

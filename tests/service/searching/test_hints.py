@@ -7,7 +7,6 @@ import asyncio
 import os
 import queue
 import sys
-import threading
 import time
 
 import grpc
@@ -203,38 +202,6 @@ def some_view(game_id):
     return match.view(match.deciders[0])
 
 
-class Starts(Metrics):
-    """Metrics that keep the order in which searches begin, whenever their threads get to run."""
-
-    def __init__(self):
-        super().__init__()
-        self.order = []
-
-    def search_waited(self, kind, game, seconds):
-        self.order.append(game)
-        super().search_waited(kind, game, seconds)
-
-
-def test_searches_with_many_threads_begin_in_order():
-    view = some_view("champion_chess")
-
-    async def run():
-        starts = Starts()
-        pool = SearchPool("test", 2, starts)
-
-        async def search(threads, name):
-            limits = Limits(iterations=200, threads=threads)
-            await pool.run(limits, lambda job: job.search(view, 1).run(iterations=200), game=name)
-
-        names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
-        await asyncio.gather(*(search(threads, name) for threads, name in names))
-        assert starts.order == ["a", "b", "c", "d", "e"]
-        assert pool._queue.free == 2
-        pool.close()
-
-    asyncio.run(run())
-
-
 def test_time_in_the_queue_is_not_search_time(monkeypatch):
     now = [0.0]
     patch_here(monkeypatch, time, "monotonic", lambda: now[0])
@@ -297,28 +264,3 @@ def test_searches_have_the_lowest_priority(monkeypatch):
     asyncio.run(run())
     assert seen == [LOWEST_PRIORITY if linux else own, linux]
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
-
-
-def test_cheaper_searches_run_first():
-    order = []
-
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
-        view = some_view("champion_chess")
-        gate = threading.Event()
-
-        async def hint(iterations, prepare):
-            await search_in(pool, view, Limits(iterations=iterations), 1, prepare)
-
-        first = asyncio.ensure_future(hint(1, lambda: gate.wait() and None))
-        await asyncio.sleep(0)
-        others = [
-            asyncio.ensure_future(hint(n, lambda n=n: order.append(n))) for n in (500, 3, 50, 4)
-        ]
-        await asyncio.sleep(0)
-        gate.set()
-        await asyncio.gather(first, *others)
-        pool.close()
-
-    asyncio.run(run())
-    assert order == [3, 4, 50, 500]

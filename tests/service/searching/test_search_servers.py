@@ -117,16 +117,6 @@ def test_a_hint_has_the_same_bytes(client, processes, game_id, name):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_match_and_its_view_get_the_same_hint(processes, game_id):
-    _, client = processes
-    table = client.create(ruleset_of(game_id), seed=1)
-    view = next(view for view in table.player_views() if view.seat in view.deciders)
-    by_match = table.players[view.seat].hint(LIMITS, SEED)
-    assert as_bytes(by_match.hint) == as_bytes(client.hint(view, LIMITS, SEED).hint)
-    assert by_match.search_time.ToNanoseconds() > 0
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_bots_decide_alike(client, processes, game_id):
     server, elsewhere = processes
 
@@ -364,25 +354,6 @@ def test_a_search_server_asks_for_the_certificate_of_its_match_server(client, se
             request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": LIMITS})
             hint_pb2_grpc.HintServiceStub(channel).SuggestAction(request)
         assert calls_to_search_servers(server, "hint", outcome) == 1
-
-
-def test_callers_share_a_search_server_fairly(start, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text('trusted_proxies = ["127.0.0.1"]\n')
-    (worker,), _, client = start(1, callers_file=callers)
-    view = client.create(ruleset_of("skystones")).players[0].view()
-
-    def ask(address, limits):
-        request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
-        metadata = [("x-forwarded-for", address)]
-        return client.hints.SuggestAction.future(request, metadata=metadata)
-
-    one = ask("192.0.2.1", LONG)
-    wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 1)
-    # It would wait for a minute if both were one caller to the search server.
-    assert ask("192.0.2.2", LIMITS).result().hint.iterations == LIMITS.iterations
-    assert not one.done()
-    one.cancel()
 
 
 def test_an_asker_survives_the_way_to_a_search_server():

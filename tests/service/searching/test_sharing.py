@@ -68,55 +68,6 @@ async def cancel(tasks):
     await asyncio.wait(tasks)
 
 
-@pytest.mark.parametrize(("threads", "wide"), [(1, 1), (2, 16)])
-def test_another_owner_is_answered_while_one_has_500_searches(threads, wide):
-    async def run():
-        async with Hosted(threads) as hosted:
-            limits = LONG._replace(threads=wide)
-            attack = [hosted.start("attacker", limits) for _ in range(500)]
-            for _ in range(20):
-                result, _ = await hosted.start("other", SHORT)
-                assert result.iterations == SHORT.iterations
-            assert not any(task.done() for task in attack)
-            assert hosted.gauge("waiting") > 400
-            await cancel(attack)
-            await hosted.idle()
-            assert hosted.pool._queue.free == threads
-            for name in ("running", "paused", "waiting"):
-                assert hosted.gauge(name) == 0
-
-    asyncio.run(run())
-
-
-def test_a_search_of_another_owner_pauses_one_that_has_had_more():
-    async def run():
-        async with Hosted(1) as hosted:
-            gate = threading.Event()
-            long = hosted.start("long", LONG)
-            await asyncio.sleep(0)
-            other = hosted.start("other", SHORT, gate.wait)
-            await asyncio.sleep(0)
-            assert (hosted.gauge("running"), hosted.gauge("paused")) == (1, 1)
-            gate.set()
-            await other
-            assert not long.done()
-            await cancel([long])
-
-    asyncio.run(run())
-
-
-def test_an_owner_starts_no_more_searches_than_it_may():
-    async def run():
-        async with Hosted(4, quotas=Quotas(running=2)) as hosted:
-            tasks = [hosted.start("one", LONG) for _ in range(5)]
-            await asyncio.sleep(0)
-            assert (hosted.gauge("running"), hosted.gauge("waiting")) == (2, 3)
-            await hosted.start("other", SHORT)
-            await cancel(tasks)
-
-    asyncio.run(run())
-
-
 def test_a_refusal_names_the_limit_and_when_to_come_back(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 60.0)  # No search is paused for another.
 
@@ -135,22 +86,6 @@ def test_a_refusal_names_the_limit_and_when_to_come_back(monkeypatch):
                 labels = {"kind": "test", "limit": limit}
                 assert count("croupier_searches_refused_total", labels) == 1
             await cancel(tasks)
-
-    asyncio.run(run())
-
-
-def test_a_caller_that_cancels_and_sends_again_leaves_nothing_behind():
-    async def run():
-        async with Hosted(2, quotas=Quotas(4, 64, 512)) as hosted:
-            for _ in range(50):
-                tasks = [hosted.start("attacker", LONG._replace(threads=2)) for _ in range(8)]
-                await asyncio.sleep(0)
-                await cancel(tasks)
-                assert hosted.gauge("waiting") == 0
-            # What was started ends soon, and leaves its threads to others.
-            assert (await hosted.start("other", SHORT))[0].iterations == SHORT.iterations
-            await hosted.idle()
-            assert hosted.pool._queue.free == 2
 
     asyncio.run(run())
 
@@ -317,23 +252,6 @@ def test_a_bot_of_a_person_goes_before_bots_among_themselves():
     assert [owner for owner, _ in seen] == [f"{s}" for s in ((0, 3), (3, 0), (3, 3))]
     ranks = [rank for _, rank in seen]
     assert ranks[0] == ranks[1] < ranks[2]
-
-
-def test_persons_opponents_are_served_while_hundreds_of_experts_play_each_other():
-    async def run():
-        async with Hosted(1) as hosted:
-            expert = Limits(iterations=10_000)
-            attack = [hosted.start(f"bots {n}", expert, rank=1) for n in range(300)]
-            await asyncio.sleep(0)
-            done = sum(task.done() for task in attack)
-            for _ in range(50):
-                await hosted.start("person", SHORT)
-            # One of them may have ended between two decisions.
-            assert sum(task.done() for task in attack) - done <= 50
-            assert hosted.gauge("waiting") > 200
-            await cancel(attack)
-
-    asyncio.run(run())
 
 
 # Budgets
