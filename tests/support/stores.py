@@ -101,3 +101,31 @@ async def wait_past(store, match_id, version):
             await heard.past(version)
     finally:
         heard.stop()
+
+
+class LosingStore(MemoryStore):
+    """A log in memory that can lose entries, as a database does whose standby lacks the last."""
+
+    def lose(self, match_id, version):
+        """Loses the entries of a match after a version."""
+        after = (match_id, version)
+        self._anchor.execute("DELETE FROM entries WHERE match_id = ? AND version > ?", after)
+        self._writer.heads.pop(match_id, None)
+
+    async def read(self, match_id, version, since=None):
+        if await self._has(match_id, version, since):
+            return await super().read(match_id, version)
+        return None
+
+    async def append(self, match_id, version, entry, status, on_added=None, since=None):
+        if await self._has(match_id, version, since):
+            return await super().append(match_id, version, entry, status, on_added)
+        return False
+
+    async def _has(self, match_id, version, since):
+        # Whether a version was made at a time.
+        if since is None:
+            return True
+        stored = await self.load(match_id)
+        times = [stored.header.created, *(each.at for each in stored.entries)]
+        return times[version : version + 1] == [since]

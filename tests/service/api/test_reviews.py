@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -10,7 +11,8 @@ from croupier.v1 import hint_pb2, match_pb2, review_pb2
 from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
-from service.reviewing.reviews import Reviewer
+from service.common.errors import Refusal
+from service.reviewing.reviews import Kept, Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
 from tests.support.serving import (
@@ -304,6 +306,30 @@ def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monk
     whole.cancel()
     client.close()
     servers.stop(other)
+
+
+def test_a_search_that_a_stop_has_cut_short_judges_nothing():
+    class Stopping:
+        async def report(self, task):
+            return hint_pb2.AnalyzePositionResponse(
+                hint={"stop_reason": hint_pb2.STOP_REASON_SHUTDOWN}
+            )
+
+        async def compute(self, requester, limits, work, charge, game):
+            return work(SimpleNamespace(shutting_down=True))
+
+    async def run():
+        async def wait():
+            """Nobody has to."""
+
+        steps = SimpleNamespace(decisions=[])
+        reviewer = Reviewer(steps, b"", None, Stopping(), None, None, Kept(), wait, None)
+        task, game = SimpleNamespace(_replace=lambda **_: None), SimpleNamespace(id="")
+        for asked in (reviewer.search(task), reviewer.compute(game, None, lambda job: "half")):
+            with pytest.raises(Refusal, match="shutting down"):
+                await asked
+
+    asyncio.run(run())
 
 
 def test_a_caller_has_at_most_a_few_reviews_at_a_time(start_client):
