@@ -126,20 +126,12 @@ def _statements(text: str) -> list[ast.stmt]:
 # What is done there
 
 
-def _instead(root: ast.AST, edit: Edit) -> None:
-    # Other statements, or none.
+def _statement(root: ast.AST, edit: Edit) -> None:
+    # Other statements instead, before or after, or none.
     old = _places(root, edit, ast.stmt)[edit.number]
-    _exchange(root, old, _statements(edit.text or "pass"))
-
-
-def _before(root: ast.AST, edit: Edit) -> None:
-    old = _places(root, edit, ast.stmt)[edit.number]
-    _exchange(root, old, [*_statements(edit.text), old])
-
-
-def _after(root: ast.AST, edit: Edit) -> None:
-    old = _places(root, edit, ast.stmt)[edit.number]
-    _exchange(root, old, [old, *_statements(edit.text)])
+    new: list[ast.AST] = list(_statements(edit.text or "pass"))
+    kept = {"before": [*new, old], "after": [old, *new]}
+    _exchange(root, old, kept.get(edit.operator, new))
 
 
 def _value(root: ast.AST, edit: Edit) -> None:
@@ -212,10 +204,7 @@ def _calmly(root: ast.AST, edit: Edit) -> None:
 
 
 _OPERATORS: dict[str, Callable[[ast.AST, Edit], None]] = {
-    "drop": _instead,
-    "instead": _instead,
-    "before": _before,
-    "after": _after,
+    **dict.fromkeys(("drop", "instead", "before", "after"), _statement),
     "value": _value,
     "test": _test,
     "put": _put,
@@ -238,13 +227,9 @@ def _read() -> Iterator[Mutant]:
         elif " " not in line:
             module = line
         else:
-            mutant = Mutant(*_head(line, module), [])
+            name, place, edit = line.split(" ", 2)
+            mutant = Mutant(name, module, place.removesuffix("()"), [_edit(edit)], [])
             yield mutant
-
-
-def _head(line: str, module: str) -> tuple[str, str, str, list[Edit]]:
-    name, place, edit = line.split(" ", 2)
-    return name, module, place.replace("()", ""), [_edit(edit)]
 
 
 def _edit(text: str) -> Edit:
