@@ -282,7 +282,7 @@ def _find(chosen, disk, mutant):
         )
         hours += found["hours"]
         if found["violations"]:
-            return hours, found["violations"][0][:160]
+            return hours, " ".join(found["violations"][0].split())[:160]
         seed += 1
     return hours, ""
 
