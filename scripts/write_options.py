@@ -24,18 +24,12 @@ def rows() -> Iterator[str]:
     """The lines of the table."""
     parser = ConfiguredParser()
     add_options(parser)
-    yield "| option | variable | key | default | meaning |"
-    yield "|---|---|---|---|---|"
+    yield "| option | default | meaning |"
+    yield "|---|---|---|"
     for group, options in groupby(parser.options, key=lambda option: option.group):
-        yield f"| **{group}** | | | | |"
+        yield f"| **{group}** | | |"
         for option in options:
-            cells = (
-                f"`{flag(option)}`",
-                f"`{option.variable}`",
-                f"`{option.key}`",
-                option.default,
-                option.meaning,
-            )
+            cells = (f"`{flag(option)}`", option.default, option.meaning)
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
