@@ -1,4 +1,4 @@
-"""Card lists: the default list of a game, in a CSV file, and the checks of a given list."""
+"""Rulesets: options and their checks, and the default card list of a game, in a CSV file."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -17,6 +17,16 @@ def read_csv(path: Path, numbers: Iterable[str]) -> list[dict[str, Any]]:
     for row in rows:
         row.update({column: int(row[column]) for column in numbers})
     return rows
+
+
+def read_options(
+    given: Mapping[str, Any], defaults: Mapping[str, Any], title: str
+) -> dict[str, Any]:
+    """Return all options of a game, by default those of `defaults`; raise RulesetError."""
+    for option in given:
+        if option not in defaults:
+            raise RulesetError(option, f"is not an option of {title}", "UNKNOWN_OPTION")
+    return {**defaults, **given}
 
 
 def check_ranges(values: Mapping[str, int], ranges: Ranges, at: str = "") -> None:

@@ -39,9 +39,9 @@ are a reconstruction.
 
 The folder, in the order in which the modules use each other: `state` (constants, structs, the
 tables of a card list), `cards` (the card list), `actions`, `history` (what everyone has seen of a
-hand), `turns` (the set-up, the turns and the cards), `rules` (the game, as the contract has it) and
-`rules_1` (its first rules), then what the search uses: `features` (what is learned), `playout`,
-with `learned_play`, and `sampler`, with what a seat can know of a hand in `posterior`.
+hand), `turns` (the set-up, the turns and the cards) and `rules` (the game, as the contract has it),
+then what the search uses: `features` (what is learned), `playout`, with `learned_play`, and
+`sampler`, with what a seat can know of a hand in `posterior`.
 """
 
 from libc.string cimport memset
@@ -74,6 +74,7 @@ from engine.castle_rampage.cards import (
     CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
     default_cards, read_cards,
 )
+from engine.card_list import check_ranges, read_options
 from engine.errors import ActionError, RulesetError
 
 cdef enum:
@@ -171,14 +172,9 @@ cdef class CastleRampage(Game):
 
     def read_ruleset(self, given):
         self.state_bytes = sizeof(CastleState)
-        ruleset = {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}
-        for option, value in given.items():
-            if option not in ruleset:
-                raise RulesetError(option, "is not an option of Castle Rampage", "UNKNOWN_OPTION")
-            ruleset[option] = value
-        for option, most in (("set_ups", MAX_SET_UPS), ("turns", MAX_TURNS)):
-            if not 1 <= ruleset[option] <= most:
-                raise RulesetError(option, f"must be 1 to {most}", "OUT_OF_RANGE")
+        ruleset = read_options(
+            given, {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}, self.title)
+        check_ranges(ruleset, {"set_ups": (1, MAX_SET_UPS), "turns": (1, MAX_TURNS)})
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.set_ups = ruleset["set_ups"]
         self.turn_limit = ruleset["turns"]
@@ -385,9 +381,6 @@ cdef class CastleRampage(Game):
             if common.decisions == MAX_DECISIONS and common.phase != OVER:
                 log_event(log, TO_PUBLIC | TO_RECORD, TURN_CUT, seat, NULL, 0)
                 end_turn(rampage, self.turn_limit, rng, log)
-        self.make_room(rampage)
-
-    cdef void make_room(self, CastleState* rampage) noexcept nogil:
         sum_up_if_full(rampage)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:

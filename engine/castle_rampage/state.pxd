@@ -111,9 +111,7 @@ cdef enum:
     MAX_DRAWN = 800
 
     # The 800th decision of a turn ends the turn, because some turns would never end otherwise: with
-    # the right cards, each Spy draws the Spy that was played before it. Under the first rules a
-    # match was a draw before one of its turns had 800 decisions, since each takes two bytes of a
-    # history.
+    # the right cards, each Spy draws the Spy that was played before it.
     MAX_DECISIONS = 800
 
     # Events

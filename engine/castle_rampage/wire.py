@@ -53,15 +53,12 @@ class Translation(translation.Translation):
         "both_castles_destroyed": "{seat}'s {card} destroyed the last cards of both Castles, so "
         "{other_seat} wins.",
         "turn_limit": "Both Castles still stood after turn {turns}, the last one.",
-        "too_long": "The match was longer than its rules allowed.",
     }
 
     def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields]:
         fields = view.fields
         if fields["common"]["winner"] == _NO_WINNER:
-            # The end of the last turn tells nothing more. Only the first rules knew another draw.
-            in_time = not events or events[-1].kind == "turn_cut"
-            return "turn_limit" if in_time else "too_long", view.game.ruleset
+            return "turn_limit", view.game.ruleset
         last = {each.kind: each for each in events}
         seat = last["played"].seat
         castles = [fields["stacks"][each * len(_STRUCTURES) + _CASTLE] for each in range(SEATS)]
@@ -104,9 +101,6 @@ class Translation(translation.Translation):
                 fields[name] = choice
         super().write(message, fields)
 
-    def recorded(self, rules_version: int, messages: list[Any]) -> list[Any]:
-        return _first_events(messages) if rules_version == 1 else messages
-
     def view_fields(self, game: Game, message: Fields) -> Fields:
         return {
             **message,
@@ -125,25 +119,6 @@ class Translation(translation.Translation):
                 _read_stack(side[name]) for side in message["sides"] for name in _STRUCTURES
             ],
         }
-
-
-def _first_events(events: list[pb.CastleRampageEvent]) -> list[pb.CastleRampageEvent]:
-    # Under the first rules, records said neither who was drawn to start nor why cards were
-    # discarded. Where the draw pile ran out, they told all cards drawn after the shuffle.
-    told: list[pb.CastleRampageEvent] = []
-    for event in events:
-        kind = event.WhichOneof("event")
-        if kind == "starter_drawn":
-            continue
-        if kind == "discarded":
-            event.discarded.ClearField("reason")
-        before = [each.WhichOneof("event") for each in told[-2:]]
-        if kind == "drawn" and before == ["drawn", "shuffled"] and told[-2].seat == event.seat:
-            old_pile = told.pop(-2).drawn
-            event.drawn.count += old_pile.count
-            event.drawn.cards[:] = [*old_pile.cards, *event.drawn.cards]
-        told.append(event)
-    return told
 
 
 def _card_id(card: int) -> str:

@@ -41,12 +41,12 @@ from engine.game cimport (
 )
 from engine.integers cimport uint64_t, uint8_t
 
-from engine.card_list import check_ranges
+from engine.card_list import check_ranges, read_options
 from engine.champion_chess.cards import (
     CARD_NAMES, CARD_TEXTS, CATEGORIES, default_cards, read_cards,
 )
 from engine.champion_chess.replay import known_in_hands
-from engine.errors import ActionError, RulesetError
+from engine.errors import ActionError
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -154,11 +154,8 @@ cdef class ChampionChess(Game):
 
     def read_ruleset(self, given):
         self.state_bytes = sizeof(ChessState)
-        ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": None}
-        for option, value in given.items():
-            if option not in ruleset:
-                raise RulesetError(option, "is not an option of Champion Chess", "UNKNOWN_OPTION")
-            ruleset[option] = value
+        ruleset = read_options(
+            given, {"castling": True, "hand_size": MAX_HAND, "cards": None}, self.title)
         ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
         check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
         self.castling = bool(ruleset["castling"])

@@ -18,7 +18,6 @@ from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.net cimport Inputs, put
 from engine.numerics cimport exp
-from engine.position cimport Position
 from engine.powershot_soccer.rules cimport (
     PowerShotSoccer, defence_against, held, needed_to_shoot,
 )
@@ -260,15 +259,6 @@ cdef class PowerShotSoccerFeatures(Features):
         return UNSURE if can else PENDING
 
     # What the weights give
-
-    def card_weights(self, Position position not None):
-        """How likely each card would be played in a position, in proportion to the others.
-
-        A card counts whether it is in the hand or not.
-        """
-        cdef const double* weights = self.likely[
-            context_of(self, &(<const SoccerState*> &position.state).common)]
-        return [weights[card] for card in range(self.rules.types)]
 
     cdef double weighed(self, int context, int card, int role, int sharpness) noexcept nogil:
         cdef int row[MAX_FEATURES]

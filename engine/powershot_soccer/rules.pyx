@@ -61,7 +61,7 @@ from engine.powershot_soccer.state cimport (
     STAR_PLAYER, TACKLE, Common, Play, SoccerState, SoccerView,
 )
 
-from engine.card_list import check_ranges, copies
+from engine.card_list import check_ranges, copies, read_options
 from engine.errors import ActionError, RulesetError
 
 cdef enum:
@@ -176,11 +176,7 @@ cdef class PowerShotSoccer(Game):
 
     def read_ruleset(self, given):
         self.state_bytes = sizeof(SoccerState)
-        ruleset = {"hand_size": MAX_HAND, "cards": None}
-        for option, value in given.items():
-            if option not in ruleset:
-                raise RulesetError(option, "is not an option of PowerShot Soccer", "UNKNOWN_OPTION")
-            ruleset[option] = value
+        ruleset = read_options(given, {"hand_size": MAX_HAND, "cards": None}, self.title)
         check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.hand_size = ruleset["hand_size"]

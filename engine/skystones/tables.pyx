@@ -15,7 +15,7 @@ from engine.skystones.state cimport (
     SkystonesView,
 )
 
-from engine.card_list import check_ranges, copies
+from engine.card_list import check_ranges, copies, read_options
 from engine.errors import RulesetError
 
 ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
@@ -35,12 +35,9 @@ cdef class SkystonesTables(Game):
 
     def read_ruleset(self, given):
         self.state_bytes = sizeof(SkystonesState)
-        ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
-                   "hand_limit": 20, "cards": None}
-        for option, value in given.items():
-            if option not in ruleset:
-                raise RulesetError(option, "is not an option of Skystones", "UNKNOWN_OPTION")
-            ruleset[option] = value
+        ruleset = read_options(given, {
+            "special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND, "hand_limit": 20,
+            "cards": None}, self.title)
         check_ranges(ruleset, {"board_size": (2, MAX_SIDE), "hand_size": (1, MAX_HAND),
                                "hand_limit": (0, MAX_LIMIT),
                                "special_fields": (0, ruleset["board_size"] ** 2)})

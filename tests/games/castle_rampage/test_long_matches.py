@@ -70,7 +70,7 @@ def test_a_match_is_a_draw_after_200_turns_and_not_before(name):
             if common["winner"] == DRAW:
                 draws += 1
                 assert common["turn"] == MAX_TURNS
-                # The history is long: a full one ended the match in a draw under the first rules.
+                # The history is long: a full one ends no match.
                 assert max(history_lengths(position)) > 200
     assert draws > 0
 

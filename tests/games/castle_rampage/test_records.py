@@ -1,22 +1,13 @@
-"""Records of Castle Rampage: events tell the match; records of the first rules stay valid."""
+"""Records of Castle Rampage: their events tell the match."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from cli import record_files
-from engine import games
-from engine.game import SPECTATOR
-from engine.position import Position
-from service import wire
-from service.hosting.match_state import MatchState
-from service.hosting.records import RecordError, digest, verify, write_record
-from tests.games.castle_rampage import read_card_list
+from service.hosting.records import write_record
 from tests.games.castle_rampage.layout import (
     AT_RANDOM,
     CATAPULT,
-    ENTRIES,
     GRANARY,
     PAID,
     TO_PRIEST,
@@ -28,10 +19,6 @@ from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match
 
 MATCHES = 12 if LONG_FORM else 5
-FIRST_RULES = Path(__file__).with_name("record_of_rules_1.json")
-PRIESTS = "Priest*20:cost=0 Knight*16 Archer*15 Axe_Man*16 Giant*4 Mercenary*7 Spy*4"
-MAX_TURNS, MAX_HISTORY = 200, 1600
-DRAW = 255  # The value of `winner` in a draw.
 
 
 class Replay:
@@ -202,92 +189,3 @@ def test_the_events_of_a_record_tell_the_whole_match(name):
         assert seen[PAID] and seen[AT_RANDOM] and seen[TO_PRIEST]
     if name == "purple":
         assert seen["shuffled"] > 3 * MATCHES
-
-
-def first_record():
-    return record_files.read(FIRST_RULES)
-
-
-def test_a_record_of_the_first_rules_is_verified():
-    record = first_record()
-    assert record.rules_version == 1
-    written = write_record(verify(record))
-    # It is from before there were endings.
-    assert written.result.ending.id == "castle_stormed"
-    written.result.ClearField("ending")
-    written.digest = digest(written)
-    assert written == record
-
-
-def test_under_the_first_rules_the_events_do_not_tell_the_whole_match():
-    record = first_record()
-    with pytest.raises((AssertionError, IndexError, TypeError)):
-        Replay().follow(record)
-    # Under the present rules, the events of the same decisions do.
-    header = verify(record).header._replace(rules_version=2)
-    state = MatchState.begin(header).after(*verify(record).entries)
-    replay = Replay()
-    replay.follow(write_record(state))
-    assert replay.seen[AT_RANDOM] and replay.seen[TO_PRIEST]
-
-
-def test_a_record_of_the_first_rules_is_compared_whole():
-    record = first_record()
-    number = next(
-        number
-        for number, entry in enumerate(record.entries)
-        if entry.event.castle_rampage.HasField("discarded")
-    )
-    record.entries[number].event.castle_rampage.discarded.reason = PAID
-    record.digest = digest(record)
-    with pytest.raises(RecordError, match=rf"entries\[{number}\]"):
-        verify(record)
-
-
-def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
-    # A history was full with 1,600 bytes, of which each shown hand and each new draw pile took 23.
-    game = games()["castle_rampage"]({"cards": read_card_list(PRIESTS)})
-    first = game.under(1)
-    turns = []
-    for seed in range(MATCHES):
-        rng = seeded("first rules", seed)
-        position = Position.deal(first, seed)
-        while not position.over:
-            joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
-            before = position.copy()
-            chance = rng.getrandbits(64)
-            events = position.apply(joint, chance)
-        common = position.fields["common"]
-        if common["winner"] == DRAW and common["turn"] < MAX_TURNS:
-            turns.append(common["turn"])
-            assert wire.write_ending(position.view(SPECTATOR), events).id == "too_long"
-            sides = common["sides"]
-            assert max(first_length(side) for side in sides) >= MAX_HISTORY
-            assert (
-                max(first_length(side) for side in before.fields["common"]["sides"]) < MAX_HISTORY
-            )
-            # Under the present rules, the match goes on.
-            after = Position.from_bytes(game, bytes(before))
-            after.apply(joint, chance)
-            assert not after.over
-    assert turns
-
-
-def first_length(side):
-    """The number of bytes that a hand history took under the first rules."""
-    length, at = 0, 0
-    while at < side["history_length"]:
-        counted = side["history"][at] & 7 in (ENTRIES.index("showed"), ENTRIES.index("new_pile"))
-        at += 1
-        length += 1
-        if counted:
-            at = side["history"].index(0, at) + 1
-            length += 22
-    return length
-
-
-def test_no_other_version_of_the_rules_is_kept():
-    game = games()["castle_rampage"]()
-    assert game.under(2) is game
-    assert game.under(1).ruleset == game.ruleset
-    assert game.under(3) is None and game.under(1).under(2) is None

@@ -110,8 +110,9 @@ def test_a_bot_decides_at_once_although_the_other_seat_has_not(client, game_id):
 def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
+        rules = wire.hosted_games()[game_id].rules_version
         before = MatchState.begin(
-            Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0)
+            Header("one", game_id, ruleset, rules, bytes(32), "", (0, BEGINNER), 0)
         )
         action = view_of(before, 0).legal_actions[0].SerializeToString()
         after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
@@ -132,12 +133,13 @@ def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
 def test_a_bot_decides_as_the_arena_measures_it(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
+        rules = wire.hosted_games()[game_id].rules_version
         searches, pool = bot_searches()
         bots = Bots(Matches(MemoryStore(), Metrics()), searches)
         # Its model weighs what the opponent has chosen so far.
         past = 14 if game_id == "skystones" else 0
         for number, strength in BOT_STRENGTHS.items():
-            header = Header("one", game_id, ruleset, 1, bytes(32), "", (0, number), 0)
+            header = Header("one", game_id, ruleset, rules, bytes(32), "", (0, number), 0)
             state = MatchState.begin(header)
             while state.version < past or 1 not in state.deciders:
                 seat = state.deciders[0]

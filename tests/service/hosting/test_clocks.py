@@ -3,10 +3,8 @@
 import collections
 import subprocess
 import sys
-from itertools import pairwise
 
 import pytest
-from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.errors import ActionError
@@ -21,16 +19,14 @@ from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
-    OPEN,
     Client,
-    bot,
     events_of,
     refused,
     ruleset_of,
     simultaneous_games,
     view_of,
 )
-from tests.support.stores import MemoryPlace, PostgresPlace
+from tests.support.stores import MemoryPlace
 from tests.support.time_controls import control
 
 BEGAN = 1_700_000_000_000
@@ -41,8 +37,9 @@ TIME = game_pb2.EndReason.END_REASON_TIME
 
 def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
     ruleset = ruleset_of(game_id).SerializeToString()
+    rules = wire.hosted_games()[game_id].rules_version
     data = time_control.SerializeToString(deterministic=True)
-    return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, time_control=data)
+    return Header("one", game_id, ruleset, rules, secret, "one", bots, BEGAN, time_control=data)
 
 
 # Match states
@@ -409,105 +406,6 @@ def test_an_action_counts_only_before_its_deadline(cluster, late, default):
     for entry in entries:
         assert (entry.kind, entry.at) == (EntryKind.EXPIRY, BEGAN + 10_000)
         assert bool(entry.action) == default
-
-
-@pytest.mark.parametrize("unnoticed", [False, True])
-def test_a_resignation_does_not_overtake_the_other_seats_clock(cluster, unnoticed):
-    client = cluster.open()
-    table = client.create(ruleset_of(IN_TURN), time_control=control(10_000))
-    slow = table.spectator.view().deciders[0]
-    cluster.advance(10_000, unnoticed=unnoticed)
-    other = table.players[1 - slow]
-    if unnoticed:
-        assert refused(other.resign).reason == "MATCH_OVER"
-    else:
-        last_of(other.watch())
-    result = other.view().result
-    assert result.reason == TIME
-    assert result.scores[1 - slow] == 1
-
-
-@pytest.mark.parametrize("game_id", BEGINNINGS)
-def test_a_match_of_absent_players_is_played_to_its_end_by_default(cluster, game_id):
-    client = cluster.open(max_default_actions=0)
-    # Once a seat has used its time for the match, a default action follows at once.
-    table = client.create(ruleset_of(game_id), time_control=control(None, 5_000, default=True))
-    stream = table.spectator.watch()
-    cluster.advance(5_000)
-    while (view := table.spectator.view()).HasField("result") is False:
-        left = [seat.time_left.ToMilliseconds() for seat in view.clocks.seats]
-        if any(left):
-            cluster.advance(max(left))
-    responses = list(stream)
-    assert responses[-1].view.result.reason == game_pb2.EndReason.END_REASON_RULES
-    assert [response.version for response in responses] == list(range(len(responses)))
-    entries = cluster.entries(table)
-    assert {entry.kind for entry in entries} == {EntryKind.EXPIRY}
-    for response in responses[1:]:
-        assert response.events[0].HasField("time_expired")
-
-
-def test_the_time_left_grows_by_the_increment(cluster):
-    client = cluster.open()
-    table = client.create(ruleset_of(IN_TURN), time_control=control(None, 60_000, 2_000))
-    seat = table.spectator.view().deciders[0]
-    cluster.advance(7_000)
-    decide(table.players[seat])
-    clock = table.spectator.view().clocks.seats[seat]
-    assert clock.time_left == Duration(seconds=55)
-    assert not clock.HasField("deadline")
-    other = table.spectator.view().clocks.seats[1 - seat]
-    assert other.time_left == Duration(seconds=60)
-    assert other.deadline.ToMilliseconds() == BEGAN + 67_000
-
-
-def test_a_clock_runs_while_no_server_does(cluster):
-    client = cluster.open()
-    table = client.create(ruleset_of("skystones"), time_control=control(10_000))
-    cluster.close()
-    cluster.advance(20_000)
-    other = cluster.open()
-    for player in table.everyone():
-        player.move_to(other)
-    assert last_of(table.spectator.watch()).view.result.reason == TIME
-    (entry,) = cluster.entries(table)
-    assert entry.at == BEGAN + 20_000
-
-
-def test_one_of_several_servers_writes_an_expiry(servers, postgres):
-    cluster = Cluster(servers, PostgresPlace(postgres))
-    try:
-        clients = [cluster.open() for _ in range(3)]
-        tables = [
-            clients[number % 3].create(
-                ruleset_of("champion_chess"), time_control=control(1_000 + number, default=True)
-            )
-            for number in range(6)
-        ]
-        cluster.advance(1_100)
-        for table in tables:
-            for version in (1, 2):
-                call = table.spectator.wait_later(version)
-                assert not call.result().timed_out
-            entries = cluster.entries(table)
-            assert [entry.seat for entry in entries] == [0, 1]
-            assert all(one.at <= other.at for one, other in pairwise(entries))
-    finally:
-        cluster.close()
-
-
-def test_a_bot_plays_on_after_a_default_action(cluster):
-    client = cluster.open()
-    seats = [OPEN, bot("RANDOM")]
-    table = client.create(ruleset_of("champion_chess"), seats, None, control(1_000, default=True))
-    assert not table.spectator.wait_later(1).result().timed_out
-    cluster.advance(1_000)
-    view = table.spectator.wait_later(3).result().view
-    assert view.version >= 3
-    assert [entry.kind for entry in cluster.entries(table)][:2] == [
-        EntryKind.ACTION,
-        EntryKind.EXPIRY,
-    ]
 
 
 def test_an_answer_has_the_time_of_the_server(cluster):

@@ -24,7 +24,10 @@ def match_states(game_id, resigned=False, invited=()):
     With an invited seat, tokens are replaced before the deal and during the match.
     """
     ruleset = ruleset_of(game_id).SerializeToString()
-    header = Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5, invited=invited)
+    rules = wire.hosted_games()[game_id].rules_version
+    header = Header(
+        "one", game_id, ruleset, rules, bytes(range(32)), "one", (0, 0), 5, invited=invited
+    )
     state = MatchState.begin(header)
     rng = seeded(game_id, "snapshots")
     for seat in invited:
