@@ -27,7 +27,8 @@ This module knows neither threads nor the event loop; `service/searching/pool.py
 import heapq
 import math
 from bisect import insort
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
@@ -69,22 +70,6 @@ class Stage(Enum):
 class Place:
     """The place of one search in the queue."""
 
-    __slots__ = (
-        "account",
-        "chunk",
-        "cost",
-        "got",
-        "number",
-        "owner",
-        "rank",
-        "since",
-        "size",
-        "stage",
-        "taken",
-        "threads",
-        "until",
-    )
-
     def __init__(self, owner: Hashable, threads: int, seconds: float, rank: int = 0) -> None:
         """`seconds` is how long the search is expected to take."""
         self.owner = owner
@@ -95,7 +80,7 @@ class Place:
         self.stage = Stage.WAITING
         self.number = 0  # By arrival.
         self.got = 0.0  # In the chunks before the current one.
-        self.account: _Account | None = None
+        self.account: _Account  # Since it was added.
         self.chunk = 0.0
         self.until = 0.0  # The tag with which the chunk ends.
         self.since = 0.0  # When the chunk began.
@@ -117,9 +102,6 @@ class Place:
         return min(max(self.left, MIN_CHUNK), CHUNK_SECONDS * self.threads)
 
 
-_Ordered: TypeAlias = tuple[tuple[float, int], Place]
-
-
 class Changes(NamedTuple):
     """The changes to make now: searches to pause, and searches to start or resume."""
 
@@ -130,26 +112,19 @@ class Changes(NamedTuple):
 class _Account:
     """The time that an owner has got."""
 
-    __slots__ = ("known", "owner", "paused", "rank", "started", "tag", "waiting")
-
-    def __init__(self, rank: int, owner: Hashable, tag: float) -> None:
+    def __init__(self, rank: int, owner: Hashable) -> None:
         self.rank = rank
         self.owner = owner
-        self.tag = tag
+        self.tag = 0.0
         self.known = 0  # Searches that are waiting, running or paused.
         self.started = 0
-        # In their order; the waiting ones by their size class.
-        self.waiting: tuple[list[_Ordered], ...] = tuple([] for _ in SIZE_CLASSES)
-        self.paused: list[_Ordered] = []
-
-    def line_of(self, place: Place) -> "list[_Ordered]":
-        """The list that a search is on which does not run."""
-        return self.waiting[place.size] if place.stage is Stage.WAITING else self.paused
+        # Those that are waiting or paused, in their order.
+        self.line: list[tuple[tuple[float, int], Place]] = []
 
 
-# A search that may run: its rank, the tag with which its chunk would end, its number, itself, and
-# its account unless it runs.
-_Candidate: TypeAlias = tuple[int, float, int, Place, _Account | None]
+# A search that may run: its rank, the tag with which its chunk would end, its number, itself, and,
+# unless it runs, the searches of its account that may run after it.
+_Candidate: TypeAlias = tuple[int, float, int, Place, Iterator[Place] | None]
 
 
 class FairQueue:
@@ -167,7 +142,9 @@ class FairQueue:
         self._started = 0
         self._virtual: dict[int, float] = {}  # By rank.
         self._active: dict[int, int] = {}  # By rank: the accounts that have searches.
-        self._used_room: dict[tuple[int, int], int] = {}  # By rank and size class.
+        self._used_room: Counter[tuple[int, int]] = Counter()  # By rank and size class.
+        # By size class: for further searches of an owner, and for its first.
+        self._rooms = [(one.room(threads, False), one.room(threads, True)) for one in SIZE_CLASSES]
         self._is_short = False  # Of threads: whether a search that could be granted was not.
 
     @property
@@ -205,7 +182,7 @@ class FairQueue:
         key = (place.rank, place.owner)
         account = self._accounts.get(key)
         if account is None:
-            account = self._idle.pop(key, None) or _Account(*key, tag=0.0)
+            account = self._idle.pop(key, None) or _Account(*key)
             self._accounts[key] = account
             self._active[place.rank] = self._active.get(place.rank, 0) + 1
         self._arrivals += 1
@@ -213,7 +190,7 @@ class FairQueue:
         place.account = account
         account.known += 1
         self._waiting += 1
-        insort(account.line_of(place), (place.order, place))
+        insort(account.line, (place.order, place))
         if self.free >= place.threads:
             return True
         self._is_short = True
@@ -227,12 +204,11 @@ class FairQueue:
         paid for too: a paused search whose time is up writes its answer all the same.
         """
         account = place.account
-        assert account is not None
         if place.stage is Stage.RUNNING:
             self._settle(place, now)
             self._end_chunk(place, MIN_CHARGE)
         else:
-            account.line_of(place).remove((place.order, place))
+            account.line.remove((place.order, place))
         if place.stage is not Stage.WAITING:
             account.started -= 1
             self._started -= 1
@@ -243,7 +219,6 @@ class FairQueue:
         else:
             self._waiting -= 1
         account.known -= 1
-        place.account = None
         if not account.known:
             self._put_aside(account)
         return place.got
@@ -289,14 +264,12 @@ class FairQueue:
 
     def _grant(self, place: Place, now: float) -> None:
         account = place.account
-        assert account is not None
-        account.line_of(place).remove((place.order, place))
+        account.line.remove((place.order, place))
         if place.stage is Stage.WAITING:
             account.started += 1
             self._started += 1
             self._waiting -= 1
-            used = self._used_room.get((place.rank, place.size), 0)
-            self._used_room[place.rank, place.size] = used + place.threads
+            self._used_room[place.rank, place.size] += place.threads
         place.stage = Stage.RUNNING
         self._running.add(place)
         place.chunk = place.next_chunk
@@ -306,14 +279,12 @@ class FairQueue:
 
     def _pause(self, place: Place) -> None:
         account = place.account
-        assert account is not None
         self._end_chunk(place)
         place.stage = Stage.PAUSED
-        insort(account.paused, (place.order, place))
+        insort(account.line, (place.order, place))
 
     def _end_chunk(self, place: Place, least: float = 0.0) -> None:
         # The chunk was paid for by its estimate.
-        assert place.account is not None
         place.account.tag += max(place.taken, least) - place.chunk
         place.got += place.taken
         self._running.discard(place)
@@ -334,12 +305,10 @@ class FairQueue:
         return max(0.0, self._virtual.get(rank, 0.0) - CREDIT_SECONDS)
 
     def _choose(self) -> set[Place]:
-        choice = _Choice(self.threads, self.max_started, self._used_room)
-        choice.offer_running(self._running)
-        least = {rank: time - CREDIT_SECONDS for rank, time in self._virtual.items()}
+        choice = _Choice(self._running, self._rooms, self._used_room, self.max_started)
         for account in self._accounts.values():
-            choice.offer_next(account, max(account.tag, least.get(account.rank, 0.0)))
-        chosen, self._is_short = choice.choose()
+            choice.offer_next(choice.offers_of(account), self._tag(account))
+        chosen, self._is_short = choice.choose(self.threads)
         return chosen
 
 
@@ -347,112 +316,70 @@ class _Choice:
     """One choice of the searches that run, by their tags, as far as there are threads."""
 
     def __init__(
-        self, threads: int, max_started: int | None, used_room: dict[tuple[int, int], int]
+        self,
+        running: Iterable[Place],
+        rooms: Sequence[tuple[int, int]],
+        used_room: Counter[tuple[int, int]],
+        max_started: int | None,
     ) -> None:
-        self._threads = threads
+        self._rooms = rooms
         self._max_started = max_started
-        # As it would be after this choice.
-        self._used_room = dict(used_room)
-        self._started: dict[_Account, int] = {}
-        self._offers: dict[_Account, Iterator[Place]] = {}
-        self._offered: set[Place] = set()
-        self._heap: list[_Candidate] = []
-        self._rooms = [(one.room(threads, False), one.room(threads, True)) for one in SIZE_CLASSES]
-
-    def offer_running(self, running: Iterable[Place]) -> None:
-        """Offers the searches that run already."""
-        self._heap += [(place.rank, place.until, place.number, place, None) for place in running]
+        # As they would be after this choice.
+        self._used_room = Counter(used_room)
+        self._started: Counter[_Account] = Counter()
+        self._heap: list[_Candidate] = [
+            (place.rank, place.until, place.number, place, None) for place in running
+        ]
         heapq.heapify(self._heap)
 
-    def offer_next(self, account: _Account, tag: float) -> None:
+    def offers_of(self, account: _Account) -> Iterator[Place]:
+        """The searches of an account that may run, in their order; asked for as needed."""
+        full: set[int] = set()  # The size classes in which one waits for room.
+        for _, place in account.line:
+            if place.stage is Stage.WAITING and (place.size in full or not self._may_run(place)):
+                full.add(place.size)
+            else:
+                yield place
+
+    def offer_next(self, offers: Iterator[Place], tag: float) -> None:
         """Offers the next search of an account with a tag, if it has one that may run."""
-        offers = self._offers.get(account)
-        place = None
-        if offers is None:
-            if not account.started:  # Almost all accounts, if there are many.
-                place = self._first_of_new(account)
-            if place is None:
-                offers = self._offers[account] = self._list_offers(account)
-        if offers is not None:
-            place = next(offers, None)
+        place = next(offers, None)
         if place is not None:
-            self._offered.add(place)
             tag += place.next_chunk
-            heapq.heappush(self._heap, (account.rank, tag, place.number, place, account))
+            heapq.heappush(self._heap, (place.rank, tag, place.number, place, offers))
 
-    def _first_of_new(self, account: _Account) -> Place | None:
-        # The cheapest search of an account without a started one, if there is room.
-        for waiting in account.waiting:
-            if waiting:
-                place = waiting[0][1]
-                if place not in self._offered and self._may_run(account, place):
-                    return place
-                return None
-        return None
-
-    def choose(self) -> tuple[set[Place], bool]:
+    def choose(self, free: int) -> tuple[set[Place], bool]:
         """The searches to run, and whether threads were too few for all that may run."""
         chosen: set[Place] = set()
-        free = self._threads
         is_short = False
         while self._heap:
-            _, tag, _, place, account = heapq.heappop(self._heap)
+            _, tag, _, place, offers = heapq.heappop(self._heap)
             if place.threads > free:
                 # Another search of the same owner must not overtake it.
                 is_short = True
                 if not free:
                     break
                 continue
-            if account is None:
-                chosen.add(place)
-                free -= place.threads
-                continue
             # Searches of others may have taken the room meanwhile.
-            if self._may_run(account, place):
+            if self._may_run(place):
                 chosen.add(place)
                 free -= place.threads
                 if place.stage is Stage.WAITING:
-                    self._started[account] = self._started.get(account, 0) + 1
-                    kind = (place.rank, place.size)
-                    self._used_room[kind] = self._used_room.get(kind, 0) + place.threads
+                    self._started[place.account] += 1
+                    self._used_room[place.rank, place.size] += place.threads
             else:
                 tag -= place.next_chunk
-            self.offer_next(account, tag)
+            if offers is not None:
+                self.offer_next(offers, tag)
         return chosen, is_short
 
-    def _list_offers(self, account: _Account) -> Iterator[Place]:
-        # The searches of an account that may run, in their order; asked for as needed.
-        heads = [0] * len(account.waiting)
-        paused = 0
-        while True:
-            first: _Ordered | None = None
-            at = -1
-            if paused < len(account.paused):
-                first = account.paused[paused]
-            for size, waiting in enumerate(account.waiting):
-                while heads[size] < len(waiting) and waiting[heads[size]][1] in self._offered:
-                    heads[size] += 1
-                if heads[size] == len(waiting):
-                    continue
-                candidate = waiting[heads[size]]
-                if first is not None and candidate > first:
-                    continue
-                if self._may_run(account, candidate[1]):
-                    first, at = candidate, size
-            if first is None:
-                return
-            if at < 0:
-                paused += 1
-            else:
-                heads[at] += 1
-            yield first[1]
-
-    def _may_run(self, account: _Account, place: Place) -> bool:
+    def _may_run(self, place: Place) -> bool:
         # Whether the search has been started, or there is room to start it.
         if place.stage is not Stage.WAITING:
             return True
-        own = account.started + self._started.get(account, 0)
+        account = place.account
+        own = account.started + self._started[account]
         if self._max_started is not None and own >= self._max_started:
             return False
-        used = self._used_room.get((place.rank, place.size), 0)
+        used = self._used_room[place.rank, place.size]
         return used + place.threads <= self._rooms[place.size][not own]
