@@ -1,4 +1,4 @@
-"""The players of `croupier load`, and what they notice.
+"""The players of `croupier load` and of the benches, and what they notice.
 
 Each seat follows its match by a stream, thinks for a while when it owes a decision, plays a random
 legal action, and begins another match when one is over. What a loss of the connection or of a
@@ -12,7 +12,7 @@ import random
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -49,6 +49,9 @@ class Load(NamedTuple):
     seats_a_connection: int
     api_key: str
     players: int  # Names of players that the key calls for; 0: none.
+    seats: tuple[match_pb2.SeatConfig, ...] = (OPEN, OPEN)  # Players take those that are open.
+    seeded: bool = False  # The same matches at each server that allows seeds.
+    think: Callable[[], Awaitable[object]] | None = None  # What seats wait for, in place of a pace.
 
 
 class Figures:
@@ -59,6 +62,7 @@ class Figures:
         self.opened: list[float] = []  # From opening a stream to its first view.
         self.answered: list[float] = []  # From sending an action to its response.
         self.seen: list[float] = []  # From sending it until the other seat sees it.
+        self.replied: list[float] = []  # From its response until the other seat has decided.
         self.lag: list[float] = []  # By how much this program's timers were late.
         self.ended: Counter[str] = Counter()  # Matches, by how they ended.
         self.repeated: Counter[str] = Counter()  # Calls, by what had happened to them.
@@ -90,6 +94,18 @@ async def play(
     load: Load, figures: Figures, chance: random.Random, tell: Callable[[str], None]
 ) -> None:
     """Seats all players, and lets them play for the time of the load."""
+    async with playing(load, figures, chance, tell):
+        end = time.monotonic() + load.seconds
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, TELL_EVERY))
+            tell(f"{len(figures.answered)} actions, {max(0, end - time.monotonic()):.0f} s left")
+
+
+@contextlib.asynccontextmanager
+async def playing(
+    load: Load, figures: Figures, chance: random.Random, tell: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Lets players play, from when all of them are seated on."""
     seats = 2 * load.matches
     shared = load.seats_a_connection
     async with contextlib.AsyncExitStack() as stack:
@@ -114,12 +130,7 @@ async def play(
         try:
             seated = asyncio.create_task(_seated(tables))
             await _until(seated, tasks, lambda: tell(f"{len(figures.opened)} of {seats} seats"))
-            end = time.monotonic() + load.seconds
-            while (left := end - time.monotonic()) > 0:
-                await asyncio.sleep(min(left, TELL_EVERY))
-                tell(
-                    f"{len(figures.answered)} actions, {max(0, end - time.monotonic()):.0f} s left"
-                )
+            yield
         finally:
             for task in (*tasks, watch):
                 task.cancel()
@@ -167,6 +178,7 @@ class Table:
         self._load = load
         self._figures = figures
         self._chance = chance
+        self._seed = chance.getrandbits(32)
         self._number = number
         self._callers = [
             Caller(
@@ -182,10 +194,11 @@ class Table:
 
     async def play(self) -> None:
         """Plays until it is cancelled; raises CroupierError if its first match is refused."""
-        for match in itertools.count(self._number):
-            ruleset = self._load.rulesets[match % len(self._load.rulesets)]
+        for match in itertools.count():
+            ruleset = self._load.rulesets[(self._number + match) % len(self._load.rulesets)]
+            seed = self._seed << 16 | match
             try:
-                created = await self._create(ruleset)
+                created = await self._create(ruleset, seed if self._load.seeded else None)
             except CroupierError as error:
                 if not self.seated.is_set():
                     raise
@@ -195,7 +208,12 @@ class Table:
             marks = Marks(self._figures)
             players = [
                 Player(
-                    self._callers[token.seat], created.name, token, marks, self._think, self._pick
+                    self._callers[token.seat],
+                    created.name,
+                    token,
+                    marks,
+                    self._think,
+                    random.Random(f"{seed} {token.seat}"),
                 )
                 for token in created.seat_tokens
             ]
@@ -220,9 +238,11 @@ class Table:
                     raise errors[0] from None
                 self._figures.failed.update(map(_name, errors))
 
-    async def _create(self, ruleset: game_pb2.Ruleset) -> match_pb2.CreateMatchResponse:
+    async def _create(
+        self, ruleset: game_pb2.Ruleset, seed: int | None
+    ) -> match_pb2.CreateMatchResponse:
         request = match_pb2.CreateMatchRequest(
-            ruleset=ruleset, seats=(OPEN, OPEN), request_id=str(uuid.uuid4())
+            ruleset=ruleset, seats=self._load.seats, seed=seed, request_id=str(uuid.uuid4())
         )
         async with self._slots:
             began = time.monotonic()
@@ -234,11 +254,11 @@ class Table:
         return created
 
     async def _think(self) -> None:
+        if self._load.think is not None:
+            await self._load.think()
+            return
         # Mostly short, now and then long, as people do.
         await asyncio.sleep(self._chance.expovariate(1) * self._load.pace)
-
-    def _pick(self, view: game_pb2.View) -> game_pb2.MatchAction:
-        return self._chance.choice(view.legal_actions)
 
 
 class Caller:
@@ -303,17 +323,18 @@ class Player:
         held: match_pb2.SeatToken,
         marks: Marks,
         think: Callable[[], Awaitable[None]],
-        pick: Callable[[game_pb2.View], game_pb2.MatchAction],
+        chance: random.Random,
     ) -> None:
         self._caller = caller
         self._match = match
         self._seat, self._token = held.seat, held.token
         self._marks = marks
         self._think = think
-        self._pick = pick
+        self._chance = chance  # By which it decides.
         self._figures = caller.figures
         self._view = game_pb2.View()
         self._version = -1  # The newest that it has seen.
+        self._owed: tuple[int, float] | None = None  # The other seat decides: since when.
         self._news = asyncio.Event()
         self.seated = asyncio.Event()  # It has its first view.
 
@@ -352,6 +373,9 @@ class Player:
     def _receive(self, response: match_pb2.WatchMatchResponse, began: float) -> None:
         now = time.monotonic()
         self._marks.seen(response.version, self._seat, now)
+        if self._owed is not None and response.version > self._owed[0]:
+            self._figures.replied.append(now - self._owed[1])
+            self._owed = None
         view = response.view
         if response.HasField("view") and view.version > self._version:
             self._show(view)
@@ -380,7 +404,7 @@ class Player:
         request = match_pb2.SubmitActionRequest(
             name=self._match,
             expected_version=view.version,
-            action=self._pick(view),
+            action=self._chance.choice(view.legal_actions),
             request_id=str(uuid.uuid4()),
         )
         began = time.monotonic()
@@ -391,10 +415,13 @@ class Player:
                 raise
             self._figures.overtaken[error.reason] += 1
             return
-        self._figures.answered.append(time.monotonic() - began)
+        now = time.monotonic()
+        self._figures.answered.append(now - began)
         self._marks.sent(response.view.version, self._seat, began)
         if response.view.version >= self._version:
             self._show(response.view)
+            if response.view.deciders and self._seat not in response.view.deciders:
+                self._owed = response.view.version, now
 
 
 async def _wait(retry: Retry, error: CroupierError, counted: Counter[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.service_bench.ports import free_port
+from tests.support.ports import free_port
 from tests.support.server_process import ServerProcess
 
 PROGRAM = Path(__file__).parents[1] / "deploy/healthcheck"

@@ -20,10 +20,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.overload.attacks import ATTACKS, Outcomes, attack, lower_priority
+from lab.overload.attacker import Outcomes
+from lab.overload.attacks import ATTACKS, attack, lower_priority
 from lab.overload.others import KINDS, Latencies, Others, merge
 from lab.overload.places import BY, places, write_callers_file
-from lab.overload.server import AttackedServer
+from lab.service_bench.servers import MeasuredServer
+from tests.support.ports import free_port
 
 SEED = 1
 MAX_RATIO = 4.0
@@ -32,6 +34,11 @@ FORGET_SECONDS = 30.0
 END_SECONDS = 12.0
 
 PEACE = "peace"
+STALL_SECONDS = "0.1"  # As a bound of the server's histograms.
+STALLING = {
+    "croupier_store_commit_seconds": "commits",
+    "croupier_event_loop_lag_seconds": "pauses of the event loop",
+}
 
 Phase = dict[str, Latencies]  # By the kind of calls.
 Phases = dict[str, Phase]
@@ -103,15 +110,16 @@ async def _measure_attack(name: str, by: str, seconds: float) -> Phases:
     ):
         callers_file = Path(directory, "callers.toml")
         write_callers_file(callers_file, by)
-        attacked_server = AttackedServer(Path(directory), callers_file)
-        server = attacked_server.start()
+        web = f"127.0.0.1:{free_port()}"
+        options = ("--web", web, "--callers-file", str(callers_file))
+        server = MeasuredServer(Path(directory, "data"), options).start()
         others = Others(others_place, SEED)
         stalls: Stalls = {}
 
         async def measure(phase: str) -> Phase:
-            stood = attacked_server.stalls()
+            stood = _stalls(server)
             found = await others.measure(seconds)
-            stalls[phase] = _describe(attacked_server.stalls() - stood, others.longest_lag)
+            stalls[phase] = _describe(_stalls(server) - stood, others.longest_lag)
             return found
 
         try:
@@ -120,7 +128,7 @@ async def _measure_attack(name: str, by: str, seconds: float) -> Phases:
             peace = await measure(PEACE)
             before = server.memory()
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, seconds + 4.0, attacked_server.web
+                pool, attack, name, server.address, attacker, seconds + 4.0, web
             )
             await others.measure(3.0)
             attacked = await measure("attacked")
@@ -133,24 +141,34 @@ async def _measure_attack(name: str, by: str, seconds: float) -> Phases:
             forgotten = server.memory()
             # The attacker goes on while the server is told to stop.
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, END_SECONDS, attacked_server.web
+                pool, attack, name, server.address, attacker, END_SECONDS, web
             )
             await others.measure(2.0)
             await others.close()
-            ended = await asyncio.to_thread(attacked_server.end)
+            ended = await asyncio.to_thread(server.stop)
             await attacking
-            server = attacked_server.start()
+            server.start()
             others = Others(others_place, SEED)
             await others.start(server.address)
             await others.measure(RECOVERY_SECONDS)
             restarted = await measure("restarted")
         finally:
             await others.close()
-            attacked_server.stop()
+            server.stop()
     phases = {PEACE: peace, "attacked": attacked, "after": after, "restarted": restarted}
     memory = Memory(before, under_attack, forgotten)
     _show(name, by, phases, stalls, outcomes, memory, ended)
     return phases
+
+
+def _stalls(server: MeasuredServer) -> Counter[str]:
+    # How often so far it stood still for STALL_SECONDS, by what it did.
+    stalls: Counter[str] = Counter()
+    for sample in server.samples():
+        what = STALLING.get(sample.name.removesuffix("_bucket"))
+        if what is not None and sample.labels.get("le") in (STALL_SECONDS, "+Inf"):
+            stalls[what] += round(sample.value if sample.labels["le"] == "+Inf" else -sample.value)
+    return stalls
 
 
 def _describe(stalls: Counter[str], longest_lag: float) -> str:

@@ -7,17 +7,14 @@ import random
 import socket
 import struct
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 import grpc
 from google.protobuf import text_format
-from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
-from lab.overload.places import Metadata, Place, channel, relayed
+from lab.overload.attacker import Attacker, Outcomes, reason_of
+from lab.overload.places import Place, channel, relayed
 from lab.overload.stream_attacks import HEAD, STREAM_ATTACKS, frame, text
 from lab.overload.web_attacks import WEB_ATTACKS
 
@@ -28,83 +25,6 @@ WATCHERS = 10_000
 STREAMS = 64
 HINTS = 500
 RESETS_A_SECOND = 25_000
-
-Outcomes = Counter[str]
-T = TypeVar("T")
-
-
-class Attacker:
-    """One caller, who keeps count of what became of its calls."""
-
-    def __init__(self, address: str, near: str, place: Place, seconds: float, web: str) -> None:
-        """`near` is an address from which calls reach the server from the place's host.
-
-        `web` is the address of the web gateway.
-        """
-        self.address = address
-        self.web = web
-        self.near = near
-        self.place = place
-        self.end = time.monotonic() + seconds
-        self.outcomes: Outcomes = Counter()
-
-    @property
-    def going_on(self) -> bool:
-        """Whether there is time left."""
-        return time.monotonic() < self.end
-
-    @property
-    def metadata(self) -> Metadata:
-        """What is sent with every call."""
-        return self.place.metadata
-
-    def bearer(self, token: str) -> Metadata:
-        """The metadata of a call with a token."""
-        return (*self.metadata, ("authorization", f"Bearer {token}"))
-
-    async def call(self, call: Awaitable[T]) -> T | None:
-        """Counts what becomes of a call; a refusal is waited out for a moment."""
-        try:
-            answer = await call
-        except grpc.RpcError as error:
-            self.outcomes[_reason(error)] += 1
-            await asyncio.sleep(0.02)
-            return None
-        self.outcomes["answered"] += 1
-        return answer
-
-    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
-        """Does something again and again, in several tasks."""
-
-        async def again() -> None:
-            while self.going_on:
-                await work()
-
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, self.end - time.monotonic())):
-                await asyncio.gather(*(again() for _ in range(streams)))
-
-    async def create(
-        self, own: grpc.aio.Channel, **parameters: object
-    ) -> match_pb2.CreateMatchResponse | None:
-        """Creates a match."""
-        stub = match_pb2_grpc.MatchServiceStub(own)
-        request = match_pb2.CreateMatchRequest(
-            hint_policy="HINT_POLICY_ALLOWED",
-            **parameters,  # type: ignore[arg-type]
-        )
-        return await self.call(stub.CreateMatch(request, metadata=self.metadata, timeout=30))
-
-
-def _reason(error: grpc.RpcError) -> str:
-    assert isinstance(error, grpc.aio.AioRpcError)
-    with contextlib.suppress(ValueError):
-        status = rpc_status.from_call(error)  # type: ignore[arg-type]  # It is one in all but name.
-        for detail in status.details if status else ():
-            info = error_details_pb2.ErrorInfo()
-            if detail.Unpack(info):
-                return str(info.metadata.get("budget", "") or info.reason)
-    return str(error.code().name)
 
 
 def _ruleset(game: str, text: str = "") -> game_pb2.Ruleset:
@@ -220,23 +140,7 @@ async def large_creations(attacker: Attacker) -> None:
 
 async def silent_connections(attacker: Attacker) -> None:
     """Keeps connections open on which it says nothing."""
-    host, _, port = attacker.address.rpartition(":")
-    kept: list[asyncio.StreamWriter] = []
-    while attacker.going_on:
-        if len(kept) >= SILENT:
-            await asyncio.sleep(0.2)
-            for writer in [each for each in kept if each.is_closing()]:
-                kept.remove(writer)
-            continue
-        try:
-            _, writer = await asyncio.open_connection(
-                host, int(port), local_addr=(attacker.place.host, 0)
-            )
-            kept.append(writer)
-            attacker.outcomes["connected"] += 1
-        except OSError:
-            attacker.outcomes["not connected"] += 1
-            await asyncio.sleep(0.02)
+    await attacker.keep_connections(SILENT, "connected")
 
 
 async def watchers(attacker: Attacker) -> None:
@@ -255,7 +159,7 @@ async def watchers(attacker: Attacker) -> None:
                 async for _ in call:
                     attacker.outcomes["watching"] += 1
             except grpc.RpcError as error:
-                attacker.outcomes[_reason(error)] += 1
+                attacker.outcomes[reason_of(error)] += 1
                 await asyncio.sleep(0.1)
 
         await attacker.until_end(watch, WATCHERS)

@@ -3,19 +3,18 @@
 import asyncio
 import contextlib
 import struct
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from lab.overload.places import Metadata, Place, channel
+from lab.overload.attacker import Attacker
+from lab.overload.places import Metadata, channel
 from service.listening.connections import MAX_REQUEST_BYTES
 from service.wire.encoding import field
 
-T = TypeVar("T")
 CONNECTIONS = 60
 STREAMS = 15  # On each of them.
 UNREAD = 300
@@ -26,30 +25,7 @@ _WINDOW = struct.pack(">HI", 4, 0)  # The setting by which a stream takes nothin
 _SEARCH, _VIEW, _LEGAL_ACTIONS = 1, 2, 5
 
 
-class StreamAttacker(Protocol):
-    """What the attacks need of an attacker."""
-
-    address: str
-    near: str
-    place: Place
-    outcomes: Counter[str]
-
-    @property
-    def metadata(self) -> Metadata:
-        """What is sent with every call."""
-
-    @property
-    def going_on(self) -> bool:
-        """Whether there is time left."""
-
-    async def call(self, call: Awaitable[T]) -> T | None:
-        """Counts what becomes of a call; a refusal is waited out for a moment."""
-
-    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
-        """Does something again and again, in several tasks."""
-
-
-async def health_watchers(attacker: StreamAttacker) -> None:
+async def health_watchers(attacker: Attacker) -> None:
     """Watches the health of services that do not exist, by the longest names that there can be."""
     request = health_pb2.HealthCheckRequest(service="x" * (MAX_REQUEST_BYTES - 10))
     short = health_pb2.HealthCheckRequest(service="x" * 200)
@@ -68,7 +44,7 @@ async def health_watchers(attacker: StreamAttacker) -> None:
         await attacker.until_end(watch, CONNECTIONS * STREAMS)
 
 
-async def _follow(attacker: StreamAttacker, responses: Any) -> None:
+async def _follow(attacker: Attacker, responses: Any) -> None:
     try:
         async for _ in responses:
             attacker.outcomes["read"] += 1
@@ -79,27 +55,10 @@ async def _follow(attacker: StreamAttacker, responses: Any) -> None:
         await asyncio.sleep(0.02)
 
 
-async def unread_streams(attacker: StreamAttacker) -> None:
+async def unread_streams(attacker: Attacker) -> None:
     """Opens streams, each on a connection of its own, and takes nothing of what comes."""
-    host, _, port = attacker.address.rpartition(":")
-    kept: list[asyncio.StreamWriter] = []
-    while attacker.going_on:
-        if len(kept) >= UNREAD:
-            await asyncio.sleep(0.1)
-            continue
-        try:
-            _, writer = await asyncio.open_connection(
-                host, int(port), local_addr=(attacker.place.host, 0)
-            )
-        except OSError:
-            attacker.outcomes["not connected"] += 1
-            await asyncio.sleep(0.02)
-            continue
-        kept.append(writer)
-        attacker.outcomes["streams"] += 1
-        writer.write(unread_watch(attacker.address, attacker.metadata))
-        with contextlib.suppress(OSError):
-            await writer.drain()
+    opening = unread_watch(attacker.address, attacker.metadata)
+    await attacker.keep_connections(UNREAD, "streams", opening)
 
 
 def unread_watch(authority: str, metadata: Metadata = ()) -> bytes:
@@ -112,7 +71,7 @@ def unread_watch(authority: str, metadata: Metadata = ()) -> bytes:
     return opening + frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5))
 
 
-async def reflections(attacker: StreamAttacker) -> None:
+async def reflections(attacker: Attacker) -> None:
     """Asks for all schemas, again and again, on streams that stay open."""
     asked = reflection_pb2.ServerReflectionRequest(file_containing_symbol=MATCH_SERVICE)
 
@@ -129,18 +88,18 @@ async def reflections(attacker: StreamAttacker) -> None:
         await attacker.until_end(converse, AT_ONCE)
 
 
-async def wide_requests(attacker: StreamAttacker) -> None:
+async def wide_requests(attacker: Attacker) -> None:
     """Asks for hints with views of as many empty actions as a request has room for."""
     view = field(_LEGAL_ACTIONS, b"") * (250_000 // 2)
     await _suggest(attacker, field(_SEARCH, field(_VIEW, view)), grpc.Compression.NoCompression)
 
 
-async def compressed_requests(attacker: StreamAttacker) -> None:
+async def compressed_requests(attacker: Attacker) -> None:
     """Sends requests that unpack to more than there may be."""
     await _suggest(attacker, bytes(2 << 20), grpc.Compression.Gzip)
 
 
-async def _suggest(attacker: StreamAttacker, request: bytes, compression: grpc.Compression) -> None:
+async def _suggest(attacker: Attacker, request: bytes, compression: grpc.Compression) -> None:
     options = (("grpc.use_local_subchannel_pool", 1),)
     async with grpc.aio.insecure_channel(attacker.near, options, compression=compression) as own:
         suggest: Any = own.unary_unary(SUGGEST)

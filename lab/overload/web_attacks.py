@@ -6,12 +6,10 @@ import gzip
 import random
 import socket
 import struct
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from functools import cache
-from typing import Protocol
 
-from lab.overload.places import Place
+from lab.overload.attacker import Attacker
 
 AT_ONCE = 64
 PIPELINED = 1_000  # Requests that are written at once.
@@ -23,23 +21,12 @@ CALL = (
 _RESET = struct.pack("ii", 1, 0)
 
 
-class WebAttacker(Protocol):
-    """What the attacks need of an attacker."""
-
-    web: str
-    place: Place
-    outcomes: Counter[str]
-
-    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
-        """Does something again and again, in several tasks."""
-
-
-async def bad_hosts(attacker: WebAttacker) -> None:
+async def bad_hosts(attacker: Attacker) -> None:
     """Asks for pages of hosts whose names are none."""
     await _ask_on(attacker, _request(attacker, "GET", "/", host="["))
 
 
-async def pipelined_requests(attacker: WebAttacker) -> None:
+async def pipelined_requests(attacker: Attacker) -> None:
     """Writes requests on a few connections without reading the responses."""
     many = _request(attacker, "POST", CALL, b"{}") * PIPELINED
 
@@ -53,13 +40,13 @@ async def pipelined_requests(attacker: WebAttacker) -> None:
     await attacker.until_end(write, AT_ONCE)
 
 
-async def bombs(attacker: WebAttacker) -> None:
+async def bombs(attacker: Attacker) -> None:
     """Makes calls whose requests unpack to 64 MiB."""
     packed = {"content-encoding": "gzip"}
     await _ask_on(attacker, _request(attacker, "POST", CALL, _bomb(), **packed))
 
 
-async def aborted_uploads(attacker: WebAttacker) -> None:
+async def aborted_uploads(attacker: Attacker) -> None:
     """Resets each connection in the middle of a request."""
     said = _request(attacker, "POST", CALL, UPLOAD + b"x")[:-1]
 
@@ -73,7 +60,7 @@ async def aborted_uploads(attacker: WebAttacker) -> None:
     await attacker.until_end(upload, AT_ONCE)
 
 
-async def upgrades(attacker: WebAttacker) -> None:
+async def upgrades(attacker: Attacker) -> None:
     """Makes calls that offer to go on by HTTP/2."""
     offer = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": ""}
     await _ask_on(attacker, _request(attacker, "POST", CALL, b"{}", **offer))
@@ -88,7 +75,7 @@ def _bomb() -> bytes:
 
 
 def _request(
-    attacker: WebAttacker, method: str, path: str, body: bytes = b"", **headers: str
+    attacker: Attacker, method: str, path: str, body: bytes = b"", **headers: str
 ) -> bytes:
     sent = {"host": attacker.web, "content-type": "application/json"}
     sent |= {"content-length": str(len(body))} | dict(attacker.place.metadata) | headers
@@ -98,7 +85,7 @@ def _request(
 
 @contextlib.asynccontextmanager
 async def _connection(
-    attacker: WebAttacker,
+    attacker: Attacker,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     # A connection that is reset in the end. One that is closed or refused counts, too.
     host, _, port = attacker.web.rpartition(":")
@@ -117,7 +104,7 @@ async def _connection(
         await asyncio.sleep(0.02)
 
 
-async def _ask_on(attacker: WebAttacker, said: bytes) -> None:
+async def _ask_on(attacker: Attacker, said: bytes) -> None:
     # Sends a request on each of some connections as soon as the one before it is answered.
     async def ask() -> None:
         async with _connection(attacker) as (reader, writer):

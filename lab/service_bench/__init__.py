@@ -1,1 +1,1 @@
-"""What the service costs, measured: `python -m lab.service_bench`, a part of `make bench`."""
+"""What an action costs the service: `python -m lab.service_bench`, a part of `make bench`."""

@@ -3,27 +3,74 @@
 import os
 import subprocess
 import sys
+import time
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Self
 
-from lab.service_bench.ports import free_port
-from lab.service_bench.scripts import KEY
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
-_STATEMENTS = 'croupier_store_statements_total{purpose="'
-SUBMIT = "/croupier.v1.MatchService/SubmitAction"
+from tests.support.ports import free_port
 
 
-class Running(NamedTuple):
-    """A running server."""
+class MeasuredServer:
+    """`croupier serve` of this code or of another checkout, which can be started again."""
 
-    pid: int
-    address: str
-    database_pid: int = 0  # The process that has started those of its database; 0: none.
-    metrics: str = ""  # The URL of its metrics.
+    def __init__(
+        self,
+        data: Path,
+        options: Sequence[str] = (),
+        store: str = "sqlite",
+        checkout: Path | None = None,
+        under: Sequence[str] = (),
+    ) -> None:
+        """`options` are further ones of its command.
+
+        `under` is a program, with its options, that runs it and becomes the process, such as
+        valgrind.
+        """
+        port = free_port()
+        self._metrics = f"http://127.0.0.1:{port}/metrics"
+        self._command = [*under, sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
+        self._command += ["--metrics-port", str(port), "--log-level", "error"]
+        self._command += ["--store", store, "--data", str(data), *options]
+        self._checkout = checkout
+        self._process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self) -> Self:
+        """Starts it; raises RuntimeError if it does not start."""
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, text=True, cwd=self._checkout
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("the server did not start")
+        self.address = line.split()[-1]
+        return self
+
+    def stop(self) -> float:
+        """Tells it to stop; returns after how many seconds it has ended."""
+        began = time.monotonic()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+        return time.monotonic() - began
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def cpu(self) -> float:
         """Returns the seconds of processor time of all threads except those that search."""
@@ -36,24 +83,16 @@ class Running(NamedTuple):
                 used += int((task / "schedstat").read_text().split()[0])
         return used / 1e9
 
-    def database_cpu(self) -> float:
-        """Returns the same of all processes of its database, which stay while it serves."""
-        return sum(map(_cpu, _with_children(self.database_pid))) if self.database_pid else 0.0
-
-    def statements(self) -> Counter[str]:
-        """Returns how many statements it has sent to its database, by their purpose."""
-        count: Counter[str] = Counter()
-        if self.database_pid and self.metrics:
-            with urllib.request.urlopen(self.metrics) as answer:
-                for line in answer.read().decode().splitlines():
-                    if line.startswith(_STATEMENTS):
-                        purpose, _, number = line.removeprefix(_STATEMENTS).partition('"} ')
-                        count[purpose] = int(float(number))
-        return count
-
     def memory(self) -> int:
         """Returns the resident memory in bytes, that of search processes included."""
-        return sum(map(_memory, _with_children(self.pid)))
+        return sum(map(_memory, (self.pid, *children(self.pid))))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yields its metrics."""
+        with urllib.request.urlopen(self._metrics) as answer:
+            text = answer.read().decode()
+        for family in text_string_to_metric_families(text):
+            yield from family.samples
 
 
 def children(pid: int) -> list[int]:
@@ -62,8 +101,9 @@ def children(pid: int) -> list[int]:
     return sorted(map(int, found))
 
 
-def _with_children(pid: int) -> list[int]:
-    return [pid, *children(pid)]
+def cpu_with_children(pid: int) -> float:
+    """The seconds of processor time of a process and of those that it has started."""
+    return sum(map(_cpu, (pid, *children(pid))))
 
 
 def _cpu(pid: int) -> float:
@@ -78,43 +118,3 @@ def _memory(pid: int) -> int:
         if line.startswith("VmRSS:"):
             return 1024 * int(line.split()[1])
     return 0  # It has just ended.
-
-
-@contextmanager
-def serving(
-    data: Path,
-    checkout: Path | None = None,
-    options: Sequence[str] = (),
-    store: str = "sqlite",
-    database_pid: int = 0,
-    under: Sequence[str] = (),
-) -> Iterator[Running]:
-    """Runs a server with a log in a directory or in another `store`, and with the bare methods.
-
-    `options` are further ones of its command; `under` is a program, with its options, that runs it
-    and becomes the process, such as valgrind. With `checkout`, the server is `croupier serve` of
-    that checkout, without the bare methods. Raises RuntimeError if the server does not start.
-    """
-    key_file = data / "token-key"
-    key_file.write_bytes(KEY)
-    metrics = ""
-    if checkout is None:
-        port = free_port()
-        metrics = f"http://127.0.0.1:{port}/metrics"
-        command = [sys.executable, "-m", "lab.service_bench.serve", "--metrics-port", str(port)]
-    else:
-        # Older checkouts have the command line in `service`.
-        cli = "cli" if (checkout / "cli").is_dir() else "service"
-        command = [sys.executable, "-m", cli, "serve", "--listen", "127.0.0.1:0"]
-        command += ["--metrics-port", "0", "--log-level", "warning"]
-    command += ["--store", store, "--data", str(data), "--token-key-file", str(key_file), *options]
-    command = [*under, *command]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            if not line:
-                raise RuntimeError("the server did not start")
-            yield Running(process.pid, line.split()[-1], database_pid, metrics)
-        finally:
-            process.terminate()

@@ -20,7 +20,7 @@ from croupier.errors import CroupierError
 from croupier.transport import CLEARTEXT
 from croupier.v1 import game_pb2, match_pb2
 from service.store import ANOTHER_LOG
-from tests.support.serving import ruleset_of
+from tests.support.serving import OPEN, bot, ruleset_of
 from tests.support.stores import MemoryPlace
 from tests.support.waiting import FOREVER, waiting_for
 
@@ -135,6 +135,50 @@ def test_a_match_goes_on_from_what_the_log_still_has(servers, monkeypatch):
     servers.stop(server)
 
 
+def test_players_of_the_same_seed_play_the_same_matches(shared_server, monkeypatch):
+    call = load_players.Caller.call
+
+    def decisions(seed, number=40):
+        figures, sent = Figures(), []
+
+        async def record(caller, rpc, request, token=""):
+            if isinstance(request, match_pb2.SubmitActionRequest):
+                sent.append((request.expected_version, str(request.action)))
+            return await call(caller, rpc, request, token)
+
+        async def play():
+            turns = asyncio.Semaphore(number)
+            ruleset = ruleset_of("castle_rampage")
+            load = Load(shared_server[1], CLEARTEXT, [ruleset], 1, 0.0, FOREVER, 1, "", 0)
+            load = load._replace(seeded=True, think=turns.acquire)
+            async with load_players.playing(load, figures, random.Random(seed), print):
+                while len(figures.answered) < number:
+                    await asyncio.sleep(0.01)
+
+        monkeypatch.setattr(load_players.Caller, "call", record)
+        asyncio.run(play())
+        return sent
+
+    first = decisions(3)
+    assert len(first) == 40
+    assert decisions(3) == first != decisions(4)
+
+
+def test_how_long_a_bot_takes_is_noticed(shared_server):
+    figures = Figures()
+
+    async def play():
+        load = Load(shared_server[1], CLEARTEXT, [ruleset_of("skystones")], 1, 0, FOREVER, 1, "", 0)
+        load = load._replace(seats=(OPEN, bot("BEGINNER")))
+        async with load_players.playing(load, figures, random.Random(0), print):
+            while len(figures.replied) < 3:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(play())
+    assert all(seconds > 0 for seconds in figures.replied)
+    assert not figures.failed
+
+
 def test_an_interrupt_ends_it_with_the_figures(shared_server):
     command = (*COMMAND, "--server", shared_server[1], "--matches", "2", "--pace", "0.05")
     with subprocess.Popen(
@@ -164,7 +208,7 @@ def test_it_ends_also_when_players_give_up_in_that_moment(monkeypatch):
             except asyncio.CancelledError:
                 raise CroupierError(grpc.StatusCode.UNAVAILABLE, "gone") from None
 
-    async def create(_table, _ruleset):
+    async def create(_table, _ruleset, _seed):
         tokens = [match_pb2.SeatToken(seat=seat) for seat in (0, 1)]
         return match_pb2.CreateMatchResponse(name="matches/m", seat_tokens=tokens)
 

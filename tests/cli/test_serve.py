@@ -19,10 +19,10 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from cli import games, health
 from cli.main import main
 from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
-from lab.service_bench.ports import free_port
 from service import wire
 from service.store import SqliteStore
 from tests.support.play import seeded
+from tests.support.ports import free_port
 from tests.support.server_process import SERVE, ServeCommand
 from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
 from tests.support.waiting import FOREVER

@@ -21,7 +21,6 @@ from mcp.client.streamable_http import streamable_http_client
 from cli.main import main
 from croupier.mcp import make_server
 from croupier.v1 import match_pb2
-from lab.service_bench.ports import free_port
 from service import wire
 from tests.support.leak_pairs import (
     any_decision,
@@ -32,6 +31,7 @@ from tests.support.leak_pairs import (
 )
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
+from tests.support.ports import free_port
 from tests.support.serving import ruleset_of
 from tests.support.waiting import PAUSE
 from tests.support.worlds import another_world

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cli import load_players
 from lab.overload import attacks
 from lab.overload import others as others_module
 from lab.overload.attacks import ATTACKS, attack
@@ -95,7 +96,7 @@ def test_every_attack_is_expected_to_be_refused_or_not():
 def test_the_attacker_is_refused_and_the_others_play_on(name, addresses, by, monkeypatch):
     monkeypatch.setattr(attacks, "WATCHERS", WATCHERS)
     monkeypatch.setattr(others_module, "THINK_SECONDS", THINK_SECONDS)
-    monkeypatch.setattr(others_module, "TIMEOUT", FOREVER)
+    monkeypatch.setattr(load_players, "CALL_SECONDS", FOREVER)
     attacker, others_place = places(by)
     address, web = addresses
 

@@ -1,105 +1,77 @@
-"""The benchmark of the service counts answered calls and nothing else."""
+"""The benchmark of the service prints a row for each server, of calls that were answered."""
 
 import asyncio
+import contextlib
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
-import grpc
 import pytest
 
-from croupier.v1 import match_pb2, match_pb2_grpc
-from lab.service_bench import human, instructions, played
-from lab.service_bench.players import Players
-from lab.service_bench.scripts import write_scripts
-from lab.service_bench.serve import ECHO
+from lab.service_bench import instructions, played
+from lab.service_bench.servers import MeasuredServer
 from tests.support.long_form import LONG_FORM
-from tests.support.waiting import FOREVER
-
-SECONDS = 0.2
-TABLES = 2
 
 
-def test_the_measured_server_can_echo(tmp_path):
-    with (
-        played.hosting(tmp_path / "log", "memory", None) as server,
-        grpc.insecure_channel(server.address) as channel,
-    ):
-        assert channel.unary_unary(ECHO)(b"message") == b"message"
+@pytest.fixture
+def measured(shared_server):
+    """What stands for a server in a process of its own, which costs nothing."""
+    return SimpleNamespace(address=shared_server[1], cpu=lambda: 0.5, memory=lambda: 1 << 20)
 
 
-@pytest.mark.parametrize("lean", [False, True])
-def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, lean):
-    scripts = write_scripts("skystones", 2) * 20
-    with played.hosting(tmp_path / "log", "memory", None) as server:
-        matches = asyncio.run(played.create_matches(server.address, scripts, lean=lean))
-        players = Players([server.address], played.PLAY, matches, TABLES)
-        runs = [players.play(SECONDS)]
-        while not runs[-1].actions:
-            runs.append(players.play(SECONDS))
-        first = runs[-1]
-        bare_matches = played.bare_pattern(first, matches, lean=lean)
-        bare = Players([server.address], played.BARE, bare_matches, TABLES)
-        runs_of_bare = [bare.play(SECONDS)]
-        while not runs_of_bare[-1].actions:
-            runs_of_bare.append(bare.play(SECONDS))
-        with grpc.insecure_channel(server.address) as channel:
-            stub = match_pb2_grpc.MatchServiceStub(channel)
-            # However slow the machine is.
-            while version_of(stub, matches[0]) < len(scripts[0].decisions):
-                runs.append(players.play(SECONDS))
-            players.close()
-            bare.close()
-            versions = [version_of(stub, match) for match in matches]
-    assert sum(versions) == sum(run.actions for run in runs)
-    assert versions[0] == len(scripts[0].decisions)
-    assert versions[-1] == 0
-    all_begun = [*[matches] * len(runs), *[bare_matches] * len(runs_of_bare)]
-    for run, begun in zip(runs + runs_of_bare, all_begun, strict=True):
-        assert run.actions == len(run.answered)
-        # A seat may see the next version before that of an action.
-        assert run.actions // 2 <= len(run.seen) <= run.actions
-        assert all(seconds > 0 for seconds in (*run.answered, *run.seen))
-        # One or two streams are told of each action, and all begin with the first version.
-        # A seat knows of its last action by the response, before its stream may have told it.
-        told = (1 if lean else 2) * run.actions
-        assert told - TABLES <= run.pushes <= told + 2 * len(begun) + TABLES
-    last = runs_of_bare[-1]
-    assert last.answer_bytes // last.actions == first.answer_bytes // first.actions
+def test_each_server_has_a_row_and_the_other_one_a_ratio(tmp_path, capsys, monkeypatch, measured):
+    @contextlib.contextmanager
+    def hosting(*_):
+        yield measured, None
+
+    monkeypatch.setattr(played, "hosting", hosting)
+    monkeypatch.setattr(measured, "cpu", iter(range(10**6)).__next__)
+    games, checkouts = ("skystones", "powershot_soccer"), {"this code": None, "other": tmp_path}
+    asyncio.run(played.measure(tmp_path, games, ("memory",), (2,), 1, 0.2, checkouts))
+    _, head, ours, theirs = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["store", "matches", "actions/s"]
+    assert ours.startswith("memory           2  this code")
+    assert theirs.startswith("memory           2  other")
+    assert "CPU" in theirs and "CPU" not in ours
 
 
-def version_of(stub, match):
-    request = match_pb2.WatchMatchRequest.FromString(match.follow[0])
-    metadata = (("authorization", f"Bearer {match.tokens[0]}"),)
-    return stub.GetView(match_pb2.GetViewRequest(name=request.name), metadata=metadata).view.version
+def test_a_call_that_failed_is_no_figure(measured):
+    async def play():
+        subject = played.Subject(measured, None)
+        noticed = subject.noticed
+        async with played.seated(measured, ("skystones",), 1, noticed, subject.may.wait):
+            noticed.repeated["UNAVAILABLE"] += 1
+            await subject.run(0.1)
+
+    with pytest.raises(RuntimeError, match=r"calls failed: .*UNAVAILABLE"):
+        asyncio.run(play())
 
 
-def test_players_say_that_they_have_no_more_matches(tmp_path):
-    with played.hosting(tmp_path / "log", "memory", None) as server:
-        matches = asyncio.run(played.create_matches(server.address, write_scripts("skystones", 1)))
-        players = Players([server.address], played.PLAY, matches, 1)
-        with pytest.raises(RuntimeError, match="more was played than had been prepared"):
-            players.play(FOREVER)
-        players.close()
+def test_a_server_is_measured_while_it_runs(tmp_path):
+    with MeasuredServer(tmp_path, ("--search-processes", "0")) as server:
+        assert server.cpu() > 0 and server.memory() > 1 << 20
+        assert {"croupier_event_loop_lag_seconds_count"} <= {each.name for each in server.samples()}
+    assert not Path(f"/proc/{server.pid}").exists()
 
 
-def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
-    scripts = write_scripts("skystones", 2)
-    human.measure(tmp_path, scripts, 6, pace=0.2, seconds=3.0)
-    row, feed = capsys.readouterr().out.splitlines()[-2:]
-    matches, connections, *_ = row.split()
-    assert (matches, connections) == ("6", "3")
-    assert feed.startswith("with a reader of the feed: ")
+def test_a_server_that_does_not_start_is_told(tmp_path, capfd):
+    with pytest.raises(RuntimeError, match="did not start"):
+        MeasuredServer(tmp_path, ("--no-such-option",)).start()
+    assert "--no-such-option" in capfd.readouterr().err
 
 
 @pytest.mark.skipif(not LONG_FORM, reason="`make soak` runs it, for half a minute")
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
 def test_instructions_are_counted(tmp_path, capsys):
-    instructions.measure(tmp_path, write_scripts("skystones", 1), 1)
-    rows = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[-5:]]
-    echo, call, _, first, second = (int(count.replace(",", "")) for _, count in rows)
-    assert 0 < min(first, second) < echo < call
+    checkouts = {"this code": None}
+    asyncio.run(instructions.measure(tmp_path, ("skystones",), 2, checkouts, 10))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    memory, sqlite = ([int(each.replace(",", "")) for each in row[-2:]] for row in rows)
+    assert all(count > 0 for count in (*memory, *sqlite))
+    assert min(sqlite) > 0.9 * min(memory)
 
 
-def test_it_is_said_what_is_missing_to_count_instructions(tmp_path, monkeypatch):
+def test_it_is_said_what_is_missing_to_count_instructions(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(instructions.MissingTool, match="valgrind is missing"):
-        instructions.measure(tmp_path, [], 1)
+    asyncio.run(instructions.measure(tmp_path, (), 1, {}, 1))
+    assert "valgrind is missing" in capsys.readouterr().out

@@ -32,9 +32,9 @@ from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
 from croupier.errors import CroupierError
-from lab.service_bench.ports import free_port
 from service.observability.metrics import hosted_ids
 from tests.support.certificates import Authority
+from tests.support.ports import free_port
 from tests.support.postgresql import Postgres
 
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,12 @@ from google.protobuf.message import DecodeError
 from protovalidate import EvaluationError, Validator
 
 from croupier.v1 import game_pb2, match_pb2
+from engine.match import Match
 from engine.position import Position
-from lab.service_bench.scripts import submission, write_scripts
 from service import wire
 from service.common.validation import first_violation, is_surely_valid
 from tests.fuzz.mutations import Mutator
-from tests.support.play import note_on_failure, random_joint, seeded
+from tests.support.play import note_on_failure, random_joint, random_secret, seeded
 
 NAME = "matches/aaaaaaaaaaaaaaaaaaaaaaaaaa"
 MUTATIONS = 60  # Of each message.
@@ -26,11 +26,18 @@ def is_valid(message):
 
 def submissions(game_id):
     """Valid requests to decide, of all kinds of a match."""
-    script = write_scripts(game_id, 1)[0]
-    return [
-        match_pb2.SubmitActionRequest.FromString(submission(NAME, decision))
-        for decision in script.decisions
-    ]
+    rng = seeded("submissions", game_id)
+    match = Match(wire.hosted_games()[game_id](), random_secret(rng))
+    while not match.over:
+        seat = match.deciders[0]
+        action = rng.choice(match.legal(seat))
+        yield match_pb2.SubmitActionRequest(
+            name=NAME,
+            expected_version=match.version,
+            action=wire.write_action(match.game, action),
+            request_id=f"{NAME}-{match.version}",
+        )
+        match.apply(seat, action)
 
 
 def views(game_id):
