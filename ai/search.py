@@ -315,7 +315,7 @@ class Search:
 def _action_result(root: RootAction, probability: float) -> ActionResult:
     # The first scores of an action come from a tree that hardly knew how to go on, so they are left
     # out. How far the others differ from them, beyond the noise of both, tells how far the score
-    # may still be from where it goes. `lab/search_bench/hint_scores.py` measures whether it does.
+    # may still be from where it goes. `lab/search_bench/scores.py` measures whether it does.
     late = root.samples - root.early_samples
     if not late:
         return ActionResult(root.action, root.visits, root.availability, 0.5, 0.5, probability)

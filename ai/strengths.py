@@ -22,7 +22,7 @@ class Strength(NamedTuple):
 # From "beginner" on, each is 80 to 200 Elo above the one before, in every game that we host, as
 # measured by `croupier arena --ladder` (docs/measurements/strength.md has the figures). The
 # iterations are enough to see most blunders; the temperatures make the steps even. With these
-# sharpnesses, beliefs foresee the hidden cards best (lab/search_bench/hidden_cards.py, `--bots`).
+# sharpnesses, beliefs foresee the hidden cards best (docs/measurements/strength.md).
 STRENGTHS = {
     name: Strength(name, iterations, sharpness)
     for name, iterations, sharpness in (

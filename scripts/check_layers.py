@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("croupier.openspiel", "croupier.pettingzoo"),
     ("lab",),
     ("cli",),
-    ("lab.plain_search", "lab.service_bench"),  # These and what follows: not in the wheel.
+    ("lab.service_bench",),  # This and what follows: not in the wheel.
     ("lab.search_bench", "lab.overload"),
 )
 # Modules below a layer, or the folder of a layer, that it may not import even so.

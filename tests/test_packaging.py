@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".gz", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
 FORMS = ("full", "plain")
-BENCHES = ("lab/plain_search/", "lab/search_bench/", "lab/service_bench/", "lab/overload/")
+BENCHES = ("lab/search_bench/", "lab/service_bench/", "lab/overload/")
 BUILT = (".binpb", ".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
@@ -98,7 +98,6 @@ def test_sdist_holds_every_source_and_nothing_built(tmp_path):
     assert "clients/python/build_proto.py" in names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.*")} <= names
     by_hand = {
-        "lab/plain_search/search.c",
         "tests/fuzz/block_counters.c",
         "tests/support/faulty_disk.c",
         "tests/support/slow_disk.c",

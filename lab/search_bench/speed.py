@@ -23,7 +23,7 @@ from engine.position import Position
 from lab.player import ConfigurationError
 from lab.revision import SearchProcess, build
 
-AGAINST = "81ccebf"
+AGAINST = "HEAD"
 ROUNDS = 11
 ITERATIONS = 10_000
 MS = 100
@@ -32,6 +32,7 @@ PLIES = {
     "castle_rampage": (0, 12, 40, 80),
     "champion_chess": (0, 12, 40),
     "powershot_soccer": (0, 12, 40),
+    "skystones": (0, 12, 47),  # The last: where the last round begins.
 }
 SEED = 1  # Of the first match that positions are taken from.
 
@@ -51,9 +52,6 @@ class Rates(NamedTuple):
 
 def positions(game_id: str) -> Iterator[tuple[str, Position]]:
     """Decisions early and late in a match that is played at random, with their names."""
-    if game_id == "skystones":
-        yield from _skystones()
-        return
     for ply in PLIES[game_id]:
         yield (f"ply {ply}" if ply else "the deal"), _after(game_id, ply)
 
@@ -66,31 +64,11 @@ def _after(game_id: str, plies: int) -> Position:
         for _ in range(plies):
             if position.over:
                 break
-            _play(position, chance)
+            joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
+            position.apply(joint, chance.getrandbits(64))
         if not position.over:
             return position
     raise AssertionError
-
-
-def _skystones() -> Iterator[tuple[str, Position]]:
-    # The deal, and the first placement of the last round.
-    chance = random.Random(SEED)
-    position = Position.deal(games()["skystones"](), SEED)
-    yield "the deal", position.copy()
-    last = position.copy()
-    placing = False
-    while not position.over:
-        placed = len(position.deciders) == 1
-        if placed and not placing:
-            last = position.copy()
-        placing = placed
-        _play(position, chance)
-    yield "last round", last
-
-
-def _play(position: Position, chance: random.Random) -> None:
-    joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
-    position.apply(joint, chance.getrandbits(64))
 
 
 def compare(
@@ -126,13 +104,13 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--against", metavar="REVISION", default=AGAINST, help="default: %(default)s")
-    add("--games", metavar="GAME,...", default=",".join(("skystones", *PLIES)))
+    add("--games", metavar="GAME,...", default=",".join(PLIES))
     add("--rounds", type=whole(1), default=ROUNDS, help="default: %(default)s")
     add("--iterations", type=whole(1), default=ITERATIONS, help="default: %(default)s")
     add("--ms", type=whole(1), default=MS, help="default: %(default)s")
     chosen = parser.parse_args()
     game_ids = chosen.games.split(",")
-    if unknown := set(game_ids) - {"skystones", *PLIES}:
+    if unknown := set(game_ids) - set(PLIES):
         parser.error(f"no positions are known of {', '.join(sorted(unknown))}")
     try:
         processes = SearchProcess(), SearchProcess(build(chosen.against))

@@ -1,4 +1,4 @@
-"""The arena, self-play and reviews on a Ray cluster of two machines, against processes here.
+"""The arena and reviews on a Ray cluster of two machines, against processes here.
 
 `make ray` installs Ray and runs these tests. They are skipped otherwise, since Ray is large.
 """
@@ -87,12 +87,6 @@ def test_an_arena_of_200_games_has_the_same_result_as_here(address, tmp_path):
     here = played("--workers", "1")
     assert len(here["pairs"]) == GAMES // 2
     assert played("--ray", address) == here == played("--workers", "2")
-
-
-def test_self_play_has_the_same_figures(address):
-    command = (sys.executable, "-m", "lab.search_bench.self_play", "--matches", "30")
-    here = run(*command, "--workers", "1")
-    assert run(*command, "--ray", address) == here
 
 
 def test_reviews_are_the_same(address, tmp_path):

@@ -9,20 +9,12 @@ from lab.search_bench import speed
 from lab.search_bench.speed import PLIES, compare, positions
 
 
-@pytest.mark.parametrize("game_id", ["skystones", *PLIES])
+@pytest.mark.parametrize("game_id", PLIES)
 def test_positions_repeat_and_owe_a_decision(game_id):
     found = dict(positions(game_id))
-    assert len(found) == len(PLIES.get(game_id, ("the deal", "last round")))
+    assert len(found) == len(PLIES[game_id])
     assert all(position.legal(position.deciders[0]) for position in found.values())
     assert found == dict(positions(game_id))
-
-
-def test_the_last_round_of_skystones_begins_with_one_seat_placing():
-    position = dict(positions("skystones"))["last round"]
-    common = position.fields["common"]
-    assert len(position.deciders) == 1
-    assert common["round"] == 4
-    assert not any(square["card"] for square in common["board"])
 
 
 class Process:
@@ -53,7 +45,7 @@ def test_the_command_prints_a_line_for_each_position_and_limit(monkeypatch, caps
     monkeypatch.setattr(sys, "argv", [*arguments, "--ms", "2", "--against", "none"])
     speed.main()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[2:]] == ["skystones"] * 4
+    assert [line.split()[0] for line in lines[2:]] == ["skystones"] * 6
     assert "none" in lines[1]
 
 
