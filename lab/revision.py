@@ -2,9 +2,8 @@
 
 The revision is built once, from its own sources, in a cache folder. Its search runs in a process of
 its own (lab/revision_host.py), which reads requests and writes answers in JSON. Views go there and
-actions come back as fields, so the two revisions only need to agree about what a view holds; the
-process says what has been renamed since in the words of its revision. This needs a clone of the
-project and the tools that build it.
+actions come back as fields, so the two revisions only need to agree about what a view holds. This
+needs a clone of the project and the tools that build it.
 """
 
 import contextlib
