@@ -413,9 +413,7 @@ def test_command_shows_its_progress_on_a_terminal(monkeypatch):
     assert "20/20" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
-)
+@pytest.mark.parametrize(("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGTERM)])
 def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path):
     written = tmp_path / "results.json"
     command = [*ARENA, "uct:iterations=200", "random", "--game", "skystones", "--games=100000"]
