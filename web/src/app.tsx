@@ -10,6 +10,7 @@ import { catalogOf } from "./state/catalog";
 import { linkTo, place } from "./state/router";
 import { type Seat, seatOf } from "./state/seats";
 import { type Language, language } from "./state/settings";
+import { Loading, Notice } from "./ui/notice";
 import { SettingsDialog } from "./ui/settings";
 
 export function App() {
@@ -70,21 +71,12 @@ function later<Props extends object>(load: () => Promise<ComponentType<Props>>) 
 			);
 		}, []);
 		if (loaded?.Screen) return <loaded.Screen {...props} />;
-		return <p class="notice">{loaded ? t().notSent : t().loading}</p>;
+		return <Loading says={loaded && t().notSent} />;
 	};
 }
 
 /** Whether the server knows the match cannot be told without a token. */
-function NoSeat() {
-	return (
-		<div class="notice" data-testid="noseat">
-			<p>{t().noSeat}</p>
-			<a class="button" href={linkTo.lobby}>
-				{t().back}
-			</a>
-		</div>
-	);
-}
+const NoSeat = () => <Notice says={t().noSeat} id="noseat" />;
 
 function Settings({ onOpen }: { onOpen: () => void }) {
 	return (

@@ -308,7 +308,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					<b class={`who ${player === near ? "mine" : "theirs"}`}>
 						{player === context.me ? t().you : context.catalog.game.seatTitles[player ?? 0]}
 					</b>{" "}
-					{player === context.me ? t().toMe(say().played(title(card))) : say().played(title(card))}
+					{player === context.me ? t().toMe(t().played(title(card))) : t().played(title(card))}
 				</p>
 				<ol>
 					{clashes.slice(-CLASHES).map((clash, index) => (

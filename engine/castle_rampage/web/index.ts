@@ -1,6 +1,6 @@
 // Castle Rampage: hidden walls, and a hand of attackers.
-import type { View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import type { Action, View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
 import {
 	type CastleRampageAction,
 	type CastleRampageCard,
@@ -10,7 +10,7 @@ import {
 	CastleRampageStructure,
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
-import { list, t } from "@app/i18n";
+import { t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
 import { CastleCard, numbersOf, SCHEMES } from "./card";
 import { deal, follow } from "./replay";
@@ -21,7 +21,7 @@ const gameOf = (view: View) => view.game.value as CastleRampageView;
 const title = (context: Context, card: CastleRampageCard) =>
 	card ? titleOf(context, idOf(card)) : say().aCard;
 const titles = (context: Context, cards: readonly CastleRampageCard[]) =>
-	cards.length === 0 ? say().noCards : list(cards.map((card) => title(context, card)));
+	cards.length === 0 ? say().noCards : titlesOf(context, cards.map(idOf));
 const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKey(idOf(card)));
 
 export const game: GameModule = {
@@ -111,45 +111,38 @@ export const game: GameModule = {
 		const decision = action.game.value as CastleRampageAction;
 		// Which card goes where is to be seen in the places.
 		if (decision.action.case === "setUp") return say().shareOut;
-		return `${t().confirm}: ${describe(decision, context)}`;
+		return `${t().confirm}: ${describe(action, context)}`;
 	},
 	atOnce: (clicks) => !(clicks.at(-1)?.key.startsWith("card:") ?? true),
-	describeAction: (action, context) => describe(action.game.value as CastleRampageAction, context),
+	describeAction: describe,
 	describeEvent: (event, context) => {
 		const { seat, event: what } = event.event.value as CastleRampageEvent;
 		const words = say();
+		const name = (card: CastleRampageCard) => title(context, card);
 		switch (what.case) {
 			case "shuffled":
 				return { text: words.shuffled(what.value.count) };
-			case "drawn":
-				return {
-					seat,
-					text:
-						what.value.cards.length > 0
-							? words.drewCards(titles(context, what.value.cards))
-							: words.drew(what.value.count),
-				};
+			case "drawn": {
+				const { cards, count } = what.value;
+				return { seat, text: t().drew(titlesOf(context, cards.map(idOf), count)) };
+			}
 			case "cardsSetUp":
 				return { seat, text: words.didSetUp };
 			case "turnStarted":
 				return { seat, text: words.turnStarted(what.value.turn) };
-			case "strengthened":
-				return {
-					seat,
-					text: words.putUnder(
-						title(context, what.value.card),
-						structureName(what.value.structure),
-					),
-				};
+			case "strengthened": {
+				const { card, structure } = what.value;
+				return { seat, text: words.putUnder(name(card), structureName(structure)) };
+			}
 			case "played": {
-				const card = title(context, what.value.card);
+				const card = name(what.value.card);
 				const { choice } = what.value;
 				if (choice.case === "unit")
 					return { seat, text: words.named(card, words.units[choice.value] ?? "") };
 				if (choice.case === "permanent")
-					return { seat, text: words.against(card, title(context, choice.value)) };
-				if (choice.case === "extra" && choice.value) return { seat, text: words.playedExtra(card) };
-				return { seat, text: words.played(card) };
+					return { seat, text: words.against(card, name(choice.value)) };
+				const extra = choice.case === "extra" && choice.value;
+				return { seat, text: extra ? words.playedExtra(card) : t().played(card) };
 			}
 			case "discarded": {
 				const cards = titles(context, what.value.cards);
@@ -158,45 +151,31 @@ export const game: GameModule = {
 					[CastleRampageDiscardReason.RANDOM]: words.lostRandom(cards),
 					[CastleRampageDiscardReason.PRIEST]: words.lostPriest(cards),
 				};
-				return { seat, text: texts[what.value.reason] ?? words.discarded(cards) };
+				return { seat, text: texts[what.value.reason] ?? t().discarded(cards) };
 			}
 			case "revealed": {
 				const { structure, card, defence, strength } = what.value;
-				const text = words.revealed(
-					title(context, card),
-					structureName(structure),
-					defence,
-					strength,
-				);
+				const text = words.revealed(name(card), structureName(structure), defence, strength);
 				return { seat, text };
 			}
-			case "held":
-				return {
-					seat,
-					text: words.held(title(context, what.value.card), structureName(what.value.structure)),
-				};
+			case "held": {
+				const { card, structure } = what.value;
+				return { seat, text: words.held(name(card), structureName(structure)) };
+			}
 			case "destroyed": {
-				const card = title(context, what.value.card);
-				return {
-					seat,
-					text: what.value.structure
-						? words.destroyedIn(card, structureName(what.value.structure))
-						: words.destroyed(card),
-					strong: true,
-				};
+				const { card, structure } = what.value;
+				const text = structure
+					? words.destroyedIn(name(card), structureName(structure))
+					: words.destroyed(name(card));
+				return { seat, text, strong: true };
 			}
 			case "returned":
-				return { seat, text: words.returned(title(context, what.value.card)) };
-			case "looked":
-				return {
-					seat,
-					text: what.value.castle
-						? words.lookedAt(
-								what.value.gate ? title(context, what.value.gate) : t().nothing,
-								title(context, what.value.castle),
-							)
-						: words.looked,
-				};
+				return { seat, text: words.returned(name(what.value.card)) };
+			case "looked": {
+				const { gate, castle } = what.value;
+				if (!castle) return { seat, text: words.looked };
+				return { seat, text: words.lookedAt(gate ? name(gate) : t().nothing, name(castle)) };
+			}
 			case "handShown":
 				return { seat, text: words.handShown(titles(context, what.value.cards)) };
 			case "starterDrawn":
@@ -222,23 +201,24 @@ export const game: GameModule = {
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
-function describe({ action }: CastleRampageAction, context: Context): string {
+function describe(action: Action, context: Context): string {
+	const { action: decision } = action.game.value as CastleRampageAction;
 	const words = say();
 	const paying = (cards: readonly CastleRampageCard[]) =>
 		cards.length > 0 ? ` (${words.payable(titles(context, cards))})` : "";
-	switch (action.case) {
+	switch (decision.case) {
 		case "setUp": {
-			const { gate, castle, keep } = action.value;
+			const { gate, castle, keep } = decision.value;
 			const names = (cards: readonly CastleRampageCard[]) =>
 				cards.map((card) => title(context, card)).join(" / ");
 			return `${words.gate}: ${names(gate)}; ${words.castle}: ${names(castle)}; ${words.slots[4]}: ${title(context, keep)}`;
 		}
 		case "strengthen": {
-			const { card, structure, discards } = action.value;
+			const { card, structure, discards } = decision.value;
 			return `${title(context, card)} → ${structureName(structure)}${paying(discards)}`;
 		}
 		case "play": {
-			const { card, discards, choice } = action.value;
+			const { card, discards, choice } = decision.value;
 			const named =
 				choice.case === "unit"
 					? `: ${words.units[choice.value]}`

@@ -1,6 +1,6 @@
 // Champion Chess: champions and aid, chosen in secret by both at the same time.
-import type { View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import type { Action, View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
 import {
 	type ChampionChessAction,
 	ChampionChessCard,
@@ -8,15 +8,15 @@ import {
 	ChampionChessPhase,
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
-import { list, t } from "@app/i18n";
+import { t } from "@app/i18n";
 import { ChessBoard, ChessCard, idOf, isNoble } from "./board";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as ChampionChessView;
-const titles = (context: Context, cards: readonly ChampionChessCard[]) =>
-	list(cards.map((card) => titleOf(context, idOf(card))));
+const titles = (context: Context, cards: readonly ChampionChessCard[], count = 0) =>
+	titlesOf(context, cards.map(idOf), count);
 
 export const game: GameModule = {
 	id: "champion_chess",
@@ -63,26 +63,19 @@ export const game: GameModule = {
 	},
 	confirm: (action, context) => {
 		const decision = (action.game.value as ChampionChessAction).action;
-		if (decision.case === "playAid")
-			return decision.value.cards.length === 0 ? say().noAid : say().aid;
-		if (decision.case === "discardToReserve")
-			return decision.value.cards.length === 0 ? say().keepAll : say().discard;
-		return `${t().confirm}: ${describe(action.game.value as ChampionChessAction, context)}`;
+		const none = decision.case !== "playChampion" && decision.value?.cards.length === 0;
+		if (decision.case === "playAid") return none ? say().noAid : say().aid;
+		if (decision.case === "discardToReserve") return none ? say().keepAll : say().discard;
+		return `${t().confirm}: ${describe(action, context)}`;
 	},
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("do:") ?? false,
-	describeAction: (action, context) => describe(action.game.value as ChampionChessAction, context),
+	describeAction: describe,
 	describeEvent: (event, context) => {
 		const { seat, event: what } = event.event.value as ChampionChessEvent;
 		const words = say();
 		switch (what.case) {
 			case "drawn":
-				return {
-					seat,
-					text:
-						what.value.cards.length > 0
-							? words.drewCards(titles(context, what.value.cards))
-							: words.drew(what.value.count),
-				};
+				return { seat, text: t().drew(titles(context, what.value.cards, what.value.count)) };
 			case "shuffled":
 				return { seat, text: what.value.fromReserve ? words.shuffledReserve : words.shuffled };
 			case "mulligan":
@@ -91,32 +84,21 @@ export const game: GameModule = {
 				const card = titleOf(context, idOf(what.value.champion));
 				return { seat, text: what.value.castled ? words.castled(card) : words.sends(card) };
 			}
-			case "aidRevealed":
-				return {
-					seat,
-					text:
-						what.value.cards.length > 0
-							? words.aided(titles(context, what.value.cards))
-							: words.aidedNone,
-				};
-			case "challengeDecided": {
-				const card = titleOf(context, idOf(what.value.champion));
-				const { movement, attack, defend } = what.value;
-				const totals = ` (${movement} / ${attack} / ${defend})`;
-				return {
-					seat,
-					text: (what.value.won ? words.wins(card) : words.falls(card)) + totals,
-					strong: true,
-				};
+			case "aidRevealed": {
+				const { cards } = what.value;
+				const text = cards.length > 0 ? words.aided(titles(context, cards)) : words.aidedNone;
+				return { seat, text };
 			}
-			case "discarded":
-				return {
-					seat,
-					text:
-						what.value.cards.length > 0
-							? words.discarded(titles(context, what.value.cards))
-							: words.discardedNone,
-				};
+			case "challengeDecided": {
+				const { champion, won, movement, attack, defend } = what.value;
+				const text = (won ? words.wins : words.falls)(titleOf(context, idOf(champion)));
+				return { seat, text: `${text} (${movement} / ${attack} / ${defend})`, strong: true };
+			}
+			case "discarded": {
+				const { cards } = what.value;
+				const text = cards.length > 0 ? t().discarded(titles(context, cards)) : words.discardedNone;
+				return { seat, text };
+			}
 			default:
 				return undefined;
 		}
@@ -137,19 +119,14 @@ export const game: GameModule = {
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
-function describe({ action }: ChampionChessAction, context: Context): string {
-	switch (action.case) {
-		case "playChampion": {
-			const card = titleOf(context, idOf(action.value.noble));
-			return action.value.castle ? `${card}: ${say().castle}` : card;
-		}
-		case "playAid":
-			return action.value.cards.length > 0 ? titles(context, action.value.cards) : say().noAid;
-		case "discardToReserve":
-			return action.value.cards.length > 0
-				? `${say().discard}: ${titles(context, action.value.cards)}`
-				: say().keepAll;
-		default:
-			return "";
+function describe(action: Action, context: Context): string {
+	const decision = (action.game.value as ChampionChessAction).action;
+	if (decision.case === undefined) return "";
+	if (decision.case === "playChampion") {
+		const card = titleOf(context, idOf(decision.value.noble));
+		return decision.value.castle ? `${card}: ${say().castle}` : card;
 	}
+	const cards = decision.value.cards.length > 0 && titles(context, decision.value.cards);
+	if (decision.case === "playAid") return cards || say().noAid;
+	return cards ? `${say().discard}: ${cards}` : say().keepAll;
 }

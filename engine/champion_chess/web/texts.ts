@@ -28,8 +28,6 @@ const en = {
 	champion: "Champion",
 	secret: "in secret",
 	total: "Total",
-	drew: (n: number) => `drew ${n === 1 ? "1 card" : `${n} cards`}`,
-	drewCards: (cards: string) => `drew ${cards}`,
 	shuffled: "shuffled the deck",
 	shuffledReserve: "shuffled the reserve into a new deck",
 	mulligan: (cards: string) => `showed a hand without a noble: ${cards}`,
@@ -39,14 +37,11 @@ const en = {
 	aidedNone: "added no aid",
 	wins: (card: string) => `won with the ${card}`,
 	falls: (card: string) => `lost the ${card}`,
-	discarded: (cards: string) => `discarded ${cards}`,
 	discardedNone: "kept all cards",
 	lastChallenge: "Last challenge",
 	won: "won",
 	captured: "captured",
 };
-
-const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
 
 const de: typeof en = {
 	blurb: "Wähle geheim deinen Champion. Beide werden zugleich aufgedeckt.",
@@ -75,8 +70,6 @@ const de: typeof en = {
 	champion: "Champion",
 	secret: "geheim",
 	total: "Summe",
-	drew: (n) => `hat ${cards(n)} gezogen`,
-	drewCards: (list) => `hat ${list} gezogen`,
 	shuffled: "hat den Stapel gemischt",
 	shuffledReserve: "hat die Reserve zu einem neuen Stapel gemischt",
 	mulligan: (list) => `hat eine Hand ohne Adlige gezeigt: ${list}`,
@@ -86,7 +79,6 @@ const de: typeof en = {
 	aidedNone: "hat keine Hilfe dazugelegt",
 	wins: (card) => `hat mit ${card} gewonnen`,
 	falls: (card) => `hat ${card} verloren`,
-	discarded: (list) => `hat ${list} abgelegt`,
 	discardedNone: "hat alle Karten behalten",
 	lastChallenge: "Letzter Zweikampf",
 	won: "gewonnen",

@@ -1,6 +1,6 @@
 // PowerShot Soccer: one card at a time, attack and answer.
-import type { View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import type { Action, View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
 import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,
@@ -9,7 +9,7 @@ import {
 	PowerShotSoccerRole,
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
-import { list, t } from "@app/i18n";
+import { t } from "@app/i18n";
 import { roleOf, SoccerBoard, SoccerCard } from "./board";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
@@ -18,8 +18,14 @@ import "./style.css";
 const gameOf = (view: View) => view.game.value as PowerShotSoccerView;
 const role = (value: PowerShotSoccerRole) => PowerShotSoccerRole[value] ?? "";
 const title = (context: Context, card: number) => titleOf(context, `${card}`);
-const titles = (context: Context, cards: readonly number[]) =>
-	list(cards.map((card) => title(context, card)));
+/** What a role is called: as the cards that have it, unless it is none of theirs. */
+const titleOfRole = ({ catalog }: Context, name: string) =>
+	say().roles[name] ??
+	[...catalog.cards.values()]
+		.find((card) => roleOf(catalog, card.id) === name)
+		?.title.replace(/ \d+$/, "") ??
+	name;
+const CHALLENGES = ["TACKLE", "INTERCEPT", "SAVE"];
 
 /** The cards of the hand in the order in which players sort them: attack, shots, defence. */
 const ORDER = [1, 3, 2, 4, 5, 6, 7, 8, 9, 10];
@@ -48,10 +54,11 @@ export const game: GameModule = {
 		const hand = [...gameOf(view).hand].sort((a, b) => place(a) - place(b));
 		return [{ title: t().yourHand, cards: hand.map(String) }];
 	},
-	mark: (card, { view }) => {
-		const roles = rolesOf(view, card);
-		const challenge = roles.find((each) => each in say().challenges);
-		if (challenge) return { glyph: challenge, label: say().challenges[challenge]! };
+	mark: (card, context) => {
+		const roles = rolesOf(context.view, card);
+		const challenge = roles.find((each) => CHALLENGES.includes(each));
+		if (challenge)
+			return { glyph: challenge, label: say().challenges(titleOfRole(context, challenge)) };
 		return roles.length === 1 && roles[0] === "GIVE_UP"
 			? { glyph: "GIVE_UP", label: say().givesUp }
 			: undefined;
@@ -59,50 +66,43 @@ export const game: GameModule = {
 	prompt: (view) => {
 		const { hand, phase } = gameOf(view);
 		const challenging = hand.some((card) =>
-			rolesOf(view, `${card}`).some((each) => each in say().challenges),
+			rolesOf(view, `${card}`).some((each) => CHALLENGES.includes(each)),
 		);
 		if (phase === PowerShotSoccerPhase.DEFEND)
 			return challenging ? say().defend : say().defenceless;
 		return say().attackNow;
 	},
-	button: (key) =>
+	button: (key, _clicks, context) =>
 		key.startsWith("role:")
-			? { label: `${say().playAs}: ${say().roles[key.slice(5)]}` }
+			? { label: `${say().playAs}: ${titleOfRole(context, key.slice("role:".length))}` }
 			: undefined,
-	confirm: (action, context) =>
-		`${t().confirm}: ${describe(action.game.value as PowerShotSoccerAction, context)}`,
+	confirm: (action, context) => `${t().confirm}: ${describe(action, context)}`,
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("role:") ?? false,
-	describeAction: (action, context) =>
-		describe(action.game.value as PowerShotSoccerAction, context),
+	describeAction: describe,
 	describeEvent: (event, context) => {
 		const { event: what } = event.event.value as PowerShotSoccerEvent;
 		const words = say();
 		switch (what.case) {
 			case "shuffled":
 				return { seat: what.value.seat, text: words.shuffled(what.value.count) };
-			case "drawn":
-				return {
-					seat: what.value.seat,
-					text:
-						what.value.cards.length > 0
-							? words.drewCards(titles(context, what.value.cards))
-							: words.drew(what.value.count),
-				};
+			case "drawn": {
+				const { seat, cards, count } = what.value;
+				return { seat, text: t().drew(titlesOf(context, cards.map(String), count)) };
+			}
 			case "kickOffShown":
 				return { seat: what.value.seat, text: words.kickOffShown(title(context, what.value.card)) };
 			case "halfStarted":
 				return { seat: what.value.kickOff, text: words.halfStarted(what.value.half), strong: true };
 			case "played": {
+				const { seat } = what.value;
 				const card = title(context, what.value.card);
-				const own = roleOf(context.catalog, `${what.value.card}`);
 				const played = role(what.value.role);
-				if (played === "GIVE_UP") return { seat: what.value.seat, text: words.gaveUp(card) };
-				if (played === "DECLINE") return { seat: what.value.seat, text: words.declined(card) };
+				if (played === "GIVE_UP") return { seat, text: words.gaveUp(card) };
+				if (played === "DECLINE") return { seat, text: words.declined(card) };
+				const own = roleOf(context.catalog, `${what.value.card}`);
 				const told = own === "STAR_PLAYER";
-				return {
-					seat: what.value.seat,
-					text: told ? words.playedAs(card, words.roles[played] ?? played) : words.played(card),
-				};
+				const as = titleOfRole(context, played);
+				return { seat, text: told ? words.playedAs(card, as) : t().played(card) };
 			}
 			case "exchangeDecided": {
 				const { outcome, power, defence, seat } = what.value;
@@ -113,15 +113,10 @@ export const game: GameModule = {
 					strong: outcome === PowerShotSoccerOutcome.GOAL,
 				};
 			}
-			case "halfEnded":
-				return {
-					text: words.halfEnded(
-						what.value.half,
-						what.value.goals[0] ?? 0,
-						what.value.goals[1] ?? 0,
-					),
-					strong: true,
-				};
+			case "halfEnded": {
+				const [home = 0, away = 0] = what.value.goals;
+				return { text: words.halfEnded(what.value.half, home, away), strong: true };
+			}
 			default:
 				return undefined;
 		}
@@ -152,12 +147,12 @@ const rolesOf = (view: View, card: string) =>
 		return `${play?.card}` === card ? [role(play!.role)] : [];
 	});
 
-function describe({ action }: PowerShotSoccerAction, context: Context): string {
-	if (action.case !== "playCard") return "";
-	const card = title(context, action.value.card);
-	const played = role(action.value.role);
-	if (played === "GIVE_UP") return say().giveUp(card);
-	if (played === "DECLINE") return say().decline(card);
-	const own = roleOf(context.catalog, `${action.value.card}`);
-	return own === "STAR_PLAYER" ? say().as(card, say().roles[played] ?? played) : card;
+function describe(action: Action, context: Context): string {
+	const { value } = (action.game.value as PowerShotSoccerAction).action;
+	if (!value) return "";
+	const card = title(context, value.card);
+	const played = role(value.role);
+	const as = titleOfRole(context, played);
+	if (played in say().roles) return `${card}: ${as}`;
+	return roleOf(context.catalog, `${value.card}`) === "STAR_PLAYER" ? say().as(card, as) : card;
 }

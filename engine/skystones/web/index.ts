@@ -1,5 +1,5 @@
 // Skystones: a board, hidden hands, and a limit on what a hand may weigh.
-import type { View } from "@app/api/types";
+import type { Action, View } from "@app/api/types";
 import { type Context, cardKey, cardOf, type GameModule, titleOf } from "@app/games/module";
 import {
 	type SkystonesAction,
@@ -8,7 +8,7 @@ import {
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
-import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
+import { fieldName, SkyBoard, SkyCard, squareName, totalOf } from "./board";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
@@ -16,9 +16,7 @@ import "./style.css";
 const gameOf = (view: View) => view.game.value as SkystonesView;
 const sizeOf = (view: View) => Math.round(Math.sqrt(gameOf(view).board.length)) || 3;
 
-function title(context: Context, card: number | undefined) {
-	return card === undefined ? t().faceDown : titleOf(context, `${card}`);
-}
+const title = (context: Context, card: number) => titleOf(context, `${card}`);
 
 export const game: GameModule = {
 	id: "skystones",
@@ -93,55 +91,39 @@ export const game: GameModule = {
 		return say().pickHand(picked.length, hand, pointsOf(context, picked), limit);
 	},
 	button: () => undefined,
-	confirm: (action, context) => describe(action.game.value as SkystonesAction, context),
+	confirm: describe,
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("square:") ?? false,
-	describeAction: (action, context) => describe(action.game.value as SkystonesAction, context),
+	describeAction: describe,
 	describeEvent: (event, context) => {
 		const { event: what } = event.event.value as SkystonesEvent;
-		const size = sizeOf(context.view);
+		const named = (square: number) => squareName(square, sizeOf(context.view));
 		switch (what.case) {
-			case "dealt":
-				return what.value.seat === undefined
-					? { text: say().aside }
-					: { seat: what.value.seat, text: say().dealt(what.value.count) };
-			case "fieldLaid":
-				return {
-					text: say().field(
-						squareName(what.value.square, size),
-						say().fields[what.value.field] ?? "",
-					),
-				};
+			case "dealt": {
+				const { seat, count } = what.value;
+				return { seat, text: seat === undefined ? say().aside : say().dealt(count) };
+			}
+			case "fieldLaid": {
+				const { square, field } = what.value;
+				return { text: say().field(named(square), fieldName(context.catalog, field)) };
+			}
 			case "roundStarted":
-				return {
-					seat: what.value.starter,
-					text: say().roundStarted(what.value.round),
-				};
-			case "picked":
-				return {
-					seat: what.value.seat,
-					text:
-						what.value.card === undefined
-							? say().pickedHidden
-							: say().picked(title(context, what.value.card)),
-				};
+				return { seat: what.value.starter, text: say().roundStarted(what.value.round) };
+			case "picked": {
+				const { seat, card } = what.value;
+				return { seat, text: say().picked(card === undefined ? t().aCard : title(context, card)) };
+			}
 			case "placed": {
-				const text = say().placed(
-					title(context, what.value.card),
-					squareName(what.value.square, size),
-				);
-				const taken = what.value.taken.length;
-				return { seat: what.value.seat, text: taken > 0 ? text + say().taking(taken) : text };
+				const { seat, card, square, taken } = what.value;
+				const text = say().placed(title(context, card), named(square));
+				return { seat, text: taken.length > 0 ? text + say().taking(taken.length) : text };
 			}
 			case "passed":
 				return { seat: what.value.seat, text: say().passed };
 			case "roundEnded": {
 				const { winner, chips } = what.value;
 				if (winner === undefined) return { text: say().roundTied, strong: true };
-				return {
-					seat: winner,
-					text: say().roundWon(chips[winner] ?? 0, chips[1 - winner] ?? 0),
-					strong: true,
-				};
+				const [own = 0, others = 0] = winner === 0 ? chips : [chips[1], chips[0]];
+				return { seat: winner, text: say().roundWon(own, others), strong: true };
 			}
 			default:
 				return undefined;
@@ -163,14 +145,12 @@ export const game: GameModule = {
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
-function describe({ action }: SkystonesAction, context: Context): string {
-	if (action.case === "pickCard") return say().pick(title(context, action.value.card));
-	if (action.case === "placeCard")
-		return say().place(
-			title(context, action.value.card),
-			squareName(action.value.square, sizeOf(context.view)),
-		);
-	return "";
+function describe(action: Action, context: Context): string {
+	const { action: decision } = action.game.value as SkystonesAction;
+	if (decision.case === undefined) return "";
+	const card = title(context, decision.value.card);
+	if (decision.case === "pickCard") return say().pick(card);
+	return say().place(card, squareName(decision.value.square, sizeOf(context.view)));
 }
 
 /** How many cards a hand has, and how many points they may have together. */

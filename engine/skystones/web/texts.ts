@@ -35,13 +35,11 @@ const en = {
 	field: (square: string, field: string) => `${square} became a special field: ${field}`,
 	roundStarted: (n: number) => `got the first turn of round ${n}`,
 	picked: (card: string) => `picked ${card}`,
-	pickedHidden: "picked a card",
 	placed: (card: string, square: string) => `placed ${card} on ${square}`,
 	taking: (n: number) => (n === 1 ? " and took 1 card" : ` and took ${n} cards`),
 	passed: "could not place a card and passed",
 	roundWon: (a: number, b: number) => `won the round, ${a} to ${b} chips`,
 	roundTied: "The round was tied.",
-	fields: ["", "Fire", "Earth", "Electro", "Water", "Air", "blocked"],
 	chips: "Chips",
 };
 
@@ -80,13 +78,11 @@ const de: typeof en = {
 	field: (square, field) => `${square} ist jetzt ein Sonderfeld: ${field}`,
 	roundStarted: (n) => `darf in Runde ${n} zuerst legen`,
 	picked: (card) => `hat ${card} gewählt`,
-	pickedHidden: "hat eine Karte gewählt",
 	placed: (card, square) => `hat ${card} auf ${square} gelegt`,
 	taking: (n) => ` und ${cards(n)} genommen`,
 	passed: "musste passen",
 	roundWon: (a, b) => `hat die Runde gewonnen, ${a} zu ${b} Chips`,
 	roundTied: "Die Runde endete unentschieden.",
-	fields: ["", "Feuer", "Erde", "Elektro", "Wasser", "Luft", "blockiert"],
 	chips: "Chips",
 };
 

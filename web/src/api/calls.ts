@@ -15,7 +15,6 @@ import {
 	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
-	type View,
 } from "./types";
 
 const transport = createConnectTransport({
@@ -231,20 +230,6 @@ export async function estimate(access: Access, worlds: number, signal: AbortSign
 			},
 		},
 		options(access, signal, CALL_TIMEOUT_MS),
-	);
-	return response.hint!;
-}
-
-/** Evaluates a view of the past, which needs neither a match nor a token. */
-export async function evaluate(view: View, iterations: number, signal?: AbortSignal) {
-	const response = await hints.suggestAction(
-		{
-			search: {
-				position: { case: "view", value: view },
-				effort: { case: "limits", value: { iterations } },
-			},
-		},
-		options(undefined, signal, CALL_TIMEOUT_MS),
 	);
 	return response.hint!;
 }

@@ -10,6 +10,7 @@ import {
 	RulesetSchema,
 	type View,
 } from "../api/types";
+import { list, t } from "../i18n";
 import type { Choice, Click, Key } from "../match/choices";
 import type { Guide } from "../match/lesson";
 import type { Catalog } from "../state/catalog";
@@ -203,6 +204,10 @@ export const cardOf = (key: Key) => key.slice("card:".length);
 
 export const titleOf = (context: Context, card: string) =>
 	context.catalog.cards.get(card)?.title ?? card;
+
+/** The titles of cards; of those that are hidden, their number. */
+export const titlesOf = (context: Context, cards: readonly string[], count = 0) =>
+	cards.length > 0 ? list(cards.map((card) => titleOf(context, card))) : t().cards(count);
 
 /** The name of an enum value without the prefix that the compiler has already removed. */
 export const nameOf = (names: Record<number, string>, value: number) => names[value] ?? "";

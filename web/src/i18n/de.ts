@@ -277,6 +277,9 @@ export const de: Texts = {
 	tokenReplaced: "hat das Gerät gewechselt",
 	entropy: "hat mitgemischt",
 	declined: "hat die Partie abgelehnt",
+	drew: (cards) => `hat ${cards} gezogen`,
+	played: (card) => `hat ${card} gespielt`,
+	discarded: (cards) => `hat ${cards} abgelegt`,
 	hintThinking: "Der Computer probiert aus …",
 	hintAsk: "Tipp zeigen",
 	hintStop: "Anhalten",
@@ -349,7 +352,6 @@ export const de: Texts = {
 	verifyHashWrong: "Das Geheimnis passt NICHT zum Hash",
 	verifyDeal: (n) => `Das Austeilen, nachgerechnet: alle ${n} Plätze sind gleich`,
 	verifyDealWrong: "Das Austeilen weicht vom Bericht ab",
-	scoreGraph: "Deine Aussichten im Lauf der Partie",
 	// Die Auswertung einer beendeten Partie
 	replayAndReview: "Nachspielen und auswerten",
 	review: "Partie auswerten",

@@ -266,6 +266,9 @@ export const en = {
 	tokenReplaced: "moved to another device",
 	entropy: "added to the shuffle",
 	declined: "declined the match",
+	drew: (cards: string) => `drew ${cards}`,
+	played: (card: string) => `played ${card}`,
+	discarded: (cards: string) => `discarded ${cards}`,
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",
@@ -341,7 +344,6 @@ export const en = {
 	verifyHashWrong: "The secret does NOT match the hash",
 	verifyDeal: (n: number) => `The deal, derived again: all ${n} places are equal`,
 	verifyDealWrong: "The deal differs from the record",
-	scoreGraph: "Your chances over the match",
 	// The review of a finished match
 	replayAndReview: "Replay and review",
 	review: "Review the match",

@@ -1,5 +1,7 @@
 // The texts in the visitor's language.
+
 import { computed } from "@preact/signals";
+import type { Refusal } from "../api/errors";
 import { language } from "../state/settings";
 import { de } from "./de";
 import { en, type Texts } from "./en";
@@ -35,3 +37,7 @@ export function list(words: readonly string[]): string {
 	const parts = [...counts].map(([word, count]) => (count > 1 ? `${count} × ${word}` : word));
 	return new Intl.ListFormat(language.value).format(parts);
 }
+
+/** A refusal in words: what has not reached the server can be tried again. */
+export const inWords = (refusal: Refusal) =>
+	t().refused[refusal.reason] ?? (refusal.temporary ? t().notSent : refusal.message);

@@ -1,12 +1,12 @@
 // Who comes by an invitation, or by a link with a token.
 import { useEffect, useState } from "preact/hooks";
-import { Code, getInvitation, getView, joinMatch } from "../api/calls";
-import { refusalOf } from "../api/errors";
+import { getInvitation, getView, joinMatch } from "../api/calls";
+import { type Refusal, refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
 import { type GetInvitationResponse, HintPolicy, InvitationState } from "../api/types";
 import { uuid } from "../api/uuid";
 import { classOf } from "../games";
-import { t } from "../i18n";
+import { inWords, t } from "../i18n";
 import { clockInWords } from "../match/clock";
 import { botOf } from "../match/words";
 import { catalogOf, gameOf } from "../state/catalog";
@@ -14,6 +14,7 @@ import { linkTo, replacePlace } from "../state/router";
 import { addSeat, changeSeat, idOf, opponentOf, type Seat, seatOf, seats } from "../state/seats";
 import { displayName } from "../state/settings";
 import { read, write } from "../state/storage";
+import { Loading, Notice } from "../ui/notice";
 import { NameField } from "../ui/settings";
 import { Cover } from "./cover";
 import { RulesDialog } from "./rulesdialog";
@@ -36,8 +37,8 @@ const forgetAttempt = (invitation: string) => write(attemptKey(invitation), unde
 
 /** What the invitation is for; nothing about it from a server that cannot tell. */
 function useInvitation(invitation: string) {
-	const [found, setFound] = useState<{ about?: GetInvitationResponse; game?: string }>();
-	const [failed, setFailed] = useState<{ reason: string; message: string }>();
+	const [found, setFound] = useState<{ about: GetInvitationResponse; game: string }>();
+	const [failed, setFailed] = useState<Refusal>();
 	useEffect(() => {
 		const stop = new AbortController();
 		let timer: ReturnType<typeof setTimeout>;
@@ -49,8 +50,7 @@ function useInvitation(invitation: string) {
 			} catch (error) {
 				if (stop.signal.aborted) return;
 				const refusal = refusalOf(error);
-				if (refusal.code === Code.Unimplemented) return setFound({});
-				setFailed(refusal.temporary ? { reason: "", message: t().offline } : refusal);
+				setFailed(refusal);
 				if (refusal.temporary) timer = setTimeout(ask, RETRY_MS);
 			}
 		}
@@ -97,42 +97,41 @@ export function Join({ invitation }: { invitation: string }) {
 		} catch (error) {
 			const refusal = refusalOf(error);
 			if (!refusal.temporary) forgetAttempt(invitation);
-			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
+			setFailed(inWords(refusal));
 			setUnderway(false);
 		}
 	}
 
 	if (mine ?? own)
 		return (
-			<div class="notice" data-testid="ownseat">
-				<p>{mine ? t().alreadyJoined : t().ownInvitation}</p>
-				<a class="button" href={linkTo.match(idOf((mine ?? own)!.match))}>
-					{t().backToMatch}
-				</a>
-			</div>
+			<Notice
+				says={mine ? t().alreadyJoined : t().ownInvitation}
+				id="ownseat"
+				link={linkTo.match(idOf((mine ?? own)!.match))}
+				label={t().backToMatch}
+			/>
 		);
 	// Without the catalog, the game has no name yet.
-	if (!found || (found.game && !catalogOf(found.game)))
+	if (!found || !catalogOf(found.game))
 		return (
 			<div class="notice">
 				<h1>{t().joinTitle}</h1>
 				<p role={unknown ? "alert" : "status"}>
-					{unknown ? (t().refused[unknown.reason] ?? unknown.message) : t().loading}
+					{!unknown ? t().loading : unknown.temporary ? t().offline : inWords(unknown)}
 				</p>
 				{unknown && <Back />}
 			</div>
 		);
 	const { about, game } = found;
 	const closed =
-		about?.state === InvitationState.EXPIRED
+		about.state === InvitationState.EXPIRED
 			? t().invitationExpired
-			: about?.state === InvitationState.USED && !attempted(invitation)
+			: about.state === InvitationState.USED && !attempted(invitation)
 				? t().refused.INVITATION_USED
 				: undefined;
 	return (
-		<div class={`notice join ${game ? classOf(game) : ""}`}>
-			{about && game && <About about={about} game={game} />}
-			{!about && <h1>{t().joinTitle}</h1>}
+		<div class={`notice join ${classOf(game)}`}>
+			<About about={about} game={game} />
 			{closed ? (
 				<>
 					<p role="alert" data-testid="closed">
@@ -152,15 +151,13 @@ export function Join({ invitation }: { invitation: string }) {
 						<button type="submit" class="primary large" disabled={underway} data-testid="join">
 							{underway ? t().joining : t().join}
 						</button>
-						{game && (
-							<button type="button" onClick={() => setReading(true)}>
-								{t().rules}
-							</button>
-						)}
+						<button type="button" onClick={() => setReading(true)}>
+							{t().rules}
+						</button>
 					</div>
 				</form>
 			)}
-			{reading && game && <RulesDialog id={game} onClose={() => setReading(false)} />}
+			{reading && <RulesDialog id={game} onClose={() => setReading(false)} />}
 		</div>
 	);
 }
@@ -233,9 +230,7 @@ export function Enter({ id, token }: { id: string; token: string }) {
 				if (stop.signal.aborted) return;
 				const refusal = refusalOf(error);
 				if (refusal.temporary) setTimeout(enter, RETRY_MS);
-				setFailed(
-					refusal.temporary ? t().offline : (t().refused[refusal.reason] ?? refusal.message),
-				);
+				setFailed(refusal.temporary ? t().offline : inWords(refusal));
 			}
 		}
 		void enter();
@@ -262,9 +257,5 @@ export function Enter({ id, token }: { id: string; token: string }) {
 				</div>
 			</div>
 		);
-	return (
-		<p class="notice" role="status">
-			{failed ?? t().loading}
-		</p>
-	);
+	return <Loading says={failed} />;
 }

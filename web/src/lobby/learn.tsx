@@ -6,7 +6,7 @@ import { bytesToHex } from "../api/hex";
 import { BotStrength } from "../api/types";
 import { uuid } from "../api/uuid";
 import { rulesetOf } from "../games/module";
-import { t } from "../i18n";
+import { inWords, t } from "../i18n";
 import type { Catalog } from "../state/catalog";
 import { lessons } from "../state/lessons";
 import { linkTo } from "../state/router";
@@ -46,7 +46,7 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 			location.hash = linkTo.match(idOf(created.name));
 		} catch (error) {
 			const refusal = refusalOf(error);
-			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
+			setFailed(inWords(refusal));
 			if (!refusal.temporary) setRequestId(uuid());
 			setUnderway(false);
 		}

@@ -6,7 +6,7 @@ import { bytesToHex } from "../api/hex";
 import { BotStrength, type Ruleset } from "../api/types";
 import { uuid } from "../api/uuid";
 import { type LobbyOption, rulesetOf } from "../games/module";
-import { t } from "../i18n";
+import { inWords, t } from "../i18n";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { addSeat, idOf } from "../state/seats";
@@ -87,7 +87,7 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 			location.hash = linkTo.match(idOf(created.name));
 		} catch (error) {
 			const refusal = refusalOf(error);
-			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
+			setFailed(inWords(refusal));
 			// Whatever was refused may be changed now, which makes it another request.
 			if (!refusal.temporary) setRequestId(uuid());
 			setUnderway(false);

@@ -1,21 +1,20 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Context, GameModule } from "../games/module";
-import { cardOf } from "../games/module";
+import { type Context, cardOf } from "../games/module";
 import { t } from "../i18n";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 import { nameOfSeat } from "./words";
 
 export function ActionBar(props: {
-	game: GameModule;
 	context: Context;
 	chooser: Chooser;
 	state: "submitting" | "busy" | "ready";
 	message: string | undefined;
 }) {
-	const { game, context, chooser, state } = props;
+	const { context, chooser, state } = props;
 	const { view, me } = context;
+	const game = context.catalog.module;
 	const mine = me !== undefined && view.deciders.includes(me) && view.legalActions.length > 0;
 	const buttons = chooser.keys
 		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
@@ -107,14 +106,8 @@ export function ActionBar(props: {
 	);
 }
 
-function Status(props: {
-	game: GameModule;
-	context: Context;
-	chooser: Chooser;
-	state: string;
-	mine: boolean;
-}) {
-	const { game, context, state } = props;
+function Status(props: { context: Context; chooser: Chooser; state: string; mine: boolean }) {
+	const { context, state } = props;
 	const { view, me } = context;
 	if (state === "submitting") return <>{t().submitting}</>;
 	if (view.result) return <>{t().over}</>;
@@ -129,7 +122,11 @@ function Status(props: {
 	if (props.mine) {
 		return (
 			<>
-				<b>{t().yourTurn}.</b> {game.prompt(view, props.chooser.clicks, context)}{" "}
+				<b>{t().yourTurn}.</b> {context.catalog.module.prompt(
+					view,
+					props.chooser.clicks,
+					context,
+				)}{" "}
 			</>
 		);
 	}

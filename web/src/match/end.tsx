@@ -5,7 +5,7 @@ import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
 import { RematchState } from "../api/types";
 import type { Context } from "../games/module";
-import { t } from "../i18n";
+import { inWords, t } from "../i18n";
 import { linkTo } from "../state/router";
 import { addSeat, forgetSeat, idOf, type Seat } from "../state/seats";
 import type { Session } from "./session";
@@ -68,8 +68,7 @@ function Rematch(props: { seat: Seat; context: Context; session: Session; me: nu
 		try {
 			await call();
 		} catch (error) {
-			const refusal = refusalOf(error);
-			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
+			setFailed(inWords(refusalOf(error)));
 		}
 		setUnderway(false);
 	}

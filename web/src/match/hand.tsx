@@ -1,19 +1,13 @@
 // The cards that lie in front of the player, as large as the screen has room for.
 import { counted } from "../cards/frame";
 import { Glyph } from "../cards/glyphs";
-import type { Context, GameModule } from "../games/module";
-import { cardKey } from "../games/module";
+import { type Context, cardKey } from "../games/module";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 
-export function Hands(props: {
-	game: GameModule;
-	context: Context;
-	picker: Chooser;
-	near: number;
-}) {
-	const { game, context, picker, near } = props;
-	const groups = game.hand(context.view);
+export function Hands(props: { context: Context; picker: Chooser; near: number }) {
+	const { context, picker, near } = props;
+	const groups = context.catalog.module.hand(context.view);
 	const seen = new Map<string, number>();
 	return (
 		<div class="hands">
@@ -33,7 +27,7 @@ export function Hands(props: {
 									return (
 										<CardButton
 											key={`${card}.${instance}`}
-											{...{ game, context, picker, near, card, instance }}
+											{...{ context, picker, near, card, instance }}
 											shared={instance === 0}
 										/>
 									);
@@ -47,7 +41,6 @@ export function Hands(props: {
 }
 
 function CardButton(props: {
-	game: GameModule;
 	context: Context;
 	picker: Chooser;
 	near: number;
@@ -55,7 +48,8 @@ function CardButton(props: {
 	instance: number;
 	shared: boolean;
 }) {
-	const { game, context, picker, near, card, instance } = props;
+	const { context, picker, near, card, instance } = props;
+	const game = context.catalog.module;
 	const key = cardKey(card);
 	const chosen = picker.chosen(key, instance);
 	const can = picker.can(key) || chosen;

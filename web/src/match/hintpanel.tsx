@@ -1,40 +1,41 @@
 // The hint: a sentence, the chances, the moves, the expected line, the hidden cards; figures on request.
 
 import { type ActionEvaluation, type Hint, HintPolicy, StopReason, type View } from "../api/types";
-import { type Context, type GameModule, spaced } from "../games/module";
-import { number, percent, t } from "../i18n";
+import { type Context, spaced } from "../games/module";
+import { inWords, number, percent, t } from "../i18n";
 import { Sparkline } from "../ui/sparkline";
 import type { Hints } from "./hints";
 import { nameOfSeat } from "./words";
 
 const MOVES = 6;
 const SURE = 0.95; // From here on a move is played always.
+const LIKELY = 0.7; // From here on a hidden card stands out.
 const SELDOM = 0.05; // Below this a move is not worth a word.
+
+/** Tells the style sheet how likely something is. */
+const tenths = (probability: number) => (element: HTMLElement | null) =>
+	element?.style.setProperty("--n", `${Math.floor(10 * probability)}`);
 
 /** Whether the seats may ask for hints now. */
 export const hintsAllowed = (view: View) =>
 	view.hintPolicy !== HintPolicy.AFTER_END || view.result !== undefined;
 
-export function HintPanel(props: {
-	game: GameModule;
-	context: Context;
-	hints: Hints;
-	possible: boolean;
-}) {
-	const { game, context, hints, possible } = props;
+export function HintPanel(props: { context: Context; hints: Hints; possible: boolean }) {
+	const { context, hints, possible } = props;
+	const game = context.catalog.module;
 	const hint = hints.hint.value;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
 	const over = context.view.result !== undefined;
 	if (over || !hintsAllowed(context.view))
 		return (
-			<section class="hintpanel" aria-label={t().hint} data-testid="nohints">
+			<div class="hintpanel" data-testid="nohints">
 				{!over && <p>{t().hintsForbidden}</p>}
 				<p class="muted">{t().hintsAfterwards}</p>
-			</section>
+			</div>
 		);
 	return (
-		<section class="hintpanel" aria-label={t().hint}>
+		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
 					<button type="button" onClick={() => hints.cancel()}>
@@ -59,22 +60,22 @@ export function HintPanel(props: {
 			{!possible && !hint && <p class="muted">{t().hintNotNow}</p>}
 			{refusal && (
 				<p class="refusal" role="alert">
-					{t().refused[refusal.reason] ?? refusal.message}
+					{inWords(refusal)}
 				</p>
 			)}
 			{hints.running.value && !hint && <p class="muted">{t().hintThinking}</p>}
 			{hint && hint.actions.length > 0 && (
 				<>
 					<p class="advice" data-testid="advice">
-						{advice(hint, game, context)}
+						{advice(hint, context)}
 					</p>
 					<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
 					<p class="muted">
 						{t().hintPoints} {isMixed(hint) && t().hintMixing}
 					</p>
-					<Moves hint={hint} game={game} context={context} />
+					<Moves hint={hint} context={context} />
 					{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}
-					<Expected seat={hint.seat} found={hint.actions[0]!} game={game} context={context} />
+					<Expected seat={hint.seat} found={hint.actions[0]!} context={context} />
 					<Figures hint={hint} scores={hints.scores.value} />
 				</>
 			)}
@@ -96,7 +97,8 @@ export function HintPanel(props: {
 											return (
 												<li
 													key={each.card}
-													class={`heat${Math.min(9, Math.floor(each.probability * 10))}`}
+													class={each.probability >= LIKELY ? "likely" : ""}
+													ref={tenths(each.probability)}
 												>
 													<game.Card card={card} catalog={context.catalog} />
 													<span class="num">{percent(each.probability)}</span>
@@ -108,7 +110,7 @@ export function HintPanel(props: {
 						))}
 				</>
 			)}
-		</section>
+		</div>
 	);
 }
 
@@ -117,25 +119,26 @@ const isMixed = ({ actions: [best, next] }: Hint) =>
 	best!.probability < SURE && next !== undefined && next.probability >= SELDOM;
 
 /** What to play, how often, and what it is worth, in one or two sentences. */
-function advice(hint: Hint, game: GameModule, context: Context): string {
+function advice(hint: Hint, context: Context): string {
 	const [best, next] = hint.actions;
-	const title = (which: typeof best) => game.describeAction(which!.action!, context);
+	const title = (which: typeof best) =>
+		context.catalog.module.describeAction(which!.action!, context);
 	const worth = t().points(best!.expectedScore);
 	if (!next) return `${t().hintOnly(title(best))} ${t().hintWorth(worth)}`;
 	if (!isMixed(hint)) {
 		const others = next.tied ? ` ${t().hintOthers}` : "";
 		return `${t().hintAlways(title(best))} ${t().hintWorth(worth)}${others}`;
 	}
-	const tenths = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));
+	const inTen = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));
 	const rest = 1 - best!.probability - next.probability;
 	const mixed =
 		rest < 2 * SELDOM
-			? t().hintMixed(title(best), tenths(best!.probability), title(next))
+			? t().hintMixed(title(best), inTen(best!.probability), title(next))
 			: t().hintMixedMore(
 					title(best),
-					tenths(best!.probability),
+					inTen(best!.probability),
 					title(next),
-					tenths(next.probability),
+					inTen(next.probability),
 				);
 	const other = t().points(next.expectedScore);
 	return `${mixed} ${other === worth ? t().hintWorthBoth(worth) : t().hintWorthEach(worth, other)}`;
@@ -173,12 +176,11 @@ export function Chances(props: { win: number; draw: number; loss: number }) {
 
 export function Moves(props: {
 	hint: Hint;
-	game: GameModule;
 	context: Context;
 	/** In points of 100, and without a judgement of its own. */
 	review?: boolean;
 }) {
-	const { hint, game, context, review } = props;
+	const { hint, context, review } = props;
 	// Of moves that are equally good the hint may play one always. "0 %" beside another would say that
 	// it must not be played.
 	const instead = (move: Hint["actions"][number], index: number) =>
@@ -196,7 +198,7 @@ export function Moves(props: {
 				{hint.actions.slice(0, MOVES).map((each, index) => (
 					<tr key={index}>
 						<th scope="row">
-							{game.describeAction(each.action!, context)}
+							{context.catalog.module.describeAction(each.action!, context)}
 							{index > 0 && each.tied && !review && <span class="muted"> {t().hintTied}</span>}
 						</th>
 						{instead(each, index) ? (
@@ -218,13 +220,8 @@ export function Moves(props: {
 }
 
 /** A move of a seat, and what is expected to follow. */
-export function Expected(props: {
-	seat: number;
-	found: ActionEvaluation;
-	game: GameModule;
-	context: Context;
-}) {
-	const { seat, found, game, context } = props;
+export function Expected(props: { seat: number; found: ActionEvaluation; context: Context }) {
+	const { seat, found, context } = props;
 	if (found.line.length === 0) return null;
 	return (
 		<ol class="line">
@@ -233,7 +230,7 @@ export function Expected(props: {
 					<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
 						{nameOfSeat(context, each.seat)}:
 					</b>{" "}
-					{game.describeAction(each.action!, context)}
+					{context.catalog.module.describeAction(each.action!, context)}
 				</li>
 			))}
 		</ol>

@@ -1,7 +1,7 @@
 // What happened, in words: by rounds, halves or turns where the game has them, the newest marked.
 import { useEffect, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
-import type { Context, GameModule } from "../games/module";
+import type { Context } from "../games/module";
 import { t } from "../i18n";
 import { describeEvent, nameOfSeat } from "./words";
 
@@ -15,13 +15,12 @@ function partOf({ event }: Event): string | undefined {
 }
 
 export function Log(props: {
-	game: GameModule;
 	context: Context;
 	events: readonly Event[];
 	/** How many of the events, at the end, happened in the latest step. */
 	latest: number;
 }) {
-	const { game, context, events } = props;
+	const { context, events } = props;
 	const list = useRef<HTMLOListElement>(null);
 	useEffect(() => {
 		const log = list.current;
@@ -38,7 +37,7 @@ export function Log(props: {
 			{events.map((event, index) => {
 				// That a seat has decided is news only until both have.
 				if (event.event.case === "seatDecided" && index < events.length - 1) return null;
-				const line = describeEvent(game, event, context);
+				const line = describeEvent(event, context);
 				if (!line) return null;
 				const part = partOf(event);
 				const classes = [line.strong && "strong", index >= old && "newest"];

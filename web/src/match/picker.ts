@@ -1,7 +1,7 @@
 // The choice that the player is putting together, with the shares of the hint on what comes next.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Action, Hint, View } from "../api/types";
-import type { Context, GameModule, Picker } from "../games/module";
+import type { Action, Hint } from "../api/types";
+import type { Context, Picker } from "../games/module";
 import {
 	type Choice,
 	type Click,
@@ -28,14 +28,14 @@ export interface Chooser extends Picker {
 }
 
 export function useChooser(
-	game: GameModule,
-	view: View,
 	context: Context,
 	ready: boolean,
 	hint: Hint | undefined,
 	/** Submits an action; says whether it was accepted. */
 	submit: (action: Action) => Promise<boolean>,
 ): Chooser {
+	const { view } = context;
+	const game = context.catalog.module;
 	// What was chosen together and is not submitted yet, and the version in which the last one was.
 	const [queue, setQueue] = useState<{ keys: Key[]; version?: bigint } | undefined>();
 	const [stopped, setStopped] = useState("");

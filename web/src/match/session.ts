@@ -4,7 +4,6 @@ import { getView, HEARTBEAT_MS, submitAction, watchMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import type { Action, Event, RematchOffer, View, WatchMatchResponse } from "../api/types";
 import { uuid } from "../api/uuid";
-import { remember } from "../replay/history";
 import { observe } from "../state/alerts";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
@@ -228,7 +227,6 @@ export class Session {
 
 	private show(view: View) {
 		this.view.value = view;
-		remember(view);
 		observe(this.seat.match, view);
 	}
 

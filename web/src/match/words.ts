@@ -1,6 +1,6 @@
 // Lines of the log, and the sentences for the screen reader.
 import { EndReason, type Event } from "../api/types";
-import type { Context, GameModule, Line } from "../games/module";
+import type { Context, Line } from "../games/module";
 import { t } from "../i18n";
 import { sentence } from "./ending";
 
@@ -39,13 +39,13 @@ const GENERAL: readonly string[] = [
 	"entropy",
 ];
 
-export function describeEvent(game: GameModule, event: Event, context: Context): Line | undefined {
-	const line = lineOf(game, event, context);
+export function describeEvent(event: Event, context: Context): Line | undefined {
+	const line = lineOf(event, context);
 	if (line?.seat === undefined || line.seat !== context.me || line.name) return line;
 	return { ...line, text: t().toMe(line.text) };
 }
 
-function lineOf(game: GameModule, event: Event, context: Context): Line | undefined {
+function lineOf(event: Event, context: Context): Line | undefined {
 	const what = event.event;
 	switch (what.case) {
 		case "seatDecided":
@@ -66,7 +66,7 @@ function lineOf(game: GameModule, event: Event, context: Context): Line | undefi
 		case undefined:
 			return undefined;
 		default:
-			return game.describeEvent(event, context);
+			return context.catalog.module.describeEvent(event, context);
 	}
 }
 

@@ -11,21 +11,19 @@ import {
 	type SolvePuzzleResponse,
 	type View,
 } from "../api/types";
-import { Glyph } from "../cards/glyphs";
-import { classOf } from "../games";
 import { under } from "../games/cardlist";
 import { type Context, type GameModule, spaced } from "../games/module";
-import { number, t } from "../i18n";
+import { inWords, number, t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import { ActionBar } from "../match/actions";
-import { Hands } from "../match/hand";
 import { Chances, Expected, Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
-import { Player } from "../match/screen";
+import { type Panel, Table } from "../match/table";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
+import { Loading, Notice } from "../ui/notice";
 import "../style/puzzle.css";
 
 export function PuzzleScreen(props: { game: string; puzzle?: string; theme?: string }) {
@@ -53,20 +51,8 @@ export function PuzzleScreen(props: { game: string; puzzle?: string; theme?: str
 		return () => stop.abort();
 	}, [name]);
 	if (every?.length === 0 || failed)
-		return (
-			<div class="notice">
-				<p role="alert">{failed ? failureOf(failed) : t().puzzlesNone}</p>
-				<a class="button" href={linkTo.lobby}>
-					{t().back}
-				</a>
-			</div>
-		);
-	if (!every || !all || !puzzle || !catalog || !loaded || loaded.name !== name)
-		return (
-			<p class="notice" role="status">
-				{t().loading}
-			</p>
-		);
+		return <Notice says={failed ? inWords(failed) : t().puzzlesNone} />;
+	if (!every || !all || !puzzle || !catalog || !loaded || loaded.name !== name) return <Loading />;
 	const themes = [...new Set(every.map((each) => each.theme))].filter(Boolean).sort();
 	return (
 		<Puzzle
@@ -104,9 +90,6 @@ export function PuzzleScreen(props: { game: string; puzzle?: string; theme?: str
 	);
 }
 
-const failureOf = (refusal: Refusal) =>
-	refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message);
-
 /** The next puzzle that is not solved; if all are, the next one. */
 function nextOf(all: readonly Listed[], puzzle: Listed | undefined): Listed | undefined {
 	const at = puzzle === undefined ? 0 : all.indexOf(puzzle) + 1;
@@ -135,9 +118,10 @@ function Puzzle(props: {
 	children: ComponentChildren;
 }) {
 	const { name } = props.puzzle;
-	const module = useMemo((): GameModule => {
+	const me = props.view.seat ?? 0;
+	const catalog = useMemo((): Catalog => {
 		const { module } = props.catalog;
-		return {
+		const posed: GameModule = {
 			...module,
 			// What is chosen together in a match is one decision here.
 			series: undefined,
@@ -145,17 +129,17 @@ function Puzzle(props: {
 			prompt: (view, clicks, context) =>
 				`${clicks.length > 0 ? "" : t().puzzleFind} ${module.prompt(view, clicks, context)}`,
 		};
-	}, [props.catalog.module]);
-	const me = props.view.seat ?? 0;
+		return { ...under(props.catalog, props.view.ruleset), module: posed };
+	}, [props.catalog, props.view]);
 	const view = useMemo(() => {
 		const other = create(PlayerSchema, { displayName: t().puzzleOther });
 		return { ...props.view, players: [other, other] };
 	}, [props.view, t()]);
-	const context: Context = { catalog: under(props.catalog, view.ruleset), me, view };
+	const context: Context = { catalog, me, view };
 	const [attempt, setAttempt] = useState<Attempt>();
 	const [sending, setSending] = useState(false);
 	const [failed, setFailed] = useState<Refusal>();
-	const [panel, setPanel] = useState<"solution" | "rules">("solution");
+	const [panel, setPanel] = useState<"solution" | "rules">();
 	const root = useRef<HTMLDivElement>(null);
 	const goOn = useRef<HTMLAnchorElement & HTMLButtonElement>(null);
 	const submit = async (action: Action) => {
@@ -173,7 +157,7 @@ function Puzzle(props: {
 		return true;
 	};
 	const ready = !attempt && !sending;
-	const chooser = useChooser(module, view, context, ready, undefined, submit);
+	const chooser = useChooser(context, ready, undefined, submit);
 	useKeys(root, {
 		undo: chooser.undo,
 		hint: () => undefined,
@@ -183,20 +167,34 @@ function Puzzle(props: {
 		if (attempt) goOn.current?.focus();
 	}, [attempt]);
 	const done = solved.value.includes(name);
-	const titles = { solution: t().puzzleExplanation, rules: t().rules };
+	const panels: Panel<NonNullable<typeof panel>>[] = [
+		{
+			name: "solution",
+			title: t().puzzleExplanation,
+			glyph: "BULB",
+			show: () =>
+				attempt?.shown ? (
+					<Solution hint={attempt.response.hint!} context={context} />
+				) : (
+					<p class="muted">{t().puzzleUnsolved}</p>
+				),
+		},
+		{
+			name: "rules",
+			title: t().rules,
+			glyph: "BOOK",
+			show: () => <Rules catalog={context.catalog} />,
+		},
+	];
 	return (
-		<div class={`match puzzle ${classOf(props.game)}`} ref={root} data-testid="puzzle">
-			<p class="sr" role="status">
-				{attempt && verdictOf(attempt, context)}
-			</p>
-			<div class="tablearea">
-				<Player {...{ context, view }} offset={0} at={1 - me} far />
-				<div class="board" data-testid="board">
-					<module.Board context={context} view={view} events={NONE} picker={chooser} near={me} />
-				</div>
-				<Player {...{ context, view }} offset={0} at={me} />
-				<Hands game={module} context={context} picker={chooser} near={me} />
-				{attempt ? (
+		<Table
+			{...{ root, context, chooser, panels }}
+			kind="puzzle"
+			data-testid="puzzle"
+			events={NONE}
+			near={me}
+			bar={
+				attempt ? (
 					<section
 						class={`ending ${attempt.response.correct ? "won" : ""}`}
 						data-testid="verdict"
@@ -233,15 +231,13 @@ function Puzzle(props: {
 					</section>
 				) : (
 					<ActionBar
-						game={module}
-						context={context}
-						chooser={chooser}
+						{...{ context, chooser }}
 						state={sending ? "submitting" : "ready"}
-						message={failed && failureOf(failed)}
+						message={failed && inWords(failed)}
 					/>
-				)}
-			</div>
-			<aside class="side">
+				)
+			}
+			head={
 				<section class="task" aria-labelledby="puzzle">
 					<h2 id="puzzle">
 						{t().puzzleNumber(props.number)}
@@ -253,30 +249,9 @@ function Puzzle(props: {
 					</p>
 					{props.children}
 				</section>
-				<div class="tabs" role="group" aria-label={t().menu}>
-					{(["solution", "rules"] as const).map((each) => (
-						<button
-							type="button"
-							key={each}
-							class={panel === each ? "current" : ""}
-							aria-pressed={panel === each}
-							onClick={() => setPanel(each)}
-						>
-							<Glyph name={each === "rules" ? "BOOK" : "BULB"} />
-							{titles[each]}
-						</button>
-					))}
-				</div>
-				<section class="panel" tabIndex={0} aria-label={titles[panel]}>
-					{panel === "rules" && <Rules catalog={context.catalog} />}
-					{panel === "solution" &&
-						(attempt?.shown ? (
-							<Solution hint={attempt.response.hint!} context={context} />
-						) : (
-							<p class="muted">{t().puzzleUnsolved}</p>
-						))}
-				</section>
-				<div class="more">
+			}
+			more={
+				<>
 					{!attempt?.shown && (
 						<a class="button quiet" href={props.next}>
 							{t().puzzleNext}
@@ -285,9 +260,15 @@ function Puzzle(props: {
 					<a class="button quiet" href={linkTo.lobby}>
 						{t().back}
 					</a>
-				</div>
-			</aside>
-		</div>
+				</>
+			}
+			open={panel}
+			setOpen={setPanel}
+		>
+			<p class="sr" role="status">
+				{attempt && verdictOf(attempt, context)}
+			</p>
+		</Table>
 	);
 }
 
@@ -316,14 +297,13 @@ function comparison({ action, response, shown }: Attempt, context: Context): str
 
 function Solution(props: { hint: NonNullable<SolvePuzzleResponse["hint"]>; context: Context }) {
 	const { hint, context } = props;
-	const game = context.catalog.module;
 	return (
 		<div class="hintpanel">
 			<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
 			<p class="muted">{t().hintPoints}</p>
-			<Moves hint={hint} game={game} context={context} />
+			<Moves hint={hint} context={context} />
 			{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}
-			<Expected seat={hint.seat} found={hint.actions[0]!} game={game} context={context} />
+			<Expected seat={hint.seat} found={hint.actions[0]!} context={context} />
 			<p class="muted">{t().puzzleSearched(number(hint.iterations))}</p>
 		</div>
 	);

@@ -1,6 +1,6 @@
 // What a review says of one step: each decision with its reasons, hindsight apart from it, and luck.
 import { type DecisionReview, type MatchReview, type RevealedCard, Verdict } from "../api/types";
-import { type Context, type GameModule, spaced } from "../games/module";
+import { type Context, spaced } from "../games/module";
 import { percent, signed, t } from "../i18n";
 import { Expected, Moves } from "../match/hintpanel";
 import { nameOfSeat } from "../match/words";
@@ -48,7 +48,6 @@ export function Who({ context, seat }: { context: Context; seat: number }) {
 }
 
 export function StepReview(props: {
-	game: GameModule;
 	context: Context;
 	near: number;
 	decisions: readonly DecisionReview[];
@@ -79,13 +78,9 @@ export function StepReview(props: {
 	);
 }
 
-function Judged(props: {
-	game: GameModule;
-	context: Context;
-	near: number;
-	decision: DecisionReview;
-}) {
-	const { game, near, decision } = props;
+function Judged(props: { context: Context; near: number; decision: DecisionReview }) {
+	const { near, decision } = props;
+	const game = props.context.catalog.module;
 	const { seat, verdict, hindsight, hint } = decision;
 	const context = contextOf(props.context, seat);
 	const played = game.describeAction(decision.action!, context);
@@ -118,10 +113,10 @@ function Judged(props: {
 			{isError(decision) && expected && expected.line.length > 0 && (
 				<>
 					<h3>{t().reviewLine(best)}</h3>
-					<Expected seat={seat} found={expected} game={game} context={context} />
+					<Expected seat={seat} found={expected} context={context} />
 				</>
 			)}
-			<Hidden cards={decision.revealedCards} game={game} context={context} />
+			<Hidden cards={decision.revealedCards} context={context} />
 			{hindsight && (
 				<aside class="hindsight">
 					<h3>{t().reviewHindsight}</h3>
@@ -137,7 +132,7 @@ function Judged(props: {
 			{hint && hint.actions.length > 1 && (
 				<details class="figures">
 					<summary>{t().reviewMoves}</summary>
-					<Moves hint={hint} game={game} context={context} review />
+					<Moves hint={hint} context={context} review />
 				</details>
 			)}
 		</article>
@@ -145,8 +140,9 @@ function Judged(props: {
 }
 
 /** What the seat could believe of the cards that it did not see, and which of them were there. */
-function Hidden(props: { cards: readonly RevealedCard[]; game: GameModule; context: Context }) {
-	const { cards, game, context } = props;
+function Hidden(props: { cards: readonly RevealedCard[]; context: Context }) {
+	const { cards, context } = props;
+	const game = context.catalog.module;
 	const shown = cards.filter(
 		({ belief, copies }) =>
 			belief &&

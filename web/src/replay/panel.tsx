@@ -1,7 +1,7 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
-import type { Context, GameModule } from "../games/module";
-import { signed, t } from "../i18n";
+import type { Context } from "../games/module";
+import { inWords, signed, t } from "../i18n";
 import { nameOfSeat } from "../match/words";
 import { Graph, Sign } from "./graph";
 import { contextOf, lossOf, Who } from "./judged";
@@ -58,7 +58,7 @@ export function Progress({ review }: { review: Review }) {
 			)}
 			{refusal && (
 				<p class="refusal" role="alert">
-					{t().refused[refusal.reason] ?? (refusal.temporary ? t().notSent : refusal.message)}
+					{inWords(refusal)}
 				</p>
 			)}
 			<div class="buttons">
@@ -153,13 +153,12 @@ export function Overview(
 /** The whole match in figures, with links to what turned it and to all decisions that are shown. */
 export function MatchFigures(
 	props: Shared & {
-		game: GameModule;
 		summary: MatchReview | undefined;
 		decisions: readonly DecisionReview[];
 		shown: readonly DecisionReview[];
 	},
 ) {
-	const { all, context, near, go, game, summary, decisions, shown } = props;
+	const { all, context, near, go, summary, decisions, shown } = props;
 	const at = (version: bigint, seat: number | undefined) =>
 		decisions.find((each) => each.version === version && each.seat === seat);
 	// A decision that was no error, or of which that cannot be told, is not said to have turned the match.
@@ -178,7 +177,7 @@ export function MatchFigures(
 						{moments.map(({ version, seat, change }) => (
 							<Entry
 								key={`${version}/${seat}`}
-								{...{ all, context, near, go, game, version }}
+								{...{ all, context, near, go, version }}
 								decision={at(version, seat)}
 								change={points(near === 0 ? change : -change)}
 							/>
@@ -192,7 +191,7 @@ export function MatchFigures(
 				{shown.map((each) => (
 					<Entry
 						key={`${each.version}/${each.seat}`}
-						{...{ all, context, near, go, game }}
+						{...{ all, context, near, go }}
 						version={each.version}
 						decision={each}
 					/>
@@ -205,13 +204,12 @@ export function MatchFigures(
 /** A decision or an outcome of chance, to go there. */
 function Entry(
 	props: Shared & {
-		game: GameModule;
 		version: bigint;
 		decision: DecisionReview | undefined;
 		change?: number;
 	},
 ) {
-	const { all, near, go, game, version, decision, change } = props;
+	const { all, near, go, version, decision, change } = props;
 	const step = stepOf(all, version);
 	const context = { ...props.context, view: all[step]!.view };
 	return (
@@ -223,7 +221,10 @@ function Entry(
 						<>
 							<Sign verdict={decision.verdict} own={decision.seat === near} />{" "}
 							<Who context={context} seat={decision.seat} />: {t().verdicts[decision.verdict]} ·{" "}
-							{game.describeAction(decision.action!, contextOf(context, decision.seat))}
+							{context.catalog.module.describeAction(
+								decision.action!,
+								contextOf(context, decision.seat),
+							)}
 						</>
 					) : (
 						t().reviewTerms[version <= all[0]!.version ? "deal" : "later"]

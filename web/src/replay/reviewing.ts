@@ -1,6 +1,6 @@
 // The review of one match while it is made: what the server has reported so far.
 import { type Signal, signal } from "@preact/signals";
-import { Code, reviewMatch } from "../api/calls";
+import { reviewMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import type { DecisionReview, MatchReview, ReviewProgress } from "../api/types";
 import type { Seat } from "../state/seats";
@@ -8,8 +8,8 @@ import type { Seat } from "../state/seats";
 const DEEP = 3; // How much longer the second search of a decision takes, by the server's defaults.
 
 export class Review {
-	/** Whether the server can review at all; not known at first. */
-	readonly possible: Signal<boolean | undefined> = signal(undefined);
+	/** Whether the server has said what it would take, or why it does not. */
+	readonly planned = signal(false);
 	readonly running = signal(false);
 	readonly progress: Signal<ReviewProgress | undefined> = signal(undefined);
 	/** How much is done, from 0 to 1. It never goes back. */
@@ -50,15 +50,10 @@ export class Review {
 				if (report.case === "decision") this.add(report.value);
 				if (report.case === "summary") this.summary.value = report.value;
 			}
-			this.possible.value = true;
 		} catch (error) {
-			const refusal = refusalOf(error);
-			if (refusal.code === Code.Unimplemented) this.possible.value = false;
-			else {
-				this.possible.value = true;
-				if (!planOnly && !stopper.signal.aborted) this.refusal.value = refusal;
-			}
+			if (!planOnly && !stopper.signal.aborted) this.refusal.value = refusalOf(error);
 		}
+		this.planned.value = true;
 		if (this.stopper === stopper) this.running.value = false;
 	}
 

@@ -1,24 +1,23 @@
 // The replay of a finished match, from its record: both hands, step by step, with its review, and the
 // check of the deal.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { evaluate, getRecord } from "../api/calls";
+import { getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { EndReason, Verdict as Judgement, type MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
-import { classOf } from "../games";
 import { under } from "../games/cardlist";
-import type { Context, GameModule, Picker } from "../games/module";
-import { percent, t } from "../i18n";
+import type { Context } from "../games/module";
+import { t } from "../i18n";
 import { NewMatchDialog } from "../lobby/newmatch";
 import { useFlip } from "../match/flip";
 import { Log } from "../match/log";
+import { type Panel, Table } from "../match/table";
 import { outcome, reason } from "../match/words";
 import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
-import { Sparkline } from "../ui/sparkline";
+import { Loading, Notice } from "../ui/notice";
 import { Sign } from "./graph";
-import { remembered } from "./history";
 import { StepReview, Who } from "./judged";
 import { MatchFigures, Overview, Progress } from "./panel";
 import { type Filter, isError, neighbour, passes, stepOf } from "./review";
@@ -26,14 +25,6 @@ import { reviewOf } from "./reviewing";
 import { type Moment, moments } from "./states";
 import type { Verdict } from "./verify";
 import "../style/review.css";
-
-const NOTHING: Picker = {
-	clicks: [],
-	can: () => false,
-	chosen: () => false,
-	share: () => undefined,
-	pick: () => undefined,
-};
 
 export function ReplayScreen({ seat }: { seat: Seat }) {
 	const [record, setRecord] = useState<MatchRecord>();
@@ -52,15 +43,8 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 		[record, module],
 	);
 	if (failed)
-		return (
-			<div class="notice">
-				<p role="alert">{failed}</p>
-				<a class="button" href={linkTo.match(idOf(seat.match))}>
-					{t().backToMatch}
-				</a>
-			</div>
-		);
-	if (!record || !catalog || all.length === 0) return <p class="notice">{t().loading}</p>;
+		return <Notice says={failed} link={linkTo.match(idOf(seat.match))} label={t().backToMatch} />;
+	if (!record || !catalog || all.length === 0) return <Loading />;
 	return (
 		<Replay {...{ seat, record, all }} context={{ catalog, me: seat.seat, view: all[0]!.view }} />
 	);
@@ -68,10 +52,9 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 
 function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context: Context }) {
 	const { seat, record, all } = props;
-	const game = props.context.catalog.module;
 	const [at, setAt] = useState(all.length - 1);
 	const [filter, setFilter] = useState<Filter>({ least: Judgement.INACCURACY });
-	const [tab, setTab] = useState<"step" | "match" | "log">("log");
+	const [tab, setTab] = useState<"step" | "match" | "log">();
 	const review = reviewOf(seat);
 	const decisions = review.decisions.value;
 	const shown = decisions.filter((each) => passes(filter, each));
@@ -102,9 +85,6 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const panel = useRef<HTMLElement>(null);
 	useEffect(() => panel.current?.scrollTo(0, 0), [at, tab]);
 	useEffect(() => {
-		if (reviewed) setTab("match");
-	}, [reviewed]);
-	useEffect(() => {
 		const onKey = (event: KeyboardEvent) => {
 			if (event.ctrlKey || event.metaKey || event.altKey) return;
 			if (document.querySelector("dialog[open]")) return;
@@ -117,18 +97,56 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 		document.addEventListener("keydown", onKey);
 		return () => document.removeEventListener("keydown", onKey);
 	}, [all.length]);
+	const panels: Panel<NonNullable<typeof tab>>[] = [
+		{
+			name: "match",
+			title: t().reviewTabs.match,
+			show: () => (
+				<MatchFigures
+					{...{ all, context, near, decisions, shown }}
+					summary={review.summary.value}
+					go={explain}
+				/>
+			),
+		},
+		{
+			name: "step",
+			title: t().reviewTabs.step,
+			show: () => (
+				<StepReview
+					{...{ context, near }}
+					decisions={here}
+					summary={review.summary.value}
+					version={moment.version}
+					running={review.running.value}
+				/>
+			),
+		},
+		{
+			name: "log",
+			title: t().log,
+			show: () => (
+				<Log
+					{...{ context, events }}
+					latest={record.start && at === 0 ? 1 : moment.events.length}
+				/>
+			),
+		},
+	];
 	return (
-		<div class={`match replay ${classOf(seat.game)}`} ref={root} data-testid="replay">
-			<div class="tablearea">
-				<Hand game={game} context={context} moment={moment} seat={1 - near} />
-				<div class="board">
-					{moment.view.game.case ? (
-						<game.Board {...{ context, events, near }} view={moment.view} picker={NOTHING} />
-					) : (
+		<Table
+			{...{ root, context, events, near }}
+			kind="replay"
+			data-testid="replay"
+			hands={moment.hands}
+			boardless={
+				!moment.view.game.case && (
+					<div class="board">
 						<p class="noboard">{t().replayNoBoard}</p>
-					)}
-				</div>
-				<Hand game={game} context={context} moment={moment} seat={near} />
+					</div>
+				)
+			}
+			bar={
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">
 						{t().replayStep(at + 1, all.length)}{" "}
@@ -190,13 +208,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						</a>
 					</div>
 				</section>
-			</div>
-			<aside class="side">
+			}
+			head={
 				<section class="review" aria-label={t().reviewTitle}>
-					{review.possible.value && review.progress.value?.decisions !== 0 && (
+					{review.planned.value && review.progress.value?.decisions !== 0 && (
 						<Progress review={review} />
 					)}
-					{review.possible.value === false && <ScoreGraph seat={seat} />}
 					{reviewed && (
 						<Overview
 							{...{ all, context, near, at, review, filter, shown, setFilter }}
@@ -204,59 +221,21 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						/>
 					)}
 				</section>
-				{reviewed && (
-					<div class="tabs">
-						{(["match", "step", "log"] as const).map((name) => (
-							<button
-								key={name}
-								type="button"
-								class={tab === name ? "current" : ""}
-								aria-pressed={tab === name}
-								data-testid={`tab-${name}`}
-								onClick={() => setTab(name)}
-							>
-								{t().reviewTabs[name]}
-							</button>
-						))}
-					</div>
-				)}
-				<section
-					class="panel"
-					ref={panel}
-					tabIndex={0}
-					aria-label={!reviewed || tab === "log" ? t().log : t().reviewTabs[tab]}
-				>
-					{(!reviewed || tab === "log") && (
-						<Log
-							{...{ game, context, events }}
-							latest={record.start && at === 0 ? 1 : moment.events.length}
-						/>
-					)}
-					{reviewed && tab === "step" && (
-						<StepReview
-							{...{ game, context, near }}
-							decisions={here}
-							summary={review.summary.value}
-							version={moment.version}
-							running={review.running.value}
-						/>
-					)}
-					{reviewed && tab === "match" && (
-						<MatchFigures
-							{...{ all, context, near, game, decisions, shown }}
-							summary={review.summary.value}
-							go={explain}
-						/>
-					)}
-				</section>
-				<div class="more">
+			}
+			more={
+				<>
 					<p class="muted keys">{t().keyboardReplay}</p>
 					<details>
 						<summary>{t().verify}</summary>
 						<Verify seat={seat} record={record} context={context} />
 					</details>
-				</div>
-			</aside>
+				</>
+			}
+			panels={reviewed ? panels : panels.slice(2)}
+			open={tab}
+			setOpen={setTab}
+			panelRef={panel}
+		>
 			{playingOn && (
 				<NewMatchDialog
 					id={seat.game}
@@ -269,7 +248,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					onClose={() => setPlayingOn(false)}
 				/>
 			)}
-		</div>
+		</Table>
 	);
 }
 
@@ -278,40 +257,6 @@ function Step(props: { label: string; sign: string; onClick: () => void }) {
 		<button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
 			{props.sign}
 		</button>
-	);
-}
-
-function Hand(props: { game: GameModule; context: Context; moment: Moment; seat: number }) {
-	const { game, context, moment, seat } = props;
-	const score = moment.view.game.case && game.score(moment.view, seat);
-	return (
-		<section class="player replayhand" aria-label={context.catalog.game.seatTitles[seat]}>
-			<span
-				class={`seatmark ${game.seatColours?.[seat] ?? (seat === context.me ? "mine" : "")}`}
-				aria-hidden="true"
-			/>
-			<span class="name">
-				<b>{context.catalog.game.seatTitles[seat]}</b>
-				{seat === context.me && <span class="muted"> {t().you}</span>}
-			</span>
-			<ul class="smallhand">
-				{moment.hands[seat]!.map((card, index) => (
-					<li key={`${card}${index}`}>
-						<game.Card
-							card={context.catalog.cards.get(card)}
-							catalog={context.catalog}
-							side={seat}
-						/>
-					</li>
-				))}
-			</ul>
-			{score && (
-				<span class="score" title={score.label}>
-					<span class="label">{score.label} </span>
-					{score.value}
-				</span>
-			)}
-		</section>
 	);
 }
 
@@ -353,48 +298,6 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 						)}
 					</ul>
 				</div>
-			)}
-		</section>
-	);
-}
-
-const ITERATIONS = 400; // For each point of the graph.
-
-/** The expected score at each decision of mine, searched from the views that this tab has seen. */
-function ScoreGraph({ seat }: { seat: Seat }) {
-	const views = remembered(seat.match);
-	const [scores, setScores] = useState<number[]>([]);
-	const stop = useRef<AbortController | undefined>(undefined);
-	useEffect(() => () => stop.current?.abort(), []);
-	if (views.length < 2) return null;
-	async function search() {
-		stop.current = new AbortController();
-		const found: number[] = [];
-		for (const view of views) {
-			try {
-				const hint = await evaluate(view, ITERATIONS, stop.current.signal);
-				found.push(hint.expectedScore);
-				setScores([...found]);
-			} catch {
-				return;
-			}
-		}
-	}
-	return (
-		<section class="scoregraph" aria-label={t().scoreGraph}>
-			{scores.length === 0 ? (
-				<div class="buttons">
-					<button type="button" data-testid="scoregraph" onClick={() => void search()}>
-						{t().scoreGraph}
-					</button>
-				</div>
-			) : (
-				<>
-					<p class="muted">
-						{t().scoreGraph}: {percent(scores.at(-1) ?? 0)}
-					</p>
-					<Sparkline values={views.map((_, index) => scores[index])} label={t().scoreGraph} />
-				</>
 			)}
 		</section>
 	);

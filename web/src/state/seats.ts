@@ -43,21 +43,7 @@ const FINISHED_KEPT = 20;
 const stored = () => readList<Seat>(read(KEY));
 const keep = (list: Seat[]) => write(KEY, JSON.stringify(list));
 
-/** The seats, with those that an earlier version of the page kept for one tab. */
-function load(): Seat[] {
-	const list = stored();
-	try {
-		const old = readList<Seat>(sessionStorage.getItem(KEY) ?? undefined);
-		const known = new Set(list.map(({ match }) => match));
-		const all = [...old.filter(({ match }) => !known.has(match)), ...list];
-		if (keep(all)) sessionStorage.removeItem(KEY);
-		return all;
-	} catch {
-		return list;
-	}
-}
-
-export const seats = signal<Seat[]>(load());
+export const seats = signal<Seat[]>(stored());
 const storable = keep(seats.value);
 
 addEventListener("storage", (event) => {

@@ -1,7 +1,7 @@
 // Two people in two browsers: seats that nobody loses, invitations, consent, endings and rematches.
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { audit, browserIsHere, deal, openSite, tokensOf, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 const text = (page: Page, name: string) => page.locator(`[data-testid=${name}]`).innerText();
 
@@ -59,20 +59,6 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		const stranger = await visit(site.browser, address);
 		expect(await text(stranger.page, "noseat")).toContain("This browser has no seat in this match");
 		await leave(stranger.page, again);
-	});
-
-	it("keep a seat that an earlier version of the page kept for the tab", async () => {
-		const { page } = await visit(site.browser, site.url);
-		await deal(page, "skystones");
-		await page.evaluate(() => {
-			sessionStorage.setItem("croupier.seats", localStorage.getItem("croupier.seats")!);
-			localStorage.removeItem("croupier.seats");
-		});
-		await page.reload();
-		await page.waitForSelector("[data-testid=board]");
-		expect((await tokensOf(page)).length).toBe(2);
-		expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
-		await leave(page);
 	});
 
 	it("drop a running match only when they mean it", async () => {

@@ -27,21 +27,9 @@ describe("seats", () => {
 	beforeAll(async () => {
 		Object.assign(globalThis, {
 			localStorage: memory(),
-			sessionStorage: memory(),
 			addEventListener: () => undefined,
 		});
-		localStorage.setItem("croupier.seats", JSON.stringify([seat("matches/new")]));
-		sessionStorage.setItem(
-			"croupier.seats",
-			JSON.stringify([seat("matches/old"), seat("matches/new")]),
-		);
 		seats = await import("../../src/state/seats");
-	});
-
-	it("move from the tab to the browser, once each", () => {
-		expect(seats.seats.value.map(({ match }) => match)).toEqual(["matches/old", "matches/new"]);
-		expect(sessionStorage.getItem("croupier.seats")).toBeNull();
-		expect(JSON.parse(localStorage.getItem("croupier.seats")!)).toHaveLength(2);
 	});
 
 	it("change what another tab has stored meanwhile", () => {

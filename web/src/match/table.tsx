@@ -1,0 +1,187 @@
+// The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
+import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
+import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
+import type { Event } from "../api/types";
+import { Glyph } from "../cards/glyphs";
+import { classOf } from "../games";
+import type { Context, Picker } from "../games/module";
+import { t } from "../i18n";
+import { calm } from "../state/settings";
+import { Clock } from "./clock";
+import { Hands } from "./hand";
+import type { Chooser } from "./picker";
+import { playerOfSeat } from "./words";
+
+/** Of a table at which nothing can be clicked. */
+export const NOTHING: Picker = {
+	clicks: [],
+	can: () => false,
+	chosen: () => false,
+	share: () => undefined,
+	pick: () => undefined,
+};
+
+/** Something to read beside the table. */
+export interface Panel<Name extends string> {
+	name: Name;
+	title: string;
+	/** The drawing on its tab; with one it can be reached from the table, too, where it lies below that. */
+	glyph?: string;
+	show(): ComponentChildren;
+}
+
+export function Table<Name extends string>(
+	props: Omit<HTMLAttributes<HTMLDivElement>, "title"> & {
+		root: RefObject<HTMLDivElement | null>;
+		/** A class of the screen. */
+		kind?: string;
+		context: Context;
+		events: readonly Event[];
+		/** The seat at the bottom of the board. */
+		near: number;
+		/** What can be clicked on the board and in the hand; a table without it is only looked at. */
+		chooser?: Chooser;
+		/** The servers' clock minus ours. */
+		offset?: number;
+		/** In place of the board, as long as there is none. */
+		boardless?: ComponentChildren;
+		/** The cards of each seat, where they are shown beside the players. */
+		hands?: readonly (readonly string[])[];
+		/** The bar below the board. */
+		bar: ComponentChildren;
+		/** Above the tabs, and below the panel. */
+		head?: ComponentChildren;
+		more: ComponentChildren;
+		panels: readonly Panel<Name>[];
+		/** The panel that is open: the first one, if none was chosen. */
+		open: Name | undefined;
+		setOpen: Dispatch<StateUpdater<Name | undefined>>;
+		panelRef?: RefObject<HTMLElement | null>;
+	},
+) {
+	const { root, kind = "", context, events, near, chooser, offset = 0, boardless, hands } = props;
+	const { bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = props;
+	const {
+		catalog: { module: game },
+		view,
+	} = context;
+	const side = useRef<HTMLElement>(null);
+	const current = panels.find(({ name }) => name === open) ?? panels[0]!;
+	const jumps = panels.filter(({ glyph }) => glyph);
+	return (
+		<div class={`match ${kind} ${classOf(game.id)}`} ref={root} {...rest}>
+			{children}
+			<div class="tablearea">
+				<Player {...{ context, offset }} at={1 - near} cards={hands?.[1 - near]} far />
+				{boardless || (
+					<div class="board" data-testid="board">
+						<game.Board {...{ context, view, events, near }} picker={chooser ?? NOTHING} />
+					</div>
+				)}
+				<Player {...{ context, offset }} at={near} cards={hands?.[near]}>
+					{jumps.length > 0 && (
+						<div class="jump" role="group" aria-label={t().menu}>
+							{jumps.map(({ name, title, glyph }) => (
+								<button
+									type="button"
+									key={name}
+									aria-label={title}
+									title={title}
+									onClick={() => {
+										setOpen(name);
+										side.current?.scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
+									}}
+								>
+									<Glyph name={glyph!} />
+								</button>
+							))}
+						</div>
+					)}
+				</Player>
+				{chooser && !boardless && <Hands {...{ context, near }} picker={chooser} />}
+				{bar}
+			</div>
+			<aside class="side" ref={side}>
+				{head}
+				{panels.length > 1 && (
+					<div class="tabs" role="group" aria-label={t().menu}>
+						{panels.map(({ name, title, glyph }) => (
+							<button
+								type="button"
+								key={name}
+								class={name === current.name ? "current" : ""}
+								aria-pressed={name === current.name}
+								data-testid={`tab-${name}`}
+								onClick={() => setOpen(name)}
+							>
+								{glyph && <Glyph name={glyph} />}
+								{title}
+							</button>
+						))}
+					</div>
+				)}
+				<section class="panel" ref={panelRef} tabIndex={0} aria-label={current.title}>
+					{current.show()}
+				</section>
+				<div class="more">{more}</div>
+			</aside>
+		</div>
+	);
+}
+
+/** A seat: who sits there, its score and its clock, and its cards if they are shown. */
+function Player(props: {
+	context: Context;
+	offset: number;
+	at: number;
+	far?: boolean;
+	cards?: readonly string[];
+	children?: ComponentChildren;
+}) {
+	const { context, at, cards } = props;
+	const { catalog, view, me } = context;
+	const game = catalog.module;
+	const started = view.game.case !== undefined;
+	const score = started ? game.score(view, at) : undefined;
+	const held = started && !cards ? game.handSize(view, at) : undefined;
+	const who = playerOfSeat(context, at);
+	const title = catalog.game.seatTitles[at];
+	const place = cards ? "replayhand" : props.far ? "far" : "near";
+	const colour = game.seatColours?.[at] ?? (cards && at === me ? "mine" : "");
+	return (
+		<section
+			class={`player ${place} ${view.deciders.includes(at) ? "deciding" : ""}`}
+			aria-label={`${title} ${who}`}
+		>
+			<span class={`seatmark ${colour}`} aria-hidden="true" />
+			<span class="name">
+				<b>{title}</b>
+				{who && <bdi class="muted"> {who}</bdi>}
+			</span>
+			{held !== undefined && (
+				<span class="held" title={t().handOf(held)}>
+					<Glyph name="HAND" />
+					<span aria-hidden="true">{held}</span>
+					<span class="label"> {t().handOf(held)}</span>
+				</span>
+			)}
+			{cards && (
+				<ul class="smallhand">
+					{cards.map((card, index) => (
+						<li key={`${card}${index}`}>
+							<game.Card card={catalog.cards.get(card)} catalog={catalog} side={at} />
+						</li>
+					))}
+				</ul>
+			)}
+			<Clock view={view} seat={at} offset={props.offset} />
+			{score && (
+				<span class="score" title={score.label}>
+					<span class="label">{score.label} </span>
+					{score.value}
+				</span>
+			)}
+			{props.children}
+		</section>
+	);
+}
