@@ -10,6 +10,7 @@ A server counts for itself: behind n replicas a principal has up to n times its 
 """
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -94,68 +95,20 @@ class BudgetExhausted(Refusal):
 class Account:
     """The usage of one principal. Times are those of the ledger's clock."""
 
-    __slots__ = ("_full_at", "_held", "refused_until")
+    __slots__ = ("full_at", "held", "refused_until")
 
     def __init__(self) -> None:
-        self._full_at: dict[Budget, float] = {}
-        self._held: dict[Budget, int] = {}
+        # When the bucket of a budget will be full again; 0.0 if it was never used.
+        self.full_at: defaultdict[Budget, float] = defaultdict(float)
+        self.held: Counter[Budget] = Counter()  # How many are held now.
         self.refused_until = 0.0
-
-    def full_at(self, budget: Budget) -> float:
-        """When the bucket of a budget will be full again; 0.0 if it was never used."""
-        return self._full_at.get(budget, 0.0)
-
-    def set_full_at(self, budget: Budget, at: float) -> None:
-        """Changes this."""
-        self._full_at[budget] = at
-
-    def held(self, budget: Budget) -> int:
-        """How many of a budget are held now."""
-        return self._held.get(budget, 0)
-
-    def hold(self, budget: Budget, more: int) -> None:
-        """Holds more of a budget, or with a negative number fewer."""
-        held = self._held.get(budget, 0) + more
-        if held:
-            self._held[budget] = held
-        else:
-            del self._held[budget]
 
     def idle(self, now: float) -> bool:
         """Whether nothing is used."""
         return (
-            not self._held
-            and self.refused_until <= now
-            and all(full_at <= now for full_at in self._full_at.values())
+            not any(self.held.values())
+            and max(self.refused_until, *self.full_at.values(), 0.0) <= now
         )
-
-
-class Accounts:
-    """The accounts of all principals that use something."""
-
-    def __init__(self) -> None:
-        self._accounts: dict[Principal, Account] = {}
-        self._sweep_at = MAX_IDLE_ACCOUNTS
-
-    def make_room(self, now: float) -> None:
-        """Forgets accounts in which nothing is used, if there are many."""
-        # When few accounts are idle, the next sweep is further away, so that sweeping costs little
-        # for each new account.
-        if len(self._accounts) < self._sweep_at:
-            return
-        self._accounts = {
-            principal: account
-            for principal, account in self._accounts.items()
-            if not account.idle(now)
-        }
-        self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
-
-    def account(self, principal: Principal) -> Account:
-        """The account of a principal, which is new if nothing is known of it."""
-        account = self._accounts.get(principal)
-        if account is None:
-            account = self._accounts[principal] = Account()
-        return account
 
 
 class Ledger:
@@ -172,29 +125,38 @@ class Ledger:
         self._metrics = metrics
         metrics.add_budgets(Budget, Kind)
         self._now = now
-        self._accounts = Accounts()
+        self._accounts: defaultdict[Principal, Account] = defaultdict(Account)
+        self._sweep_at = MAX_IDLE_ACCOUNTS
+
+    def _sweep(self, now: float) -> None:
+        # Forgets accounts in which nothing is used. When few are idle, the next sweep is further
+        # away, so that sweeping costs little for each new account.
+        for principal in [each for each in self._accounts if self._accounts[each].idle(now)]:
+            del self._accounts[principal]
+        self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
 
     def spend(self, payers: Sequence[Principal], budget: Budget, amount: float = 1.0) -> None:
         """Uses an amount of a budget of all payers; raises Refusal if one has too little left."""
         if not payers:
             return
         now = self._now()
-        self._accounts.make_room(now)
+        if len(self._accounts) >= self._sweep_at:
+            self._sweep(now)
         spent = []
         for payer in payers:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
             window = WINDOWS[budget]
-            account = self._accounts.account(payer)
-            full_at = max(now, account.full_at(budget))
+            account = self._accounts[payer]
+            full_at = max(now, account.full_at[budget])
             full_at += amount * window / limit if limit else 2 * window
             ahead = full_at - now - BURSTS[budget]
             if ahead > ROUNDING_SECONDS:
                 self._refuse(payer, budget, limit, ahead)
             spent.append((account, full_at))
         for account, full_at in spent:
-            account.set_full_at(budget, full_at)
+            account.full_at[budget] = full_at
 
     def check(self, payers: Sequence[Principal], budget: Budget) -> None:
         """Raises Refusal if a payer has nothing left of a budget that is charged afterwards."""
@@ -203,7 +165,7 @@ class Ledger:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
-            ahead = self._accounts.account(payer).full_at(budget) - now - BURSTS[budget]
+            ahead = self._accounts[payer].full_at[budget] - now - BURSTS[budget]
             if ahead >= 0 or limit == 0:
                 self._refuse(payer, budget, limit, max(ahead, min(RETRY_SECONDS, BURSTS[budget])))
 
@@ -211,7 +173,7 @@ class Ledger:
         """In how many seconds all payers have something left of such a budget, 0.0 if now."""
         now = self._now()
         delays = (
-            self._accounts.account(payer).full_at(budget) - now - BURSTS[budget]
+            self._accounts[payer].full_at[budget] - now - BURSTS[budget]
             for payer in payers
             if budget in self._limits(payer)
         )
@@ -223,9 +185,9 @@ class Ledger:
         for payer in payers:
             limit = self._limits(payer).get(budget)
             if limit:
-                account = self._accounts.account(payer)
-                full_at = max(now, account.full_at(budget))
-                account.set_full_at(budget, full_at + amount * WINDOWS[budget] / limit)
+                account = self._accounts[payer]
+                full_at = max(now, account.full_at[budget])
+                account.full_at[budget] = full_at + amount * WINDOWS[budget] / limit
 
     def share(self, payers: Sequence[Principal], budget: Budget, amount: float) -> float:
         """The largest share of a payer's budget that an amount is; 0.0 without such a budget."""
@@ -240,23 +202,23 @@ class Ledger:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
-            account = self._accounts.account(payer)
-            if account.held(budget) >= limit:
+            account = self._accounts[payer]
+            if account.held[budget] >= limit:
                 self._refuse(payer, budget, limit, RETRY_SECONDS)
             held.append(account)
         for account in held:
-            account.hold(budget, 1)
+            account.held[budget] += 1
         try:
             yield
         finally:
             # An account of which something is held stays, so that it needs no look-up.
             for account in held:
-                account.hold(budget, -1)
+                account.held[budget] -= 1
 
     def refusal_delay(self, payer: Principal) -> float:
         """Counts a refusal; returns in how many seconds it is due."""
         now = self._now()
-        account = self._accounts.account(payer)
+        account = self._accounts[payer]
         due = max(now, account.refused_until)
         if due - now < MAX_REFUSAL_SECONDS:
             calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
@@ -276,8 +238,8 @@ class Ledger:
 
     def held(self, payer: Principal, budget: Budget) -> int:
         """How many of a budget a payer holds now."""
-        return self._accounts.account(payer).held(budget)
+        return self._accounts[payer].held[budget]
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
-        self._metrics.over_budget(budget.value, payer.kind.value)
+        self._metrics.budget_refusals.labels(budget.value, payer.kind.value).inc()
         raise BudgetExhausted(payer, budget, limit, wait)

@@ -268,7 +268,7 @@ class Calls:
         if isinstance(error, Refusal):
             code = code_pb2.Code.Name(error.status.code)
             reason = ErrorReason.Name(error.reason).removeprefix("ERROR_REASON_")
-            self._metrics.refused(reason)
+            self._metrics.refusals.labels(reason).inc()
             level = logging.WARNING if error.reason in _SERVER_FAULTS else logging.INFO
         else:
             left = call.time_remaining()

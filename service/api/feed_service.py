@@ -51,7 +51,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
     ) -> AsyncIterator[bytes]:
         owner = self._owner(call)
         interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
-        with self._metrics.watching(), self._feed.following():
+        with self._metrics.watchers.track_inprogress(), self._feed.following():
             listed: dict[str, int] = {}  # The versions that were told of what runs.
             end = await self._feed.end()
             epoch, position = end.epoch, end.end

@@ -65,7 +65,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             async for report, final in reports:
                 if final:
                     delay = _delay(report, task.limits, time.monotonic() - began)
-                    self._metrics.hint_answered(delay)
+                    self._metrics.hint_delays.observe(delay)
                     response = hint_pb2.SuggestActionResponse(**report._asdict())
                     fields.prune(response)
                     return response

@@ -281,7 +281,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if watch is not None and state.version < wanted:
                 with (
                     self._admission.hold(call, Budget.STREAMS),
-                    self._metrics.watching(),
+                    self._metrics.watchers.track_inprogress(),
                     suppress(TimeoutError, SetBack),
                 ):
                     async with asyncio.timeout(_max_wait(call)):
@@ -331,7 +331,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             skip_own, viewer = request.skip_own_actions, caller.seat
             interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
             beat = interval is not None  # Whether nothing was sent for so long.
-            with self._metrics.watching():
+            with self._metrics.watchers.track_inprogress():
                 while not self._matches.closing:
                     state.seats.check_token(caller)
                     if version < state.version:

@@ -155,9 +155,6 @@ def asks_for(asked: Header, found: Header) -> bool:
         control = TimeControl.FromString(found.time_control)
         control.max_default_actions = 0
         found = found._replace(time_control=_serialize(control))
-    if not found.hint_policy:
-        # The match is from before there was a choice.
-        found = found._replace(hint_policy=asked.hint_policy)
     return found == chosen._replace(
         created=found.created,
         creator=found.creator,

@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, log_failure
-from service.hosting.matches import Matches
-from service.hosting.views import write_update
 from service.store import Listener, Store, Update, Updates
 
 PAGE = 500  # Updates that are read at once.
@@ -23,16 +21,12 @@ MAX_KEPT = 5_000  # Updates.
 POLL_SECONDS = 0.25
 MIN_SECONDS = 0.05
 
-# A match of other rules, or one that was deleted meanwhile.
-_NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
-
 
 class Feed:
     """The feed of a log, as those who follow it at one server read it."""
 
-    def __init__(self, store: Store, matches: Matches) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._matches = matches
         self._followers = 0
         self._task: asyncio.Task[None] | None = None
         # What was read last: the updates after one position, up to another.
@@ -78,7 +72,7 @@ class Feed:
         """Some matches of an owner that are not over, and what to call this with for the next."""
         found = await self._store.list_running(owner, after, PAGE)
         last = (found[-1].created, found[-1].match_id) if len(found) == PAGE else None
-        return await self._complete(found), last
+        return found, last
 
     async def after(self, epoch: str, position: int, seconds: float | None) -> Updates:
         """Some updates after a position, as soon as there are any.
@@ -104,21 +98,7 @@ class Feed:
         if self._begin <= position <= self._end:
             first = bisect_right(self._kept, position, key=lambda update: update.position)
             return Updates(self._epoch, self._end, self._kept[first:])
-        found = await self._store.list_updates(position, PAGE)
-        return found._replace(updates=await self._complete(found.updates))
-
-    async def _complete(self, updates: list[Update]) -> list[Update]:
-        # What a server of another version has written tells nothing.
-        return [each if each.feed else await self._told(each) for each in updates]
-
-    async def _told(self, update: Update) -> Update:
-        try:
-            state = await self._matches.load(update.match_id, used=False)
-        except Refusal as refusal:
-            if refusal.reason not in _NOT_HERE:
-                raise
-            return update
-        return update._replace(version=state.version, at=state.time, feed=write_update(state))
+        return await self._store.list_updates(position, PAGE)
 
     # Reading the end of the feed
 
@@ -144,7 +124,7 @@ class Feed:
     async def _read_more(self) -> bool:
         # Reads some updates; returns whether there may be more.
         found = await self._store.list_updates(None if self._end < 0 else self._end, PAGE)
-        updates = await self._complete(found.updates)
+        updates = found.updates
         if self._begin < 0 or found.epoch != self._epoch:
             # Those whose cursors are of the epoch before find it out.
             self._epoch, self._begin, self._kept, updates = found.epoch, found.end, [], []

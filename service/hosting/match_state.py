@@ -387,14 +387,12 @@ def _after_expiry(state: MatchState, entry: Entry) -> MatchState:
     # action is played for it.
     assert state.clocks is not None
     forfeits = state.clocks.control.forfeits
-    if not entry.action and (forfeits or state.may_abandon(entry.seat)):
-        if forfeits:
-            return _ended_early(state, entry, _TIME, state.expired(entry.at))
-        return _ended_early(state, entry, _ABANDONED, _absent(state, entry.seat))
-    # Where the match could have ended, a default action stands all the same: a server from before
-    # there was a limit has played it.
-    if not entry.action or forfeits:
+    if bool(entry.action) == (forfeits or state.may_abandon(entry.seat)):
         raise ActionError("action", "this is not what happens when time is up")
+    if forfeits:
+        return _ended_early(state, entry, _TIME, state.expired(entry.at))
+    if not entry.action:
+        return _ended_early(state, entry, _ABANDONED, _absent(state, entry.seat))
     action = wire.parse_action(state.game, entry.action)
     if action != _default_action(state.dealt(), entry.seat):
         raise ActionError("action", "this is not what is played by default")

@@ -206,7 +206,7 @@ class Matches:
             state = await self._long_work.finish(MatchState.beginning(header))
             status = leased_status(state)
             await tracing.commit(self._store.create(header, status))
-        self._metrics.match(header.game, "created")
+        self._metrics.matches.labels(header.game, "created").inc()
         self._cache.put(state)
         self._watches.publish(state)
         self.commit_listener(state, status)
@@ -260,7 +260,7 @@ class Matches:
     def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
         self._cache.drop(after.header.match_id)
         self._watches.publish(after)
-        self._metrics.match(after.game.id, "idle")
+        self._metrics.matches.labels(after.game.id, "idle").inc()
         self.commit_listener(after, status)
 
     # Reading matches
@@ -537,9 +537,9 @@ class Matches:
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
         if after.entry(after.version).kind == EntryKind.EXPIRY:
-            self._metrics.expiry(after.game.id)
+            self._metrics.expiries.labels(after.game.id).inc()
         if after.result is not None:
-            self._metrics.match(after.game.id, _ENDED[after.result.reason])
+            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
         elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
             self._store.save_snapshot(after.header.match_id, after.snapshot())
         entry = after.entry(after.version)

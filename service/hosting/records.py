@@ -120,8 +120,8 @@ class RecordError(ValueError):
 def verify(record: match_pb2.MatchRecord) -> MatchState:
     """The match of a record; raises RecordError unless all that the record says follows from it.
 
-    A record may leave out `result.ending`, as those did that were written before there was one, and
-    may word it otherwise, as another release does: only the digest protects `result.ending.text`.
+    A record may leave out `result.ending`, as where the code of a package fails, and may word it
+    otherwise, as another release does: only the digest protects `result.ending.text`.
     """
     finish_now(checking(record))
     state = finish_now(beginning_record(record))

@@ -166,7 +166,7 @@ class Scheduler:
         listed = await self._store.list_due(now + POLL_MILLISECONDS, limit)
         self._left_to_others.intersection_update(each.match_id for each in listed)
         found = [each for each in listed if each.match_id not in self._left_to_others]
-        self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
+        self._metrics.overdue.set(max((now - due.at for due in found), default=0) / 1000)
         expires = now + LEASE_MILLISECONDS
         async with self._lease_lock:
             wanted = self._to_lease(found, now, room)
@@ -307,7 +307,7 @@ class Scheduler:
         deleted = ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
         if isinstance(error, Refusal) and error.reason == deleted:
             return
-        self._metrics.bot_failed()
+        self._metrics.bot_failures.inc()
         log_failure("a bot", error)
 
     def _next_try(self, state: MatchState | None) -> int:

@@ -9,9 +9,9 @@ import importlib.metadata
 import platform
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, product
+from typing import TypeVar
 
 from google.rpc import code_pb2
 from grpc_health.v1 import health_pb2
@@ -26,6 +26,7 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -86,6 +87,7 @@ _UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)
 _STREAM_SECONDS = (0.1, 1, 10, 60, 600, 3600)
 _SEARCH_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_Labelled = TypeVar("_Labelled", bound=MetricWrapperBase)
 _LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
 
@@ -188,12 +190,13 @@ class Metrics:
                 "grpcio": importlib.metadata.version("grpcio"),
             }
         )
-        self._rules_versions = self._gauge(
+        self.rules_versions = Gauge(
             "croupier_rules_version",
             "The version of the rules by which new matches of a game are played.",
-            "game",
+            ["game"],
+            registry=self.registry,
         )
-        self._loop_lag = self._histogram(
+        self.loop_lag = self._histogram(
             "croupier_event_loop_lag_seconds",
             "How much later than due the event loop called what was due; ten samples a second.",
             _LAG_SECONDS,
@@ -204,126 +207,107 @@ class Metrics:
         self._add_store()
         self._certificate_expiry: Gauge | None = None
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(name, text, labels, registry=self.registry)
+    # Each metric begins with all its series: `labels` have the values of each label.
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(name, text, labels, registry=self.registry)
+    def _counter(self, name: str, text: str, **labels: Iterable[str]) -> Counter:
+        return _with_series(Counter(name, text, [*labels], registry=self.registry), labels)
+
+    def _gauge(self, name: str, text: str, **labels: Iterable[str]) -> Gauge:
+        return _with_series(Gauge(name, text, [*labels], registry=self.registry), labels)
 
     def _histogram(
-        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+        self, name: str, text: str, buckets: tuple[float, ...], **labels: Iterable[str]
     ) -> Histogram:
-        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+        histogram = Histogram(name, text, [*labels], buckets=buckets, registry=self.registry)
+        return _with_series(histogram, labels)
 
     def _add_calls(self) -> None:
         self._counts = _CallCounts()
         self.registry.register(self._counts)
         self.calls = 0  # That have ended, of all methods.
-        server_errors = self._counter(
+        self._server_errors = self._counter(
             "croupier_rpc_server_errors",
             "Calls that this server could not carry out, through no fault of the caller: by an "
             "internal error, because the log failed or was full, or not before a deadline of a "
             "second or more.",
-            "method",
+            method=map(_short, METHODS),
         )
-        self._server_errors = {path: server_errors.labels(_short(path)) for path in METHODS}
-        refusals = self._counter(
+        self.refusals = self._counter(
             "croupier_refusals",
             "Calls that were refused, by the reason that the caller was given.",
-            "reason",
+            reason=REASONS,
         )
-        self._refusals = {reason: refusals.labels(reason) for reason in REASONS}
-        self._budget_refusals = self._counter(
-            "croupier_budget_refusals",
-            "Calls that were refused because a budget was used up, by what the caller is counted "
-            "as.",
-            "budget",
-            "principal",
-        )
-        self._watchers = self._gauge("croupier_watchers", "Calls that follow or wait for a match.")
+        self.watchers = self._gauge("croupier_watchers", "Calls that follow or wait for a match.")
 
     def _add_matches(self) -> None:
-        matches = self._counter(
+        self.matches = self._counter(
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
             "resigned, expired (a seat forfeited when its time was up), abandoned (default actions "
             "were played for a seat too often), idle (nothing happened for too long) or declined "
             "(a seat declined it before the deal).",
-            "game",
-            "state",
+            game=hosted_ids(),
+            state=MATCH_STATES,
         )
-        self._matches = {
-            pair: matches.labels(*pair) for pair in product(hosted_ids(), MATCH_STATES)
-        }
-        expiries = self._counter(
-            "croupier_clock_expiries", "How often the time of a seat was up.", "game"
+        self.expiries = self._counter(
+            "croupier_clock_expiries", "How often the time of a seat was up.", game=hosted_ids()
         )
-        self._expiries = {game: expiries.labels(game) for game in hosted_ids()}
-        self._overdue = self._gauge(
+        self.overdue = self._gauge(
             "croupier_overdue_seconds",
             "For how long a match has been due that no server has taken up: a bot must decide in "
             "it, or a clock has run out.",
         )
-        self._bot_failures = self._counter(
-            "croupier_bot_failures", "Decisions of bots that failed."
-        )
+        self.bot_failures = self._counter("croupier_bot_failures", "Decisions of bots that failed.")
 
     def _add_searches(self) -> None:
-        self._search_threads = self._gauge(
-            "croupier_search_threads", "Threads for searches.", "kind"
+        kind, game = SEARCH_KINDS, hosted_ids()
+        self.search_threads = self._gauge(
+            "croupier_search_threads", "Threads for searches.", kind=kind
         )
-        self._running = self._gauge("croupier_searches_running", "Searches that run.", "kind")
+        self._running = self._gauge("croupier_searches_running", "Searches that run.", kind=kind)
         self._paused = self._gauge(
             "croupier_searches_paused",
             "Searches that were started, and are paused for searches of others.",
-            "kind",
+            kind=kind,
         )
-        self._waiting = self._gauge("croupier_searches_waiting", "Searches in the queue.", "kind")
-        self._search_waits = self._histogram(
+        self._waiting = self._gauge(
+            "croupier_searches_waiting", "Searches in the queue.", kind=kind
+        )
+        self.search_waits = self._histogram(
             "croupier_search_wait_seconds",
             "How long a search waited in the queue before it started.",
             _SEARCH_SECONDS,
-            "kind",
-            "game",
+            kind=kind,
+            game=game,
         )
         self._search_seconds = self._histogram(
             "croupier_search_seconds",
             "How long a search took from its start, pauses included.",
             _SEARCH_SECONDS,
-            "kind",
-            "game",
+            kind=kind,
+            game=game,
         )
         self._iterations = self._counter(
             "croupier_search_iterations",
             "Iterations done; divided by croupier_search_seconds_sum, iterations per second.",
-            "kind",
-            "game",
+            kind=kind,
+            game=game,
         )
-        self._searches_refused = self._counter(
+        self.searches_refused = self._counter(
             "croupier_searches_refused",
             "Searches refused because too many were waiting: of the caller, or of all callers "
             "(server).",
-            "kind",
-            "limit",
+            kind=kind,
+            limit=SEARCH_LIMITS,
         )
-        server_calls = self._counter(
+        self.search_server_calls = self._counter(
             "croupier_search_server_calls",
             "Searches sent to search servers: answered, lost with a server (and sent to another "
             "one), or unanswered (and done by this process).",
-            "kind",
-            "outcome",
+            kind=kind,
+            outcome=SEARCH_SERVER_OUTCOMES,
         )
-        pairs = product(SEARCH_KINDS, SEARCH_SERVER_OUTCOMES)
-        self._search_server_calls = {pair: server_calls.labels(*pair) for pair in pairs}
-        for kind in SEARCH_KINDS:
-            for gauge in (self._search_threads, self._running, self._paused, self._waiting):
-                gauge.labels(kind)
-            for game in hosted_ids():
-                for metric in (self._search_waits, self._search_seconds, self._iterations):
-                    metric.labels(kind, game)
-            for limit in SEARCH_LIMITS:
-                self._searches_refused.labels(kind, limit)
-        self._hint_delays = self._histogram(
+        self.hint_delays = self._histogram(
             "croupier_hint_delay_seconds",
             "How much longer the answer to SuggestAction took than the search that it asked for.",
             _SEARCH_SECONDS,
@@ -336,21 +320,17 @@ class Metrics:
         self._committed = self._counter(
             "croupier_store_committed", "Changes committed to the log: matches, entries and leases."
         )
-        self._store_failures = self._counter(
-            "croupier_store_failures", "How often the log could not be read or written.", "kind"
+        self.store_failures = self._counter(
+            "croupier_store_failures",
+            "How often the log could not be read or written.",
+            kind=STORE_KINDS,
         )
         self._store_failing = self._gauge(
             "croupier_store_failing",
             "1 from when the log could not be read or written until it can be again, else 0.",
-            "kind",
+            kind=STORE_KINDS,
         )
         self.unreadable_since: float | None = None  # By time.monotonic, while reads of it fail.
-        self._store_statements = self._counter(
-            "croupier_store_statements", "Statements that were sent to the database.", "purpose"
-        )
-        for kind in STORE_KINDS:
-            self._store_failures.labels(kind)
-            self.store_failing(kind, False)
 
     # Metrics that not every server has
 
@@ -373,10 +353,8 @@ class Metrics:
             "croupier_web_responses",
             "Responses of the web gateway, by their status: to calls, to requests for files, "
             "and to what is neither.",
-            "status",
+            status=map(str, WEB_STATUSES + CALL_STATUSES),
         )
-        for status in WEB_STATUSES + CALL_STATUSES:
-            self._web_responses.labels(status)
 
     def add_database(
         self,
@@ -386,8 +364,11 @@ class Metrics:
         waiting: Callable[[], int],
     ) -> None:
         """Adds the pool of at most `most` connections to a database, and who waits for one."""
-        for purpose in STATEMENTS:
-            self._store_statements.labels(purpose)
+        self.store_statements = self._counter(
+            "croupier_store_statements",
+            "Statements that were sent to the database.",
+            purpose=STATEMENTS,
+        )
         limit = self._gauge(
             "croupier_store_connections_limit", "Connections that the pool may have."
         )
@@ -401,8 +382,13 @@ class Metrics:
 
     def add_budgets(self, budgets: Iterable[str], principals: Iterable[str]) -> None:
         """Adds the budgets, and the kinds of principals whose calls they limit."""
-        for pair in product(budgets, principals):
-            self._budget_refusals.labels(*pair)
+        self.budget_refusals = self._counter(
+            "croupier_budget_refusals",
+            "Calls that were refused because a budget was used up, by what the caller is counted "
+            "as.",
+            budget=budgets,
+            principal=principals,
+        )
 
     def certificate_expires(self, at: float) -> None:
         """The server has a certificate, which expires at a time in seconds since 1970."""
@@ -413,14 +399,6 @@ class Metrics:
                 "When the certificate of the server expires, in seconds since 1970.",
             )
         self._certificate_expiry.set(at)
-
-    def rules_version(self, game: str, version: int) -> None:
-        """The version of the rules of a game."""
-        self._rules_versions.labels(game).set(version)
-
-    def loop_lagged(self, seconds: float) -> None:
-        """A sample of how late the event loop is."""
-        self._loop_lag.observe(seconds)
 
     def rpc_began(self, method: str) -> None:
         """A call has begun; `method` is the path of its method."""
@@ -436,69 +414,20 @@ class Metrics:
 
     def rpc_failed(self, method: str) -> None:
         """A call has ended because of a fault of the server."""
-        self._server_errors[method].inc()
-
-    def refused(self, reason: str) -> None:
-        """A call was refused for a reason, without the prefix of the schema."""
-        self._refusals[reason].inc()
-
-    def over_budget(self, budget: str, principal: str) -> None:
-        """A call was refused because a budget was used up."""
-        self._budget_refusals.labels(budget, principal).inc()
+        self._server_errors.labels(_short(method)).inc()
 
     def web_answered(self, status: int) -> None:
         """The web gateway has answered with a status of HTTP."""
         self._web_responses.labels(status).inc()
 
-    def match(self, game: str, state: str) -> None:
-        """This server has brought a match into a state."""
-        self._matches[game, state].inc()
-
-    def expiry(self, game: str) -> None:
-        """The time of a seat was up."""
-        self._expiries[game].inc()
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """While a call follows a match, or waits for it."""
-        self._watchers.inc()
-        try:
-            yield
-        finally:
-            self._watchers.dec()
-
     def looked_up(self, found: bool) -> None:
         """A match was looked for in memory."""
         self._counts.lookups["hit" if found else "miss"] += 1
-
-    def overdue(self, seconds: float) -> None:
-        """For how long the most overdue match has been due."""
-        self._overdue.set(seconds)
-
-    def bot_failed(self) -> None:
-        """A bot could not decide."""
-        self._bot_failures.inc()
-
-    def search_threads(self, kind: str, threads: int) -> None:
-        """How many threads there are for searches of a kind."""
-        self._search_threads.labels(kind).set(threads)
 
     def search(self, kind: str, game: str, iterations: int, seconds: float) -> None:
         """A search is done."""
         self._search_seconds.labels(kind, game).observe(seconds)
         self._iterations.labels(kind, game).inc(iterations)
-
-    def search_waited(self, kind: str, game: str, seconds: float) -> None:
-        """A search has started, after some time in the queue."""
-        self._search_waits.labels(kind, game).observe(seconds)
-
-    def search_refused(self, kind: str, limit: str) -> None:
-        """A search was refused, because too many were waiting by a limit."""
-        self._searches_refused.labels(kind, limit).inc()
-
-    def search_server_call(self, kind: str, outcome: str) -> None:
-        """A search server has answered, was lost, or no server has answered."""
-        self._search_server_calls[kind, outcome].inc()
 
     def pool(self, kind: str, running: int, paused: int, waiting: int) -> None:
         """How many searches of a pool run now, are paused, and wait in its queue."""
@@ -506,25 +435,19 @@ class Metrics:
         self._paused.labels(kind).set(paused)
         self._waiting.labels(kind).set(waiting)
 
-    def hint_answered(self, delay: float) -> None:
-        """A suggestion was answered, some seconds later than its search alone would have taken."""
-        self._hint_delays.observe(delay)
-
     def store_committed(self, count: int, seconds: float) -> None:
         """`count` changes were committed to the log at once."""
         self._commits.observe(seconds)
         self._committed.inc(count)
-
-    def store_statement(self, purpose: str) -> None:
-        """A statement, whose answer takes a round trip, was sent to the database."""
-        self._store_statements.labels(purpose).inc()
-
-    def store_failed(self, kind: str) -> None:
-        """The log could not be read or written."""
-        self._store_failures.labels(kind).inc()
 
     def store_failing(self, kind: str, failing: bool) -> None:
         """Whether the log can be read or written now, as far as is known."""
         self._store_failing.labels(kind).set(failing)
         if kind == "read":
             self.unreadable_since = time.monotonic() if failing else None
+
+
+def _with_series(metric: _Labelled, labels: Mapping[str, Iterable[str]]) -> _Labelled:
+    for values in product(*labels.values()) if labels else ():
+        metric.labels(*values)
+    return metric

@@ -92,7 +92,7 @@ class Monitoring:
     def _take_sample(self, loop: asyncio.AbstractEventLoop, due: float | None) -> None:
         now = loop.time()
         if due is not None:
-            self._metrics.loop_lagged(max(0.0, now - due))
+            self._metrics.loop_lag.observe(max(0.0, now - due))
         self._turned = time.monotonic()
         due = now + LAG_SAMPLE_SECONDS
         self._sample = loop.call_at(due, self._take_sample, loop, due)
@@ -134,7 +134,7 @@ class Monitoring:
 def add_rules_versions(metrics: Metrics) -> None:
     """Adds the versions of the rules that this server knows."""
     for game_id, game in wire.hosted_games().items():
-        metrics.rules_version(game_id, game.rules_version)
+        metrics.rules_versions.labels(game_id).set(game.rules_version)
 
 
 def _listen(address: tuple[str, int] | Path) -> socket.socket:

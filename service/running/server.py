@@ -136,12 +136,13 @@ class Server:
             self._models,
             long_work,
         )
-        self._feed = Feed(self._store, self.matches)
+        self._feed = Feed(self._store)
         self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
         self._search_servers = self._open_search_servers()
         if self._search_processes is not None:
             for kind in Kind:
-                self.metrics.search_threads(kind, 0)  # Those of the processes are added.
+                # Those of the processes are added.
+                self.metrics.search_threads.labels(kind).set(0)
         searches = Searches(self._own_threads, self._search_servers)
         quota = BackgroundQuota(lambda: self.metrics.calls)
         retained, idle = options.retain_finished, options.end_idle
@@ -337,7 +338,7 @@ class Server:
 def open_store(options: Options, metrics: Metrics) -> Store:
     """The store that the options name, not opened yet; raises ValueError."""
     if options.store == "memory":
-        return MemoryStore()
+        return MemoryStore(metrics)
     if options.store == "sqlite":
         return SqliteStore(options.data, metrics)
     url = check_store(options.store)

@@ -194,7 +194,7 @@ class SearchPool:
             thread_name_prefix=f"search-{kind}",
             initializer=_lower_priority,
         )
-        metrics.search_threads(kind, threads)
+        metrics.search_threads.labels(kind).set(threads)
         self._report()
 
     async def run(
@@ -274,7 +274,7 @@ class SearchPool:
             raise self._too_many("server", quotas.all_waiting, waiting)
 
     def _too_many(self, whose: str, limit: int, waiting: int) -> Refusal:
-        self._metrics.search_refused(self._kind, whose)
+        self._metrics.searches_refused.labels(self._kind, whose).inc()
         limited = "of one caller" if whose == "caller" else "of all callers together"
         rule = f"at most {limit} searches {limited} may wait at a time"
         seconds = 1 + self._mean_seconds * waiting / self._threads
@@ -321,7 +321,8 @@ class SearchPool:
     def _start(self, place: Place, turn: _Turn) -> None:
         turn.started = True
         turn.job.begin()
-        self._metrics.search_waited(self._kind, turn.game, turn.job.queue_seconds)
+        waits = self._metrics.search_waits.labels(self._kind, turn.game)
+        waits.observe(turn.job.queue_seconds)
         done = asyncio.get_running_loop().run_in_executor(self._executor, turn.run)
         done.add_done_callback(lambda done: self._ended(place, turn, done))
 

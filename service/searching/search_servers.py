@@ -138,7 +138,7 @@ class SearchServers:
                             break
                         last = report
                         if final:  # Whoever reads need not come back after it.
-                            self._metrics.search_server_call(task.requester.kind, "answered")
+                            self._count(task, "answered")
                         yield report, final
                         if final:
                             return
@@ -151,9 +151,12 @@ class SearchServers:
             except CroupierError as error:
                 if not may_pass(error):
                     _log.warning("a search server at %s failed: %s", self._address, error)
-            self._metrics.search_server_call(task.requester.kind, "lost")
-        self._metrics.search_server_call(task.requester.kind, "unanswered")
+            self._count(task, "lost")
+        self._count(task, "unanswered")
         raise NoSearchServerError
+
+    def _count(self, task: SearchTask, outcome: str) -> None:
+        self._metrics.search_server_calls.labels(task.requester.kind, outcome).inc()
 
     def let_stop(self) -> None:
         """Accepts what the servers have found when they stop: this server stops too."""

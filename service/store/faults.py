@@ -20,7 +20,7 @@ class Faults:
 
     def failed(self, kind: str, why: str) -> None:
         """The log could not be read or written."""
-        self._metrics.store_failed(kind)
+        self._metrics.store_failures.labels(kind).inc()
         # Logged once, or a failing disk would be filled with it.
         if kind not in self._failing:
             self._failing.add(kind)

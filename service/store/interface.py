@@ -52,6 +52,24 @@ class Changes:
 
 KEY_BYTES = 32
 
+# A log remembers its schema by a number. This is that of the oldest one that is opened.
+OLDEST = 9
+
+
+def check_schema(log: object, schema: int, newest: int) -> None:
+    """Raises ValueError if a log has a schema that is neither known nor can be brought up to date.
+
+    0 is that of a new log.
+    """
+    has = f"{log} was written by {{}} Croupier: its schema is {schema}, and this one knows"
+    if schema > newest:
+        raise ValueError(f"{has.format('a newer')} {newest}")
+    if 0 < schema < OLDEST:
+        raise ValueError(
+            f"{has.format('an older')} none before {OLDEST}; open it once with the Croupier of "
+            "commit 9ce42e4, which brings it up to that"
+        )
+
 
 class EntryKind(IntEnum):
     """The kind of an entry. The numbers are in every log: none is ever used for anything else."""
@@ -89,7 +107,7 @@ class Header(NamedTuple):
     model: str = ""
     # The name that the player of each open seat has given, or empty; none holds a zero character.
     display_names: tuple[str, ...] = ("", "")
-    hint_policy: int = 0  # A croupier.v1.HintPolicy; 0 in a match from before there was one.
+    hint_policy: int = 0  # A croupier.v1.HintPolicy.
     start: bytes = (
         b""  # A croupier.v1.MatchStart if it was played on; empty: it begins with a deal.
     )
@@ -222,7 +240,7 @@ class Update(NamedTuple):
     at: int  # When this version was made, as in `Entry.at`.
     created: int  # When the match was created.
     owner: str  # As in its header.
-    feed: bytes  # As in `MatchStatus`; empty if a server without a feed has written it.
+    feed: bytes  # As in `MatchStatus`.
 
 
 class Updates(NamedTuple):

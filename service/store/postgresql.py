@@ -36,8 +36,8 @@ from service.store.jobs import Append, JobGatherer
 from service.store.postgresql_connections import (
     CONNECTIONS,
     FAILURES,
+    Connection,
     Connections,
-    KeptConnection,
     is_of_the_database,
     refusal,
 )
@@ -92,8 +92,6 @@ class PostgresStore:
             await asyncio.wait([self._notifying])
         await self._reads.close()
         await self._loads.close()
-        for kept in (self._writer, self._reader, self._notifier):
-            kept.close()
         await self._connections.close()
 
     # Single statements
@@ -149,11 +147,11 @@ class PostgresStore:
         kind: str,
         purpose: str,
         statement: Callable[[Any], Awaitable[_T]],
-        kept: KeptConnection | None = None,
+        kept: Connection | None = None,
     ) -> _T:
         try:
             async with self._connections.one() if kept is None else kept.use() as connection:
-                self._metrics.store_statement(purpose)
+                self._metrics.store_statements.labels(purpose).inc()
                 answer = await statement(connection)
         except FAILURES as error:
             self._faults.failed(kind, type(error).__name__)
@@ -169,7 +167,7 @@ class PostgresStore:
     async def _read_matches(self, match_ids: list[str]) -> list[StoredMatch | None]:
         found = await self._use("read", "load", lambda file: tables.read_matches(file, match_ids))
         if any(found):
-            self._metrics.store_statement("load")  # That of the entries.
+            self._metrics.store_statements.labels("load").inc()  # That of the entries.
         return found
 
     async def read(
@@ -244,7 +242,7 @@ class PostgresStore:
     async def _commit(self, batch: list[Append]) -> None:
         began = time.perf_counter()
         async with self._writer.use() as connection:
-            self._metrics.store_statement("append")
+            self._metrics.store_statements.labels("append").inc()
             added = await tables.append_entries(connection, batch)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
         self._faults.worked("write")
@@ -285,9 +283,9 @@ class PostgresStore:
                 snapshots, self._snapshots = self._snapshots, {}
                 async with self._notifier.use() as connection:
                     for notice in write_notices(changed):
-                        self._metrics.store_statement("notify")
+                        self._metrics.store_statements.labels("notify").inc()
                         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, notice)
                     if snapshots:
-                        self._metrics.store_statement("snapshot")
+                        self._metrics.store_statements.labels("snapshot").inc()
                         await tables.write_snapshots(connection, snapshots)
                 await asyncio.sleep(NOTIFY_SECONDS)

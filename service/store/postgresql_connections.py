@@ -3,8 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import asyncpg
@@ -12,7 +12,7 @@ import asyncpg
 from service.common.errors import Refusal, store_full, store_unavailable
 from service.store import postgresql_tables as tables
 
-CONNECTIONS = 5  # Of the pool.
+CONNECTIONS = 5  # That are lent out.
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 IDLE_SECONDS = 300.0  # A connection that was not used for so long is not used again.
@@ -32,43 +32,38 @@ FAILURES = (
 )
 
 
-# With which the database says that it ends a connection, or takes none. It need not say so at once.
-_ENDED = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.CannotConnectNowError,
-)
-
-
 class Connections:
-    """A pool of connections to a database, which is left alone for a while when it fails."""
+    """The connections to a database, which is left alone for a while when it fails.
+
+    Some are lent out for any statement; others are kept, each for one purpose (`keep_one`).
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._pool: Any = None
-        self._kept: list[KeptConnection] = []
-        self.waiting = 0  # For a connection.
         self._backoff = Backoff()
+        self._all: list[Connection] = []
+        self._lent = [self._add("") for _ in range(CONNECTIONS)]
+        self._free = list(self._lent)  # The one that was used last comes last, and is used next.
+        self._room = asyncio.Semaphore(CONNECTIONS)
+        self.waiting = 0  # For a connection.
+
+    def _add(self, settings: str) -> "Connection":
+        self._all.append(Connection(self._url, self._backoff, self._leave, settings))
+        return self._all[-1]
+
+    def keep_one(self) -> "Connection":
+        """A connection besides those that are lent out, of which one statement is sent at a time.
+
+        All its statements find their rows by keys, so each is planned once.
+        """
+        return self._add(_PLAN_ONCE)
 
     async def open(self) -> None:
-        """Brings the tables up to date and opens the pool; raises OSError or ValueError."""
+        """Brings the tables up to date; raises OSError or ValueError."""
         try:
             await _check_sessions(self._url)
             async with _connected(self._url) as connection:
                 await tables.migrate(connection)
-            self._pool = await asyncpg.create_pool(
-                self._url,
-                min_size=0,
-                max_size=CONNECTIONS,
-                max_inactive_connection_lifetime=IDLE_SECONDS,
-                timeout=CONNECT_SECONDS,
-                command_timeout=ANSWER_SECONDS,
-                target_session_attrs=PRIMARY,
-                init=_require_durability,
-                reset=_reset_nothing,
-                server_settings={"application_name": "croupier"},
-            )
         except FAILURES as error:
             # Without the URL, which may hold a password.
             what = str(error) or "no answer"
@@ -78,21 +73,22 @@ class Connections:
 
     @property
     def open_connections(self) -> int:
-        """How many connections the pool has."""
-        return int(self._pool.get_size()) if self._pool is not None else 0
+        """How many of those that are lent out are open."""
+        return sum(each.process > 0 for each in self._lent)
 
     @property
     def idle(self) -> int:
         """How many of them nothing uses."""
-        return int(self._pool.get_idle_size()) if self._pool is not None else 0
+        return sum(each.process > 0 for each in self._free)
 
     async def close(self) -> None:
-        """Closes all connections of the pool, at the latest after CONNECT_SECONDS."""
-        if self._pool is not None:
-            try:
-                await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
-            except TimeoutError:
-                self._pool.terminate()
+        """Closes all connections when nothing uses them, at the latest after CONNECT_SECONDS."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                for _ in self._lent:
+                    await self._room.acquire()
+        for each in self._all:
+            each.close()
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[Any]:
@@ -100,59 +96,41 @@ class Connections:
         self._backoff.check()
         self.waiting += 1
         try:
-            connection = await self._pool.acquire(timeout=CONNECT_SECONDS)
-        except FAILURES:
-            self._backoff.failed()
-            raise
-        finally:
-            self.waiting -= 1
-        try:
-            yield connection
-            check_primary(connection)
-        except asyncpg.ReadOnlySQLTransactionError:
-            await self.leave()
-            raise
-        except _ENDED:
-            connection.terminate()
-            raise
-        except (asyncpg.InternalClientError, TypeError) as error:
-            # asyncpg does not know what to expect of a connection that was told to end.
-            connection.terminate()
-            raise asyncpg.InternalClientError(str(error)) from None
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._room.acquire()
         except TimeoutError:
             self._backoff.failed()
             raise
         finally:
-            # A lost connection need not mean that the database is lost: the next one tells.
-            await self._pool.release(connection)
-        self._backoff.answered()
+            self.waiting -= 1
+        lent = self._free.pop()
+        try:
+            async with lent.use() as connection:
+                yield connection
+        finally:
+            self._free.append(lent)
+            self._room.release()
 
-    def keep_one(self) -> "KeptConnection":
-        """A connection besides the pool."""
-        self._kept.append(KeptConnection(self._url, self._backoff, self.leave))
-        return self._kept[-1]
-
-    async def leave(self) -> None:
-        """Replaces all connections before they are used again: the database has moved."""
-        await self._pool.expire_connections()
-        for kept in self._kept:
-            kept.expired = True
+    def _leave(self) -> None:
+        # Replaces all connections before they are used again: the database has moved.
+        for each in self._all:
+            each.expired = True
 
 
-class KeptConnection:
-    """A connection that is kept from one statement to the next, of which one is sent at a time.
-
-    A connection of the pool would cost more than a short statement does. All statements find their
-    rows by keys, so each is planned once (`_PLAN_ONCE`).
-    """
+class Connection:
+    """A connection that is opened when it is used, and kept from one use to the next."""
 
     def __init__(
-        self, url: str, backoff: "Backoff", on_moved: Callable[[], Awaitable[None]]
+        self, url: str, backoff: "Backoff", on_moved: Callable[[], None], settings: str
     ) -> None:
-        """`on_moved` is called when the database takes no writes here any more."""
+        """`on_moved` is called when the database takes no writes here any more.
+
+        `settings` is a statement that is carried out first, if it is not empty.
+        """
         self._url = url
         self._backoff = backoff
         self._on_moved = on_moved
+        self._settings = settings
         self._connection: Any = None
         self._used = 0.0
         self.expired = False  # Whether it is to be replaced before it is used again.
@@ -170,10 +148,13 @@ class KeptConnection:
             try:
                 self._connection = await _connect(self._url, "croupier")
                 await _require_durability(self._connection)
-                await self._connection.execute(_PLAN_ONCE)
-            except FAILURES:
-                self._backoff.failed()
+                if self._settings:
+                    await self._connection.execute(self._settings)
+            except BaseException as error:
+                # Also of a caller that has gone: nothing is done before the settings are made.
                 self.close()
+                if isinstance(error, FAILURES):
+                    self._backoff.failed()
                 raise
         try:
             yield self._connection
@@ -187,7 +168,7 @@ class KeptConnection:
             if isinstance(error, TimeoutError):
                 self._backoff.failed()
             if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-                await self._on_moved()
+                self._on_moved()
             if isinstance(error, TypeError):
                 # asyncpg does not know what to expect of a connection that was told to end.
                 raise asyncpg.InternalClientError(str(error)) from None
@@ -269,7 +250,7 @@ async def _check_sessions(url: str) -> None:
 
 
 async def listening_connection(url: str) -> Any:
-    """A connection that is not of the pool, to wait for notifications."""
+    """A connection to wait for notifications."""
     return await _connect(url, tables.LISTENER)
 
 
@@ -324,7 +305,3 @@ async def _require_durability(connection: Any) -> None:
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') = 'off'"
     )
-
-
-async def _reset_nothing(connection: Any) -> None:
-    """Nothing of a session is changed in use; asyncpg's own reset would cost a round trip."""

@@ -80,14 +80,14 @@ class NotificationListener:
 
     async def _look_for_another_log(self, connection: Any) -> None:
         # Whoever takes over, all connections to the database before are lost.
-        self._metrics.store_statement("poll")
+        self._metrics.store_statements.labels("poll").inc()
         epoch = await tables.read_epoch(connection)
         if self._epoch not in ("", epoch):
             self._doubtful = True
         self._epoch = epoch
 
     async def _poll(self, connection: Any) -> None:
-        self._metrics.store_statement("poll")
+        self._metrics.store_statements.labels("poll").inc()
         self.others = await tables.count_listeners(connection) > 0
         check_primary(connection)
         watched = list(self._changes.watched())
@@ -98,7 +98,7 @@ class NotificationListener:
             for match_id in watched:
                 self._changes.tell(match_id, ANOTHER_LOG)
             return
-        self._metrics.store_statement("poll")
+        self._metrics.store_statements.labels("poll").inc()
         heads = await tables.read_heads(connection, watched)
         for match_id, version in heads.items():
             self._changes.tell(match_id, version)

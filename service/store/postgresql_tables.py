@@ -5,7 +5,9 @@ from typing import Any
 
 import asyncpg
 
+from service.store import queries
 from service.store.interface import (
+    OLDEST,
     DueMatch,
     Entry,
     EntryKind,
@@ -18,6 +20,7 @@ from service.store.interface import (
     StoredMatch,
     Update,
     Updates,
+    check_schema,
     read_columns,
     write_columns,
 )
@@ -26,12 +29,10 @@ from service.store.jobs import Append
 # Held so that of several servers that start, one creates the tables.
 _LOCK = 0x43525550
 
-# A database remembers how many migrations it has seen. A released migration is never changed: a new
-# one is added at the end. Servers of the version before go on while it is carried out. The table
-# that holds the schedule of due matches is called `agenda`, since the name of a table in existing
-# databases cannot change.
-MIGRATIONS = (
-    """
+# What makes a database of the schema OLDEST. The table that holds the schedule of due matches is
+# called `agenda`, since the name of a table in existing databases cannot change. The position of
+# what is written in the feed is its transaction.
+SCHEMA = """
     CREATE TABLE settings (
         name text PRIMARY KEY,
         value bytea NOT NULL
@@ -45,8 +46,28 @@ MIGRATIONS = (
         chance_id text NOT NULL,
         bots bytea NOT NULL,
         created bigint NOT NULL,
-        ended bigint
+        ended bigint,
+        entropy_from_seats boolean NOT NULL DEFAULT false,
+        time_control bytea NOT NULL DEFAULT '',
+        creator text NOT NULL DEFAULT '',
+        invited bytea NOT NULL DEFAULT '',
+        key_names bytea NOT NULL DEFAULT '',
+        model text NOT NULL DEFAULT '',
+        display_names bytea NOT NULL DEFAULT '',
+        hint_policy integer NOT NULL DEFAULT 0,
+        start bytea NOT NULL DEFAULT '',
+        owner text NOT NULL DEFAULT '',
+        rematch_of text NOT NULL DEFAULT '',
+        feed_position bigint DEFAULT pg_current_xact_id()::text::bigint,
+        feed bytea
     );
+    CREATE INDEX matches_created ON matches (created, match_id);
+    CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL;
+    CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL;
+    CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> '';
+    CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position IS NOT NULL;
+    CREATE INDEX matches_owned ON matches (owner, created, match_id)
+        WHERE ended IS NULL AND owner <> '';
     -- A request_id may hold any character, and a text of PostgreSQL may not.
     CREATE TABLE entries (
         match_id text COLLATE "C" NOT NULL,
@@ -57,10 +78,13 @@ MIGRATIONS = (
         action bytea NOT NULL,
         expected_version bigint NOT NULL,
         request_id bytea NOT NULL,
+        feed_position bigint DEFAULT pg_current_xact_id()::text::bigint,
+        feed bytea,
         PRIMARY KEY (match_id, version)
     );
     CREATE UNIQUE INDEX entries_requests ON entries (match_id, seat, request_id)
         WHERE request_id <> '';
+    CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position IS NOT NULL;
     CREATE TABLE snapshots (
         match_id text COLLATE "C" PRIMARY KEY,
         version integer NOT NULL,
@@ -71,45 +95,10 @@ MIGRATIONS = (
         at bigint NOT NULL
     );
     CREATE INDEX agenda_at ON agenda (at);
-    """,
-    """
-    ALTER TABLE matches ADD COLUMN entropy_from_seats boolean NOT NULL DEFAULT false;
-    CREATE INDEX matches_created ON matches (created, match_id);
-    CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL;
-    CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL;
-    """,
-    "ALTER TABLE matches ADD COLUMN time_control bytea NOT NULL DEFAULT ''",
-    """
-    ALTER TABLE matches ADD COLUMN creator text NOT NULL DEFAULT '';
-    CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> '';
-    """,
-    """
-    ALTER TABLE matches ADD COLUMN invited bytea NOT NULL DEFAULT '';
-    ALTER TABLE matches ADD COLUMN key_names bytea NOT NULL DEFAULT '';
-    """,
-    "ALTER TABLE matches ADD COLUMN model text NOT NULL DEFAULT ''",
-    """
-    ALTER TABLE matches ADD COLUMN display_names bytea NOT NULL DEFAULT '';
-    ALTER TABLE matches ADD COLUMN hint_policy integer NOT NULL DEFAULT 0;
-    """,
-    "ALTER TABLE matches ADD COLUMN start bytea NOT NULL DEFAULT ''",
-    # The position of what is written in the feed is its transaction. It is NULL in what is from
-    # before there was a feed, and `feed` also in what a server of the version before writes.
-    """
-    ALTER TABLE matches
-        ADD COLUMN owner text NOT NULL DEFAULT '',
-        ADD COLUMN rematch_of text NOT NULL DEFAULT '',
-        ADD COLUMN feed_position bigint,
-        ADD COLUMN feed bytea;
-    ALTER TABLE matches ALTER COLUMN feed_position SET DEFAULT pg_current_xact_id()::text::bigint;
-    CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position IS NOT NULL;
-    CREATE INDEX matches_owned ON matches (owner, created, match_id)
-        WHERE ended IS NULL AND owner <> '';
-    ALTER TABLE entries ADD COLUMN feed_position bigint, ADD COLUMN feed bytea;
-    ALTER TABLE entries ALTER COLUMN feed_position SET DEFAULT pg_current_xact_id()::text::bigint;
-    CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position IS NOT NULL;
-    """,
-)
+"""
+# What leads from each schema to the next one. A released migration is never changed: a new one is
+# added at the end. Servers of the version before go on while it is carried out.
+MIGRATIONS: tuple[str, ...] = ()
 
 _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
@@ -223,7 +212,8 @@ _READ_EPOCH = f"SELECT {_EPOCH}"
 _FEED_END = f"SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, {_EPOCH}"
 # A transaction is never split.
 _READ_UPDATES = """
-    SELECT entries.feed_position, match_id, version, at, created, owner, entries.feed,
+    SELECT entries.feed_position, match_id, version, at, created, owner,
+        coalesce(entries.feed, ''),
         NOT EXISTS (
             SELECT FROM entries AS later
             WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
@@ -231,7 +221,7 @@ _READ_UPDATES = """
     FROM entries JOIN matches USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position <= $2
     UNION ALL
-    SELECT feed_position, match_id, 0, created, created, owner, feed,
+    SELECT feed_position, match_id, 0, created, created, owner, coalesce(feed, ''),
         NOT EXISTS (
             SELECT FROM entries WHERE entries.match_id = matches.match_id AND version = 1
         )
@@ -241,7 +231,7 @@ _READ_UPDATES = """
 """
 _READ_RUNNING = """
     SELECT 0, match_id, coalesce(version, 0), coalesce(at, created), created, owner,
-        CASE WHEN version IS NULL THEN running.feed ELSE newest.feed END
+        coalesce(CASE WHEN version IS NULL THEN running.feed ELSE newest.feed END, '')
     FROM (
         SELECT match_id, created, owner, feed FROM matches
         WHERE ended IS NULL AND (created, match_id) > ($1, $2) {of_owner}
@@ -284,7 +274,7 @@ _WRITE_SNAPSHOTS = """
 
 
 async def migrate(connection: Any) -> None:
-    """Brings a database up to date; raises ValueError if it is newer than this program."""
+    """Brings a database up to date; raises ValueError if it is too old, or newer than this."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await connection.execute("CREATE TABLE IF NOT EXISTS croupier_schema (version integer)")
@@ -292,14 +282,12 @@ async def migrate(connection: Any) -> None:
         if version is None:
             version = 0
             await connection.execute("INSERT INTO croupier_schema VALUES (0)")
-        if version > len(MIGRATIONS):
-            raise ValueError(
-                f"the database was written by a newer Croupier: its schema is {version}, and this "
-                f"one knows {len(MIGRATIONS)}"
-            )
-        for statements in MIGRATIONS[version:]:
-            await connection.execute(statements)
-        await connection.execute("UPDATE croupier_schema SET version = $1", len(MIGRATIONS))
+        newest = OLDEST + len(MIGRATIONS)
+        check_schema("the database", version, newest)
+        for number, statements in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
+            if number > version:
+                await connection.execute(statements)
+        await connection.execute("UPDATE croupier_schema SET version = $1", newest)
 
 
 async def read_matches(connection: Any, match_ids: list[str]) -> list[StoredMatch | None]:
@@ -382,8 +370,7 @@ async def write_snapshots(connection: Any, snapshots: Mapping[str, Snapshot]) ->
 
 async def reschedule(connection: Any, due: DueMatch, at: int) -> bool:
     """Makes a match due at another time unless that has changed; returns whether it did."""
-    sql = "UPDATE agenda SET at = $1 WHERE match_id = $2 AND at = $3"
-    return bool(await connection.execute(sql, at, *due) == "UPDATE 1")
+    return bool(await connection.execute(queries.RESCHEDULE, at, *due) == "UPDATE 1")
 
 
 async def delete_ended(connection: Any, before: int, limit: int) -> list[str]:
@@ -393,59 +380,26 @@ async def delete_ended(connection: Any, before: int, limit: int) -> list[str]:
 
 async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
     """At most `limit` of the matches that are due by a time, the most overdue first."""
-    rows = await connection.fetch(
-        "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, limit
-    )
-    return [DueMatch(*row) for row in rows]
+    return [DueMatch(*row) for row in await connection.fetch(queries.READ_DUE, until, limit)]
 
 
 async def count_live(connection: Any, creator: str) -> int:
     """How many matches of a creator are not over."""
-    sql = "SELECT count(*) FROM matches WHERE creator = $1 AND creator <> '' AND ended IS NULL"
-    return int(await connection.fetchval(sql, creator))
+    return int(await connection.fetchval(queries.COUNT_LIVE, creator))
 
 
 async def read_idle(
     connection: Any, before: int, after: IdleMatch | None, limit: int
 ) -> list[IdleMatch]:
     """At most `limit` matches that run, are not due and have no entry since a time."""
-    # In the order of the index `matches_running`, of which only older matches are read.
-    rows = await connection.fetch(
-        "SELECT created, match_id FROM matches WHERE ended IS NULL AND created < $1 "
-        "AND (created, match_id) > ($2, $3) "
-        "AND NOT EXISTS (SELECT 1 FROM agenda WHERE agenda.match_id = matches.match_id) "
-        "AND coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
-        "ORDER BY version DESC LIMIT 1), 0) < $1 "
-        "ORDER BY created, match_id LIMIT $4",
-        before,
-        *(after or (0, "")),
-        limit,
-    )
-    return [IdleMatch(*row) for row in rows]
+    values = queries.idle_after(before, after, limit)
+    return [IdleMatch(*row) for row in await connection.fetch(queries.READ_IDLE, *values)]
 
 
 async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:
     """At most `limit` of the matches that fit a query, the newest first."""
-    conditions: list[str] = ["TRUE"]
-    values: list[Any] = [limit]
-    if query.game:
-        values.append(query.game)
-        conditions.append(f"game = ${len(values)}")
-    if query.over is not None:
-        conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
-    if query.before is not None:
-        values.extend(query.before)
-        conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
-    rows = await connection.fetch(
-        "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0), rules_version, "
-        "coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
-        "ORDER BY version DESC LIMIT 1), created), invited "
-        f"FROM matches WHERE {' AND '.join(conditions)} "
-        "ORDER BY created DESC, match_id DESC LIMIT $1",
-        *values,
-    )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
+    sql, values = queries.list_matches(query, limit)
+    return queries.listed(await connection.fetch(sql, *values))
 
 
 async def read_updates(connection: Any, after: int | None, limit: int) -> Updates:
@@ -454,7 +408,7 @@ async def read_updates(connection: Any, after: int | None, limit: int) -> Update
     if after is None or end <= after:
         return Updates(epoch, end if after is None else after, [])
     rows = await connection.fetch(_READ_UPDATES, after, end, limit)
-    updates = [_read_update(*update) for *update, newest in rows if newest]
+    updates = [Update(*update) for *update, newest in rows if newest]
     more = len(rows) >= limit
     return Updates(epoch, rows[-1][0] if more else end, updates, more)
 
@@ -467,12 +421,7 @@ async def read_running(
         rows = await connection.fetch(_READ_RUNNING_OF_ALL, *after, limit)
     else:
         rows = await connection.fetch(_READ_RUNNING_OF_ONE, *after, limit, owner)
-    return [_read_update(*row) for row in rows]
-
-
-def _read_update(*columns: Any) -> Update:
-    update = Update(*columns)
-    return update if update.feed is not None else update._replace(feed=b"")
+    return [Update(*row) for row in rows]
 
 
 def is_fault_of_ours(error: Exception) -> bool:

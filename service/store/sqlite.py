@@ -138,7 +138,7 @@ class SqliteStore:
         return bytes(await self._run_in_writer(keep_first))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
-        if not await self._jobs.add(Create(self._loop.create_future(), header, status)):
+        if not await self._jobs.add(Create(_future(), header, status)):
             raise ValueError("there is a match of this id already")
 
     def append(
@@ -150,8 +150,8 @@ class SqliteStore:
         on_added: Callable[[], None] | None = None,
         since: int | None = None,
     ) -> "asyncio.Future[bool]":
-        future = self._loop.create_future()
-        return self._jobs.add(Append(future, match_id, version, entry, status, on_added, since))
+        job = Append(_future(), match_id, version, entry, status, on_added, since)
+        return self._jobs.add(job)
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:
@@ -173,7 +173,7 @@ class SqliteStore:
         return deleted
 
     def _run_in_writer(self, work: Callable[[sqlite3.Connection], Any]) -> "asyncio.Future[Any]":
-        return self._jobs.add(Work(self._loop.create_future(), work))
+        return self._jobs.add(Work(_future(), work))
 
     def _answer_later(self, jobs: list[Job], answers: list[Any]) -> None:
         # In the writer's thread. If the loop is gone, so are those who wait.
@@ -242,3 +242,7 @@ class SqliteStore:
             raise faults.refusal(error) from None
         self._faults.worked("read")
         return answer
+
+
+def _future() -> "asyncio.Future[Any]":
+    return asyncio.get_running_loop().create_future()

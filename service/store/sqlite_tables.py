@@ -1,9 +1,11 @@
 """The tables of the SQLite log: how they are created, read and written."""
 
 import sqlite3
-from pathlib import Path
+from typing import Any
 
+from service.store import queries
 from service.store.interface import (
+    OLDEST,
     DueMatch,
     Entry,
     EntryKind,
@@ -15,6 +17,7 @@ from service.store.interface import (
     StoredMatch,
     Update,
     Updates,
+    check_schema,
     read_columns,
 )
 
@@ -22,115 +25,100 @@ APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
 NO_MATCH = -1
 HEADER = ", ".join(Header._fields)  # The columns of a match that hold its header.
 
-# A log remembers how many migrations it has seen. A released migration is never changed: a new one
-# is added at the end. The table that holds the schedule of due matches is called `agenda`, since
-# the name of a table in existing files cannot change.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """
-        CREATE TABLE settings (
-            name TEXT NOT NULL PRIMARY KEY,
-            value BLOB NOT NULL
-        ) STRICT, WITHOUT ROWID
-        """,
-        """
-        CREATE TABLE matches (
-            match_id TEXT NOT NULL PRIMARY KEY,
-            game TEXT NOT NULL,
-            ruleset BLOB NOT NULL,
-            rules_version INTEGER NOT NULL,
-            secret BLOB NOT NULL,
-            chance_id TEXT NOT NULL,
-            bots BLOB NOT NULL,
-            created INTEGER NOT NULL,
-            ended INTEGER
-        ) STRICT
-        """,
-        # Clustered by match, so that a match is read from neighbouring pages and an entry dirties
-        # one of them.
-        """
-        CREATE TABLE entries (
-            match_id TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            kind INTEGER NOT NULL,
-            seat INTEGER NOT NULL,
-            at INTEGER NOT NULL,
-            action BLOB NOT NULL,
-            expected_version INTEGER NOT NULL,
-            request_id TEXT NOT NULL,
-            PRIMARY KEY (match_id, version)
-        ) STRICT, WITHOUT ROWID
-        """,
-        """
-        CREATE UNIQUE INDEX entries_requests ON entries (match_id, seat, request_id)
-            WHERE request_id <> ''
-        """,
-        """
-        CREATE TABLE snapshots (
-            match_id TEXT NOT NULL PRIMARY KEY,
-            version INTEGER NOT NULL,
-            data BLOB NOT NULL
-        ) STRICT
-        """,
-        """
-        CREATE TABLE agenda (
-            match_id TEXT NOT NULL PRIMARY KEY,
-            at INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID
-        """,
-        "CREATE INDEX agenda_at ON agenda (at)",
-    ),
-    (
-        "ALTER TABLE matches ADD COLUMN entropy_from_seats INTEGER NOT NULL DEFAULT 0",
-        "CREATE INDEX matches_created ON matches (created, match_id)",
-        "CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL",
-        "CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL",
-    ),
-    ("ALTER TABLE matches ADD COLUMN time_control BLOB NOT NULL DEFAULT x''",),
-    (
-        "ALTER TABLE matches ADD COLUMN creator TEXT NOT NULL DEFAULT ''",
-        "CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> ''",
-    ),
-    (
-        "ALTER TABLE matches ADD COLUMN invited BLOB NOT NULL DEFAULT x''",
-        "ALTER TABLE matches ADD COLUMN key_names BLOB NOT NULL DEFAULT x''",
-    ),
-    ("ALTER TABLE matches ADD COLUMN model TEXT NOT NULL DEFAULT ''",),
-    (
-        "ALTER TABLE matches ADD COLUMN display_names BLOB NOT NULL DEFAULT x''",
-        "ALTER TABLE matches ADD COLUMN hint_policy INTEGER NOT NULL DEFAULT 0",
-    ),
-    ("ALTER TABLE matches ADD COLUMN start BLOB NOT NULL DEFAULT x''",),
-    (
-        "ALTER TABLE matches ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE matches ADD COLUMN rematch_of TEXT NOT NULL DEFAULT ''",
-        # What is from before there was a feed has position 0, where no feed begins.
-        "ALTER TABLE matches ADD COLUMN feed_position INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE matches ADD COLUMN feed BLOB NOT NULL DEFAULT x''",
-        "CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position > 0",
-        "CREATE INDEX matches_owned ON matches (owner, created, match_id) "
-        "WHERE ended IS NULL AND owner <> ''",
-        "ALTER TABLE entries ADD COLUMN feed_position INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE entries ADD COLUMN feed BLOB NOT NULL DEFAULT x''",
-        "CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position > 0",
-        "INSERT INTO settings VALUES ('epoch', CAST(lower(hex(randomblob(4))) AS BLOB))",
-    ),
+# The statements that make a log of the schema OLDEST. The table that holds the schedule of due
+# matches is called `agenda`, since the name of a table in existing files cannot change.
+SCHEMA = (
+    """
+    CREATE TABLE settings (
+        name TEXT NOT NULL PRIMARY KEY,
+        value BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    "INSERT INTO settings VALUES ('epoch', CAST(lower(hex(randomblob(4))) AS BLOB))",
+    """
+    CREATE TABLE matches (
+        match_id TEXT NOT NULL PRIMARY KEY,
+        game TEXT NOT NULL,
+        ruleset BLOB NOT NULL,
+        rules_version INTEGER NOT NULL,
+        secret BLOB NOT NULL,
+        chance_id TEXT NOT NULL,
+        bots BLOB NOT NULL,
+        created INTEGER NOT NULL,
+        ended INTEGER,
+        entropy_from_seats INTEGER NOT NULL DEFAULT 0,
+        time_control BLOB NOT NULL DEFAULT x'',
+        creator TEXT NOT NULL DEFAULT '',
+        invited BLOB NOT NULL DEFAULT x'',
+        key_names BLOB NOT NULL DEFAULT x'',
+        model TEXT NOT NULL DEFAULT '',
+        display_names BLOB NOT NULL DEFAULT x'',
+        hint_policy INTEGER NOT NULL DEFAULT 0,
+        start BLOB NOT NULL DEFAULT x'',
+        owner TEXT NOT NULL DEFAULT '',
+        rematch_of TEXT NOT NULL DEFAULT '',
+        feed_position INTEGER NOT NULL DEFAULT 0,
+        feed BLOB NOT NULL DEFAULT x''
+    ) STRICT
+    """,
+    "CREATE INDEX matches_created ON matches (created, match_id)",
+    "CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL",
+    "CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL",
+    "CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> ''",
+    "CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position > 0",
+    "CREATE INDEX matches_owned ON matches (owner, created, match_id) "
+    "WHERE ended IS NULL AND owner <> ''",
+    # Clustered by match, so that a match is read from neighbouring pages and an entry dirties one
+    # of them.
+    """
+    CREATE TABLE entries (
+        match_id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        seat INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        action BLOB NOT NULL,
+        expected_version INTEGER NOT NULL,
+        request_id TEXT NOT NULL,
+        feed_position INTEGER NOT NULL DEFAULT 0,
+        feed BLOB NOT NULL DEFAULT x'',
+        PRIMARY KEY (match_id, version)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE UNIQUE INDEX entries_requests ON entries (match_id, seat, request_id) "
+    "WHERE request_id <> ''",
+    "CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position > 0",
+    """
+    CREATE TABLE snapshots (
+        match_id TEXT NOT NULL PRIMARY KEY,
+        version INTEGER NOT NULL,
+        data BLOB NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE agenda (
+        match_id TEXT NOT NULL PRIMARY KEY,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX agenda_at ON agenda (at)",
 )
+# What leads from each schema to the next one. A released migration is never changed: a new one is
+# added at the end.
+MIGRATIONS: tuple[tuple[str, ...], ...] = ()
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Brings a log up to date; raises ValueError if it is not a log, or newer than this program."""
+def migrate(connection: sqlite3.Connection, name: object) -> None:
+    """Brings a log up to date; raises ValueError if it is no log, too old, or newer than this."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and application != APPLICATION_ID:
-        raise ValueError(f"{path} is not a log of Croupier")
+        raise ValueError(f"{name} is not a log of Croupier")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise ValueError(
-            f"{path} was written by a newer Croupier: its schema is {version}, and this one knows "
-            f"{len(MIGRATIONS)}"
-        )
-    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+    check_schema(name, version, OLDEST + len(MIGRATIONS))
+    for number, statements in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
+        if number <= version:
+            continue
         connection.execute("BEGIN IMMEDIATE")
         for statement in statements:
             connection.execute(statement)
@@ -177,12 +165,14 @@ def read_head(connection: sqlite3.Connection, match_id: str) -> int:
     return int(head)
 
 
+def _fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:
+    # A statement of `queries.py`.
+    return connection.execute(sql.replace("$", "?"), values).fetchall()
+
+
 def read_due(connection: sqlite3.Connection, until: int, limit: int) -> list[DueMatch]:
     """At most `limit` of the matches that are due by a time, the most overdue first."""
-    rows = connection.execute(
-        "SELECT match_id, at FROM agenda WHERE at <= ? ORDER BY at LIMIT ?", (until, limit)
-    )
-    return [DueMatch(*row) for row in rows]
+    return [DueMatch(*row) for row in _fetch(connection, queries.READ_DUE, until, limit)]
 
 
 def read_all_due(connection: sqlite3.Connection) -> set[str]:
@@ -204,16 +194,12 @@ def unschedule(connection: sqlite3.Connection, match_id: str) -> None:
 
 def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
     """Makes a match due at another time unless that has changed; returns whether it did."""
-    done = connection.execute("UPDATE agenda SET at = ? WHERE match_id = ? AND at = ?", (at, *due))
-    return done.rowcount == 1
+    return bool(_fetch(connection, f"{queries.RESCHEDULE} RETURNING at", at, *due))
 
 
 def count_live(connection: sqlite3.Connection, creator: str) -> int:
     """How many matches of a creator are not over."""
-    (count,) = connection.execute(
-        "SELECT count(*) FROM matches WHERE creator = ? AND creator <> '' AND ended IS NULL",
-        (creator,),
-    ).fetchone()
+    [(count,)] = _fetch(connection, queries.COUNT_LIVE, creator)
     return int(count)
 
 
@@ -221,41 +207,14 @@ def read_idle(
     connection: sqlite3.Connection, before: int, after: IdleMatch | None, limit: int
 ) -> list[IdleMatch]:
     """At most `limit` matches that run, are not due and have no entry since a time."""
-    # In the order of the index `matches_running`, of which only older matches are read.
-    rows = connection.execute(
-        "SELECT created, match_id FROM matches WHERE ended IS NULL AND created < ?1 "
-        "AND (created, match_id) > (?2, ?3) "
-        "AND NOT EXISTS (SELECT 1 FROM agenda WHERE agenda.match_id = matches.match_id) "
-        "AND coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
-        "ORDER BY version DESC LIMIT 1), 0) < ?1 "
-        "ORDER BY created, match_id LIMIT ?4",
-        (before, *(after or (0, "")), limit),
-    )
-    return [IdleMatch(*row) for row in rows]
+    values = queries.idle_after(before, after, limit)
+    return [IdleMatch(*row) for row in _fetch(connection, queries.READ_IDLE, *values)]
 
 
 def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:
     """At most `limit` of the matches that fit a query, the newest first."""
-    conditions: list[str] = ["TRUE"]
-    values: list[object] = []
-    if query.game:
-        conditions.append("game = ?")
-        values.append(query.game)
-    if query.over is not None:
-        conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
-    if query.before is not None:
-        conditions.append("(created, match_id) < (?, ?)")
-        values.extend(query.before)
-    rows = connection.execute(
-        "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0), rules_version, "
-        "coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
-        "ORDER BY version DESC LIMIT 1), created), invited "
-        f"FROM matches WHERE {' AND '.join(conditions)} "
-        "ORDER BY created DESC, match_id DESC LIMIT ?",
-        (*values, limit),
-    )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
+    sql, values = queries.list_matches(query, limit)
+    return queries.listed(_fetch(connection, sql, *values))
 
 
 _EPOCH = "SELECT CAST(value AS TEXT) FROM settings WHERE name = 'epoch'"

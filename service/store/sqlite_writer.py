@@ -105,13 +105,17 @@ class SqliteWriter:
 
     def _run(self) -> None:
         while (jobs := self._next_jobs()) is not None:
-            for first in range(0, len(jobs), MAX_BATCH):
-                batch = jobs[first : first + MAX_BATCH]
-                self._answer(batch, self._carry_out(batch))
-                self._write_snapshots()
+            self.work(jobs)
         self._write_snapshots()
         if self._connection is not None:
             self._connection.close()
+
+    def work(self, jobs: list[Job]) -> None:
+        """Carries out jobs in this thread, and answers them."""
+        for first in range(0, len(jobs), MAX_BATCH):
+            batch = jobs[first : first + MAX_BATCH]
+            self._answer(batch, self._carry_out(batch))
+            self._write_snapshots()
 
     def _next_jobs(self) -> list[Job] | None:
         # What was handed over next; None when the writer is stopped.

@@ -29,7 +29,6 @@ def metrics():
     metrics.add_database(1, int, int, int)
     metrics.add_budgets(["calls"], ["address"])
     metrics.certificate_expires(0)
-    metrics.search_refused("hint", "caller")
     names = {}
     for line in generate_latest(metrics.registry).decode().splitlines():
         if line.startswith("# TYPE"):

@@ -107,14 +107,14 @@ def test_the_lag_of_the_event_loop_is_measured(monitored, servers):
     server, _, port = monitored
     above = 'croupier_event_loop_lag_seconds_bucket{le="+Inf"}'
     late = threading.Event()
-    lagged = server.metrics.loop_lagged
+    lagged = server.metrics.loop_lag.observe
 
     def lag(seconds):
         lagged(seconds)
         if seconds > 0.25:
             late.set()
 
-    server.metrics.loop_lagged = lag
+    server.metrics.loop_lag.observe = lag
     held = threading.Event()
     # The next sample is due within 0.1 seconds, and comes when the loop goes on.
     servers.loop.call_soon_threadsafe(held.wait, 0.5)

@@ -146,8 +146,8 @@ class Machine:
             world.fail(f"{self.name} counts {running} calls, but none run")
         if watched := server.matches._watches._watches:
             world.fail(f"{self.name} keeps watches of {len(watched)} matches")
-        accounts = server._admission._ledger._accounts._accounts
-        if held := {str(who): each._held for who, each in accounts.items() if each._held}:
+        accounts = server._admission._ledger._accounts
+        if held := {str(who): +each.held for who, each in accounts.items() if +each.held}:
             world.fail(f"{self.name} still counts for its callers: {held}")
         if open_connections := server._web.connections:
             world.fail(f"{self.name} counts {open_connections} connections of browsers")

@@ -392,7 +392,7 @@ _NAMES = {
     tables._READ_RUNNING_OF_ONE: "running",
     tables._DELETE_ENDED: "delete",
     tables._WRITE_SNAPSHOTS: "snapshots",
-    **dict.fromkeys(tables.MIGRATIONS, "nothing"),
+    **dict.fromkeys((tables.SCHEMA, *tables.MIGRATIONS), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),

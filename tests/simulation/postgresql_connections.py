@@ -10,8 +10,6 @@ from types import SimpleNamespace
 
 import asyncpg
 
-MAX_IDLE_SECONDS = 300.0
-
 _settings = {
     standby: SimpleNamespace(
         in_hot_standby="on" if standby else "off", default_transaction_read_only="off"
@@ -161,82 +159,3 @@ async def connect(url, *, timeout, command_timeout=None, server_settings=None, *
         raise ConnectionRefusedError("nobody listens")
     name = (server_settings or {}).get("application_name", "")
     return Session(of, loop.owner, name, command_timeout)
-
-
-class Pool:
-    """As `asyncpg.Pool`."""
-
-    def __init__(self, url, max_size, init, options):
-        self._url, self._init, self._options = url, init, options
-        self._free = asyncio.Semaphore(max_size)
-        self._idle = []
-        self._open = 0
-        self._generation = 0
-        self._of_generation = {}
-
-    def get_size(self):
-        return self._open
-
-    def get_idle_size(self):
-        return len(self._idle)
-
-    async def acquire(self, *, timeout):
-        async with asyncio.timeout(timeout):
-            await self._free.acquire()
-            try:
-                while self._idle:
-                    session = self._idle.pop()
-                    if not session.is_closed() and self._is_current(session):
-                        return session
-                    self._forget(session)
-                session = await connect(self._url, timeout=timeout, **self._options)
-                self._open += 1
-                self._of_generation[session.process] = self._generation
-                try:
-                    await self._init(session)
-                except BaseException:
-                    self._forget(session)
-                    raise
-                return session
-            except BaseException:
-                self._free.release()
-                raise
-
-    def _is_current(self, session):
-        return self._of_generation[session.process] == self._generation
-
-    def _forget(self, session):
-        session.terminate()
-        self._open -= 1
-        del self._of_generation[session.process]
-
-    async def release(self, session):
-        # asyncpg resets a connection that comes back, and gives one up that does not answer.
-        lost = session.is_closed() or session.silent or session._is_busy()
-        if lost or not self._is_current(session):
-            self._forget(session)
-        else:
-            self._idle.append(session)
-        self._free.release()
-
-    async def expire_connections(self):
-        self._generation += 1
-
-    async def close(self):
-        while self._idle:
-            self._forget(self._idle.pop())
-
-    terminate = close
-
-
-def _is_busy(session):
-    return session._waiting is not None and not session._waiting.done()
-
-
-Session._is_busy = _is_busy
-
-
-async def create_pool(url, *, max_size, init, command_timeout, server_settings, **rest):
-    """As `asyncpg.create_pool`."""
-    options = {"command_timeout": command_timeout, "server_settings": server_settings}
-    return Pool(url, max_size, init, options)

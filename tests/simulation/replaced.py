@@ -7,26 +7,29 @@
 | `secrets`, `os.urandom`, `random` without a seed | generators that are seeded |
 | `GrpcListener`, but for its handlers | `network.py`: calls come as messages in memory |
 | the ports of the web gateway, whose connections are real | `web.py`: bytes in memory |
-| `asyncpg`: connections and pools | `postgresql_connections.py`, to a model of the database |
+| the connections of `asyncpg` | `postgresql_connections.py`, to a model of the database |
 | the thread of `SqliteWriter`; the disk below SQLite | `sqlite.py` |
 | `SearchServers`, the connection to search servers | `searching.py`: they die, and answer late |
 | `answer`, the search itself | `searching.py`: a legal action, drawn from the seed of the search |
 | the port for metrics, `malloc_trim` | nothing |
-| the rules of Castle Rampage, at a server of the release before | those before |
+| the rules of Castle Rampage, at a server of the release before | older ones, which play alike |
 
 The process that calls `install` is the simulation's from then on.
 """
 
 import functools
 import gc
+import importlib.machinery
 import itertools
 import os
 import random
 import secrets
 import sys
 import time
+import types
 
 import asyncpg
+from engine.castle_rampage.rules import CastleRampage
 
 import service.api.calls
 import service.api.grpc_listener
@@ -94,6 +97,17 @@ def _identity_in_order(cls):
     cls.__hash__ = lambda self: self._number
 
 
+def _plant_older_rules():
+    # As if the game still kept the version before: nothing differs but its number.
+    name = "engine.castle_rampage.rules_1"
+    older = types.ModuleType(name)
+    older.__spec__ = importlib.machinery.ModuleSpec(name, None)
+    older.OlderRules = type(
+        "OlderRules", (CastleRampage,), {"rules_version": 1, "__module__": name}
+    )
+    sys.modules[name] = older
+
+
 def _game_of_a_release(real):
     before = functools.cache(lambda game: game.under(game.rules_version - 1) or game)
 
@@ -122,9 +136,9 @@ def install():
     server.SearchServers = searching.SimulatedSearchServers
     server.check_free = lambda host, port: None
     service.searching.searches.answer = searching.answer
+    _plant_older_rules()
     service.wire._game = _game_of_a_release(service.wire._game)
     asyncpg.connect = postgresql_connections.connect
-    asyncpg.create_pool = postgresql_connections.create_pool
     sqlite.install()
     web.install()
     gc.disable()  # When garbage is found depends on what the process did before: see `begin`.

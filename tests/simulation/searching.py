@@ -71,13 +71,13 @@ class SimulatedSearchServers:
         outcome = state.draw()
         if outcome == "none":
             await asyncio.sleep(0.01)
-            self._metrics.search_server_call(kind, "unanswered")
+            self._metrics.search_server_calls.labels(kind, "unanswered").inc()
             raise NoSearchServerError
         seconds = state.seconds()
         with state.bots.searching(task):
             if outcome == "dies":  # And another one takes it over.
                 await asyncio.sleep(seconds)
-                self._metrics.search_server_call(kind, "lost")
+                self._metrics.search_server_calls.labels(kind, "lost").inc()
             try:
                 await asyncio.sleep(seconds)
             finally:
@@ -87,7 +87,7 @@ class SimulatedSearchServers:
         if self._ending:
             raise shutting_down()
         report = Report(hint_of(check(task)), *(hint_pb2.SuggestActionResponse().search_time,) * 3)
-        self._metrics.search_server_call(kind, "answered")
+        self._metrics.search_server_calls.labels(kind, "answered").inc()
         yield report, True
 
     def let_stop(self):

@@ -29,7 +29,10 @@ def disk(tmp_path_factory):
     return _build_disk(tmp_path_factory.mktemp("disk"))
 
 
-@pytest.mark.parametrize(("seed", "store"), [(11, "postgresql"), (12, "sqlite")])
+@pytest.mark.parametrize(
+    ("seed", "store"),
+    [(11, "postgresql"), (12, "sqlite"), (13, "postgresql"), (14, "sqlite"), (15, "postgresql")],
+)
 def test_nothing_goes_wrong_whatever_goes_wrong(disk, seed, store):
     found = _run(disk, seed, faults=FAULTS, store=store, **SMALL)
     assert found["violations"] == [], found["story"]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from service.common.errors import Refusal
-from service.store import Snapshot, SqliteStore, sqlite_tables
+from service.store import Snapshot, SqliteStore
 from tests.support.faulty_disk import Control
 from tests.support.stores import NOT_DUE, action, header
 
@@ -84,8 +84,6 @@ async def carry_out(steps, store, control):
                 control.fail(*arguments)
             elif what == "mend":
                 control.mend()
-            elif what == "schema":
-                sqlite_tables.MIGRATIONS = sqlite_tables.MIGRATIONS[: arguments[0]]
         except Refusal:
             answer = REFUSED
         except OSError as error:

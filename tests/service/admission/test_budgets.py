@@ -175,5 +175,5 @@ def test_idle_accounts_are_forgotten_and_others_are_not(time, monkeypatch):
             time.now += 0.05
             spent(ledger, [HOME]) if number % 100 == 0 else None
             ledger.spend([Principal(Kind.SEAT, f"many/{number}")], Budget.CALLS)
-            assert len(ledger._accounts._accounts) <= 102
+            assert len(ledger._accounts) <= 102
         assert ledger.held(ONE, Budget.STREAMS) == 1

@@ -5,19 +5,16 @@ import pytest
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
-from engine.game import SPECTATOR
 from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, digest, verify, write_record
-from service.hosting.views import serialize_view
-from service.store import Entry, EntryKind, Header, StoredMatch
+from service.store import Entry, EntryKind, Header
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
     OPEN,
     Client,
     bot,
-    events_of,
     read_error,
     refused,
     ruleset_of,
@@ -44,8 +41,11 @@ def control(limit=LIMIT, **fields):
 
 def begin(game_id, limit=LIMIT, bots=(0, 0)):
     ruleset = ruleset_of(game_id).SerializeToString()
+    rules = wire.hosted_games()[game_id].rules_version
     data = control(limit).SerializeToString(deterministic=True)
-    header = Header("one", game_id, ruleset, 1, bytes(32), "one", bots, BEGAN, time_control=data)
+    header = Header(
+        "one", game_id, ruleset, rules, bytes(32), "one", bots, BEGAN, time_control=data
+    )
     return MatchState.begin(header)
 
 
@@ -168,33 +168,6 @@ def test_the_end_is_not_earlier_and_nothing_else_comes_at_that_time(game_id):
         if state.expiry(10**13):
             with pytest.raises(ActionError):
                 state.after(state.expiry(10**13)._replace(action=b""))
-
-
-def test_default_actions_beyond_the_limit_stand():
-    # As a server has played them that does not know the limit.
-    limited, unlimited = begin(IN_TURN), begin(IN_TURN, limit=0)
-    for _ in range(4 * LIMIT):
-        entry = unlimited.expiry(unlimited.deadline)
-        unlimited, limited = unlimited.after(entry), limited.after(entry)
-    assert limited.match == unlimited.match
-    assert limited.expiry(limited.deadline).action == b""
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-@pytest.mark.parametrize("played", [one_is_present, nobody_is_present])
-def test_every_reader_of_the_log_finds_the_same_end(game_id, played):
-    *states, over = played(game_id)
-    for state in [*states[1:], None]:
-        snapshot = state and state.snapshot()
-        loaded = MatchState.load(StoredMatch(over.header, list(over.entries), snapshot))
-        assert loaded.default_actions == over.default_actions
-        for viewer in (0, 1, SPECTATOR):
-            assert serialize_view(loaded, viewer) == serialize_view(over, viewer)
-            last = events_of(loaded, loaded.version, viewer)
-            assert last == events_of(over, over.version, viewer)
-            assert [list(each.time_expired.seats) for each in last] == [[over.entries[-1].seat], []]
-            assert last[-1].match_ended.result == over.result
-        assert write_record(loaded) == write_record(over)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -363,15 +336,3 @@ def test_default_actions_are_not_played_faster_than_once_a_second(client, fields
         time.update(seconds=1, nanos=0)
     request.time_control.CopyFrom(control(0, **fields))
     assert client.matches.CreateMatch(request).name
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_record_from_before_is_verified_with_less_time(game_id):
-    ruleset = ruleset_of(game_id).SerializeToString()
-    less = control(0, per_decision={"nanos": 100_000_000}).SerializeToString(deterministic=True)
-    header = Header("one", game_id, ruleset, 1, bytes(32), "one", (0, 0), BEGAN, time_control=less)
-    state = MatchState.begin(header)
-    while not state.over:
-        state = expire(state)
-    assert state.result.reason == RULES
-    assert verify(write_record(state)).result == state.result

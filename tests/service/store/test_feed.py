@@ -3,12 +3,10 @@
 import asyncio
 import random
 import shutil
-import sqlite3
 
 import pytest
 
 from service.store import MatchStatus
-from service.store.sqlite_tables import MIGRATIONS
 from tests.support.stores import (
     PostgresPlace,
     SqlitePlace,
@@ -165,29 +163,3 @@ def test_positions_are_not_used_again_after_a_backup_was_restored(tmp_path):
     shutil.rmtree(place.directory)
     shutil.copytree(tmp_path / "backup", place.directory)
     assert on_log(place, go_on_differently) > lost
-
-
-def test_what_is_from_before_there_was_a_feed_has_no_position(tmp_path):
-    place = SqlitePlace(tmp_path / "log")
-    place.directory.mkdir()
-    with sqlite3.connect(place.directory / "croupier.db") as file:
-        for statements in MIGRATIONS[:-1]:
-            for statement in statements:
-                file.execute(statement)
-        file.execute(f"PRAGMA application_id = {0x43525550}")
-        file.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
-        file.execute(
-            "INSERT INTO matches (match_id, game, ruleset, rules_version, secret, chance_id, bots, "
-            "created) VALUES ('old', 'none', x'', 1, x'00', '', x'0000', 5)"
-        )
-        file.execute("INSERT INTO entries VALUES ('old', 1, 0, 0, 6, x'', 0, '')")
-
-    async def test(store):
-        assert (await store.list_updates(0, 9)).updates == []
-        [old] = await store.list_running(None, (0, ""), 9)
-        assert (old.match_id, old.version, old.feed) == ("old", 1, b"")
-        await store.append("old", 1, action(0, at=7), MatchStatus(feed=b"2"))
-        [new] = (await store.list_updates(0, 9)).updates
-        assert (new.match_id, new.version, new.feed) == ("old", 2, b"2")
-
-    on_log(place, test)

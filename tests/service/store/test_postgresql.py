@@ -17,6 +17,7 @@ from service.running.server import Options, open_store
 from service.store import postgresql, postgresql_connections, postgresql_listener, postgresql_tables
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
+from tests.support.server_process import refused_start
 from tests.support.serving import ruleset_of, view_of
 from tests.support.stores import NEVER_DUE, NOT_DUE, Heard, PostgresPlace, action, header, opened
 
@@ -188,10 +189,17 @@ def test_a_database_of_a_newer_program_is_refused(place):
         on_log(place, lambda store: add(store, 0))
 
 
+def test_a_database_of_a_program_that_is_too_old_is_refused_with_the_way_out(place):
+    on_log(place, lambda store: add(store, 0))
+    asyncio.run(execute(place, "UPDATE croupier_schema SET version = version - 1"))
+    with pytest.raises(ValueError, match=r"older Croupier: .* commit 9ce42e4"):
+        on_log(place, lambda store: add(store, 0))
+
+
 def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
     more = "ALTER TABLE matches ADD COLUMN more integer NOT NULL DEFAULT 5"
     on_log(place, lambda store: add(store, 0))
-    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (*postgresql_tables.MIGRATIONS, more))
+    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (more,))
 
     async def look():
         async with opened(place) as store:
@@ -202,11 +210,33 @@ def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
         assert asyncio.run(execute(place, "SELECT more FROM matches")) == 5
 
 
-def test_an_unreachable_database_is_reported_without_the_password():
-    store = PostgresStore("postgresql://me:secret@127.0.0.1:1/none")
-    with pytest.raises(OSError) as caught:
-        asyncio.run(store.open())
-    assert "secret" not in str(caught.value)
+def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
+    url = f"postgresql://me:secret@/postgres?host={tmp_path}"
+    line = refused_start("--store", url)
+    assert "cannot use the PostgreSQL database" in line
+    assert "secret" not in line
+
+
+def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
+    async def test():
+        async with opened(PostgresPlace(postgres)) as store:
+            names = [f"match{number}" for number in range(20)]
+            for name in names:
+                await store.create(header(name), NOT_DUE)
+            entries = [action(0) for _ in names]
+            entries[7] = action(0, at=1 << 70)
+            done = await asyncio.gather(
+                *(
+                    store.append(name, 0, entry, NOT_DUE)
+                    for name, entry in zip(names, entries, strict=True)
+                ),
+                return_exceptions=True,
+            )
+            assert isinstance(done.pop(7), Exception)
+            assert not any(isinstance(each, Refusal) for each in done)
+            assert set(done) == {True}
+
+    asyncio.run(test())
 
 
 def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, postgres):
@@ -232,27 +262,6 @@ def test_a_missing_package_is_reported_with_the_one_to_install(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ValueError, match=r"install croupier-server\[postgres\]"):
         open_store(Options(store="postgresql://anywhere"), Metrics())
-
-
-def test_a_restarted_database_is_used_again(place, postgres):
-    async def test(store):
-        for stop in ("immediate", "fast"):
-            version = len(await store.read("one", 0))
-            assert await until_done(lambda version=version: add(store, version))
-            await asyncio.to_thread(postgres.stop, stop)
-            try:
-                for call in (add(store, version + 1), store.load("one"), store.read("one", 0)):
-                    assert await refused(call) == UNAVAILABLE
-            finally:
-                await asyncio.to_thread(postgres.start)
-            # The log has every answered entry, and the store reconnects by itself.
-            entries = await until_done(lambda: store.read("one", 0))
-            assert len(entries) == version + 1
-            heard = Heard(store)
-            assert await until_done(lambda version=version: add(store, version + 1))
-            await heard.past(version + 1)
-
-    on_log(place, test)
 
 
 def test_a_full_disk_is_reported_and_changes_nothing(place):
@@ -384,23 +393,6 @@ def test_a_terminated_connection_is_not_used_again(place):
     on_log(place, test)
 
 
-def test_waiters_are_notified_after_the_listener_was_terminated(place, monkeypatch):
-    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
-
-    async def test(direct):
-        async with Proxy(place.server.socket) as proxy:
-            store = store_behind(place, proxy)
-            await store.open()
-            heard = Heard(store)
-            for version in range(4):
-                await announce_shutdown(proxy)
-                await add(direct, version)
-                await heard.past(version)
-            await store.close()
-
-    on_log(place, test)
-
-
 def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
     monkeypatch.setattr(postgresql_connections, "MIN_RETRY_SECONDS", LONG)
     monkeypatch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", LONG)
@@ -415,7 +407,7 @@ def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
             # The first call loses the connection, and the second one finds none.
             assert await refused(store.load("one")) == UNAVAILABLE
             assert await refused(store.load("one")) == UNAVAILABLE
-            store._connections._pool = None
+            store._connections._free = None
             for _ in range(100):
                 assert await refused(store.load("one")) == UNAVAILABLE
                 assert await refused(add(store, 0)) == UNAVAILABLE
