@@ -281,6 +281,86 @@ def test_a_rematch_of_open_seats_begins_at_once(client):
 # Tokens that are replaced
 
 
+def test_a_replaced_token_is_void_at_once_on_every_server(cluster):
+    one, other = cluster.clients
+    table_ = table(one, [OPEN, OPEN], game_id="castle_rampage")
+    thief = Player(other, table_.name, table_.players[0].token)
+    holder = table_.players[0]
+    # The other server knows the match, without the replacement.
+    stream = thief.watch()
+    assert next(stream).version == 0
+    waiting = thief.wait_later(5)
+    action = thief.view().legal_actions[0]
+    repeated = thief.request(action, 0)
+    before = thief.send(repeated)
+
+    token = holder.replace_token()
+    assert token != holder.token
+    calls = {
+        "submit": lambda: thief.submit(action, before.version),
+        "repeat": lambda: thief.send(repeated),
+        "resign": thief.resign,
+        "view": thief.view,
+        "hint": lambda: thief.hint(LIMITS),
+        "watch": lambda: next(thief.watch()),
+        "record": thief.record,
+        "rematch": thief.rematch,
+        "replace": thief.replace_token,
+    }
+    for client in (other, one):
+        thief.move_to(client)
+        for what, call in calls.items():
+            with note_on_failure(what=what):
+                refusal = refused(call)
+                assert refusal[:2] == REPLACED
+                assert (refusal.fields, refusal.metadata) == ([], {})
+    # What was open with the old token ends with the reason.
+    assert next(stream).version == 1
+    assert refused(next, stream)[:2] == REPLACED
+    assert refused(waiting.result)[:2] == REPLACED
+
+    holder.token = token
+    cluster.crash()
+    for client in cluster.clients:
+        for player in (holder, thief, *table_.everyone()):
+            player.move_to(client)
+        assert refused(thief.view)[:2] == REPLACED
+        assert holder.view().seat == 0
+        assert table_.players[1].view().version == table_.spectator.view().version == 2
+    (event,) = next(holder.watch(after=1)).events
+    assert event.seat_token_replaced.seat == 0
+    play_on(table_, seeded("replaced"), most=5)
+    table_.players[1].resign()
+    assert holder.record().result == holder.view().result
+
+
+def test_replacements_do_not_change_the_chance_of_a_match(client):
+    # Otherwise a seat that conspires with the server could draw again until it likes the cards.
+    games = []
+    for replace in (False, True):
+        table_ = table(client, [OPEN, INVITED], "castle_rampage", seed=5)
+        if replace:
+            table_.players[0].token = table_.players[0].replace_token()
+        table_.join(client, 1)
+        rng = seeded("the same actions")
+        for turn in range(45):
+            if replace and turn % 3 == 0:
+                player = table_.players[turn % 2]
+                player.token = player.replace_token()
+            play_on(table_, rng, most=1)
+        table_.players[0].resign()
+        record = table_.spectator.record()
+        games.append(
+            [
+                entry.action if entry.HasField("action") else entry.event.castle_rampage
+                for entry in record.entries
+                if entry.WhichOneof("entry") in ("action", "event")
+            ]
+        )
+    assert games[0] == games[1]
+    assert len(games[0]) > 45  # Cards were drawn, too.
+
+
 def test_a_repeated_replacement_returns_the_same_token(cluster):
     table_ = table(cluster.clients[0], [OPEN, OPEN])
     holder, request_id = table_.players[0], str(uuid.uuid4())
