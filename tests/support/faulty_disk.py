@@ -75,9 +75,3 @@ class FaultyDisk(Control):
         for folder in (self.data, self.kept):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-
-    def cut_power(self):
-        """Reduces the log to what was synced. No program may use it meanwhile."""
-        self.mend()
-        shutil.rmtree(self.data)
-        shutil.copytree(self.kept, self.data)

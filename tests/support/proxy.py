@@ -19,8 +19,6 @@ class Proxy:
         self._home = tempfile.TemporaryDirectory(prefix="proxy-")
         self.host = Path(self._home.name)
         self.mode = PASS
-        self._marker = None
-        self._answered = False
         self.cuts = 0
         self._server = None
         self._streams = set()
@@ -50,24 +48,15 @@ class Proxy:
         for writer in self._clients:
             writer.write(data)
 
-    def break_at(self, marker, *, answered):
-        """Breaks the connection of the next request that contains these bytes.
-
-        The request itself is lost or, if `answered`, only its answer.
-        """
-        self._marker, self._answered = marker, answered
-
     async def _connected(self, reader, writer):
         with contextlib.suppress(OSError):
             from_server, to_server = await asyncio.open_unix_connection(self._target)
             mine = {writer, to_server}
-            marked = asyncio.Event()
             self._streams |= mine
             self._clients.add(writer)
             try:
                 await asyncio.gather(
-                    self._pass_on(reader, to_server, marked),
-                    self._pass_back(from_server, writer, marked),
+                    self._pass_on(reader, to_server), self._pass_back(from_server, writer)
                 )
             finally:
                 self._streams -= mine
@@ -75,21 +64,15 @@ class Proxy:
                 for stream in mine:
                     stream.close()
 
-    async def _pass_on(self, reader, writer, marked):
+    async def _pass_on(self, reader, writer):
         while data := await reader.read(65536):
-            if self._marker and self._marker in data:
-                self._marker = None
-                if not self._answered:
-                    self.cuts += 1
-                    break
-                marked.set()
             writer.write(data)
             await writer.drain()
         writer.close()
 
-    async def _pass_back(self, reader, writer, marked):
+    async def _pass_back(self, reader, writer):
         while data := await reader.read(65536):
-            if self.mode == CUT or marked.is_set():
+            if self.mode == CUT:
                 self.cuts += 1
                 break
             if self.mode == PASS:
