@@ -67,7 +67,7 @@ schemas: tools ## compile the output of `croupier schema` for Go, Rust and TypeS
 	scripts/compile_schemas.sh $(ARGS)
 
 examples: tools ## build the clients in examples/ and play all games with each while their server dies (SHORT=1 for fewer)
-	$(PY) scripts/examples.py $(ARGS)
+	$(PY) -m scripts.examples $(ARGS)
 
 check: tools ## run every linter and type checker; changes nothing
 	scripts/check.sh

@@ -1,213 +1,250 @@
+// Command client plays a whole match at a Croupier server by its hints, against a bot.
 package main
+
+// The stubs are made of the schemas that `croupier schema --plain --output ../schemas` writes. The
+// generators are those that go.mod pins; protoc must be in the PATH.
+//go:generate sh -c "protoc -I ../schemas --plugin=protoc-gen-go=$(go tool -n protoc-gen-go) --plugin=protoc-gen-go-grpc=$(go tool -n protoc-gen-go-grpc) --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative ../schemas/croupier/v1/*.proto"
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
-	"iter"
-	"math"
+	"log"
+	"math/rand/v2"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	croupier "croupier.example/client/croupier/v1"
+	pb "croupier.example/client/croupier/v1"
 )
 
-const (
-	heartbeat  = 5 * time.Second
-	maxSilence = heartbeat * 5 / 2
+var (
+	server           = flag.String("server", "127.0.0.1:50051", "the server, as `HOST:PORT`")
+	useTLS           = flag.Bool("tls", false, "use TLS, and trust the authorities of this system")
+	ca               = flag.String("ca", "", "use TLS, and trust the authorities in this PEM `FILE`")
+	myName           = flag.String("name", "", "the `NAME` that the other players see")
+	invitation       = flag.String("join", "", "play in the match of this `INVITATION`, which is of --game and allows hints")
+	game             = flag.String("game", "skystones", "what to play: the `NAME` of a game")
+	seed             = flag.Uint64("seed", 0, "if not 0, make the match reproducible (for a server with --allow-seeds)")
+	iterations       = flag.Uint("iterations", 200, "how long to search for each hint")
+	retries, resumes int // How often a call was repeated, and a stream resumed.
 )
 
-// client calls the services of one server. One goroutine uses it.
-type client struct {
-	connection *grpc.ClientConn
-	catalog    croupier.CatalogServiceClient
-	matches    croupier.MatchServiceClient
-	hints      croupier.HintServiceClient
-	retries    int // How often a call was repeated,
-	resumes    int // and how often a stream was resumed.
-}
-
-// --8<-- [start:connect]
-// dial returns a client that connects with its first call.
-func dial(options options) (*client, error) {
+func main() {
+	flag.Parse()
+	if *seed == 0 {
+		seed = nil
+	}
+	// --8<-- [start:connect]
 	secure := insecure.NewCredentials()
-	if options.ca != "" {
-		var err error
-		if secure, err = credentials.NewClientTLSFromFile(options.ca, ""); err != nil {
-			return nil, err
-		}
-	} else if options.tls {
+	if *ca != "" {
+		secure = must(credentials.NewClientTLSFromFile(*ca, ""))
+	} else if *useTLS {
 		secure = credentials.NewTLS(nil)
 	}
-	reconnect := backoff.DefaultConfig
-	reconnect.MaxDelay = time.Second // A call waits for the next attempt, besides its own pause.
-	client := &client{}
-	connection, err := grpc.NewClient(options.server,
+	// A call waits until its connection is tried again, besides its own pause.
+	reconnect := backoff.Config{BaseDelay: time.Second, Multiplier: 1, Jitter: 0.2, MaxDelay: time.Second}
+	connection := must(grpc.NewClient(*server,
 		grpc.WithTransportCredentials(secure),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect}),
 		// Notice a server that has vanished in silence, also while a stream waits.
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{
-			Time:    20 * time.Second,
-			Timeout: 8 * time.Second,
-		}),
-		grpc.WithUnaryInterceptor(client.persist),
-	)
-	if err != nil {
-		return nil, err
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 8 * time.Second}),
+		grpc.WithUnaryInterceptor(persist),
+	))
+	matches, hints := pb.NewMatchServiceClient(connection), pb.NewHintServiceClient(connection)
+	catalog := pb.NewCatalogServiceClient(connection)
+	// --8<-- [end:connect]
+
+	ctx := context.Background()
+	described := must(catalog.GetGame(ctx, &pb.GetGameRequest{Name: "games/" + *game}))
+	var match, token string
+	if *invitation != "" {
+		joined := must(matches.JoinMatch(ctx, &pb.JoinMatchRequest{
+			Invitation:  *invitation,
+			DisplayName: *myName,
+			RequestId:   uuid.NewString(), // A repeated call then gets the same token.
+		}))
+		match, token = joined.Name, joined.SeatToken.Token
+	} else {
+		// --8<-- [start:create]
+		me := &pb.SeatConfig{Occupant: &pb.SeatConfig_Open{Open: &pb.OpenSeat{}}, DisplayName: *myName}
+		bot := &pb.Bot{Strength: pb.BotStrength_BOT_STRENGTH_CASUAL}
+		created := must(matches.CreateMatch(ctx, &pb.CreateMatchRequest{
+			Ruleset:   described.Game.DefaultRuleset,
+			Seats:     []*pb.SeatConfig{me, {Occupant: &pb.SeatConfig_Bot{Bot: bot}}},
+			Seed:      seed,
+			RequestId: uuid.NewString(), // A repeated call then creates no second match.
+		}))
+		// There is one token for each open seat, and only seat 0 is open.
+		match, token = created.Name, created.SeatTokens[0].Token
+		// --8<-- [end:create]
 	}
-	client.connection = connection
-	client.catalog = croupier.NewCatalogServiceClient(connection)
-	client.matches = croupier.NewMatchServiceClient(connection)
-	client.hints = croupier.NewHintServiceClient(connection)
-	return client, nil
-}
+	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 
-// --8<-- [end:connect]
-
-// match is a match with the token of this client's seat.
-type match struct {
-	client  *client
-	name    string
-	token   string
-	version uint64 // Of the newest view that an answer to submit has shown.
-}
-
-// --8<-- [start:create]
-// create creates a match with the default ruleset: this client against a bot.
-func (c *client) create(ctx context.Context, game *croupier.Game, options options) (*match, error) {
-	created, err := c.matches.CreateMatch(ctx, &croupier.CreateMatchRequest{
-		Ruleset: game.DefaultRuleset,
-		Seats: []*croupier.SeatConfig{
-			{
-				Occupant:    &croupier.SeatConfig_Open{Open: &croupier.OpenSeat{}},
-				DisplayName: options.name,
-			},
-			{Occupant: &croupier.SeatConfig_Bot{
-				Bot: &croupier.Bot{Strength: croupier.BotStrength_BOT_STRENGTH_CASUAL},
-			}},
-		},
-		Seed:      options.seed,
-		RequestId: uuid.NewString(), // A repeated call then creates no second match.
-	})
-	if err != nil {
-		return nil, err
-	}
-	// There is one token for each open seat, and only seat 0 is open.
-	return &match{client: c, name: created.Name, token: created.SeatTokens[0].Token}, nil
-}
-
-// join takes the seat that an invitation is for.
-func (c *client) join(ctx context.Context, options options) (*match, error) {
-	joined, err := c.matches.JoinMatch(ctx, &croupier.JoinMatchRequest{
-		Invitation:  options.invitation,
-		DisplayName: options.name,
-		RequestId:   uuid.NewString(), // A repeated call then gets the same token.
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &match{client: c, name: joined.Name, token: joined.SeatToken.Token}, nil
-}
-
-// authorize returns a context whose calls speak for the seat.
-func (m *match) authorize(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+m.token)
-}
-
-// --8<-- [end:create]
-
-// watch yields every version of the match until it is over, or one error. When the stream breaks or
-// falls silent, it is resumed after the last version that came.
-func (m *match) watch(ctx context.Context) iter.Seq2[*croupier.WatchMatchResponse, error] {
-	return func(yield func(*croupier.WatchMatchResponse, error) bool) {
-		ctx, cancel := context.WithCancel(m.authorize(ctx))
-		defer cancel() // Ends the stream if the loop was left early.
-		request := &croupier.WatchMatchRequest{
-			Name:              m.name,
-			HeartbeatInterval: durationpb.New(heartbeat),
+	decisions, newest := 0, uint64(0) // The version of the newest view that an answer has shown.
+	var last *pb.View
+	watch(ctx, matches, match, func(view *pb.View) {
+		last = view
+		if view.Version < newest || len(view.LegalActions) == 0 {
+			return // From before this seat's last decision, or the other seat's turn.
 		}
-		var losses patience
-		for {
-			attempt, end := context.WithCancel(ctx)
-			stream, err := m.client.matches.WatchMatch(attempt, request)
-			silence := time.Duration(math.MaxInt64) // An older server has no heartbeats.
-			for err == nil {
-				// A proxy can lose the server without a word, and keep its connection to this client.
-				alarm := time.AfterFunc(silence, end)
-				var change *croupier.WatchMatchResponse
-				change, err = stream.Recv()
-				alarm.Stop()
-				if err != nil {
-					break
-				}
-				request.AfterVersion = proto.Uint64(change.Version)
-				losses = patience{} // The server has answered: the time starts over.
-				if change.UpToDate {
-					silence = maxSilence
-				} else if !yield(change, nil) {
-					return
-				}
+		// --8<-- [start:hint]
+		// The server searches with what the seat knows.
+		suggested := must(hints.SuggestAction(ctx, &pb.SuggestActionRequest{Search: &pb.Search{
+			Position: &pb.Search_MatchName{MatchName: match},
+			Effort:   &pb.Search_Limits{Limits: &pb.SearchLimits{Iterations: uint32(*iterations)}},
+			Seed:     seed,
+		}}))
+		// --8<-- [end:hint]
+		// --8<-- [start:submit]
+		submitted, err := matches.SubmitAction(ctx, &pb.SubmitActionRequest{
+			Name:            match,
+			ExpectedVersion: proto.Uint64(view.Version),
+			Action:          suggested.Hint.Action,
+			RequestId:       uuid.NewString(), // A repeated call then counts once.
+		})
+		if reason, _ := explain(err); reason == "STALE_VERSION" {
+			return // The match has gone on. The stream shows the newer view.
+		}
+		newest = must(submitted, err).View.Version
+		// --8<-- [end:submit]
+		decisions++
+		fmt.Printf("decision %d at version %d\n", decisions, view.Version)
+	})
+
+	check(json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"game": *game, "scores": last.Result.Scores, "decisions": decisions, "retries": retries,
+		"resumes": resumes, "reason": strings.TrimPrefix(last.Result.Reason.String(), "END_REASON_"),
+	}))
+}
+
+// --8<-- [start:watch]
+// watch calls decide with every view of the match until it is over. When the stream breaks or falls silent,
+// it is resumed after the last version that came.
+func watch(ctx context.Context, matches pb.MatchServiceClient, match string, decide func(*pb.View)) {
+	request := &pb.WatchMatchRequest{Name: match, HeartbeatInterval: durationpb.New(5 * time.Second)}
+	check(repeat(&resumes, func(answered func()) error {
+		attempt, end := context.WithCancel(ctx)
+		defer end()
+		stream, err := matches.WatchMatch(attempt, request)
+		silence := 24 * time.Hour // Until the server has proved that it is up to date.
+		for err == nil {
+			// A proxy can lose the server without a word, and keep its connection to this client.
+			alarm := time.AfterFunc(silence, end)
+			var change *pb.WatchMatchResponse
+			change, err = stream.Recv()
+			alarm.Stop()
+			if err == io.EOF {
+				return nil // The match is over.
+			} else if err != nil {
+				return err
 			}
-			end()
-			if errors.Is(err, io.EOF) {
-				return // The match is over.
+			answered()
+			request.AfterVersion = proto.Uint64(change.Version)
+			if change.UpToDate {
+				silence = 12500 * time.Millisecond // 2.5 heartbeats.
+			} else if change.View != nil { // Else the next change follows at once.
+				decide(change.View)
 			}
-			if err := losses.wait(ctx, err); err != nil {
-				yield(nil, err)
-				return
+		}
+		return err
+	}))
+}
+
+// --8<-- [end:watch]
+
+// --8<-- [start:retry]
+// persist gives each attempt of a call a deadline, and repeats the call until the server answers. It
+// may: the requests of this client change nothing, or have a request id.
+func persist(ctx context.Context, method string, request, reply any,
+	connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	timeout := 30 * time.Second
+	if strings.HasSuffix(method, "/SuggestAction") {
+		timeout += 60 * time.Second // The longest search of a server.
+	}
+	return repeat(&retries, func(func()) error {
+		attempt, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return invoke(attempt, method, request, reply, connection, options...)
+	})
+}
+
+// repeat makes attempts until one succeeds, or its error will not pass. An attempt calls answered()
+// when the server has answered, so that the time starts over.
+func repeat(count *int, attempt func(answered func()) error) error {
+	nextPause, until := time.Duration(0), time.Time{} // Not set before a failure.
+	answered := func() { nextPause, until = 100*time.Millisecond, time.Time{} }
+	for answered(); ; *count++ {
+		err := attempt(answered)
+		reason, pause := explain(err)
+		temporary := false
+		switch status.Code(err) {
+		case codes.Unavailable: // The server says so, or nobody is there.
+			temporary = !strings.Contains(err.Error(), "failed to verify certificate")
+		case codes.Internal, codes.Unknown, codes.Canceled, codes.DeadlineExceeded:
+			temporary = reason == "" // The connection was lost, or a proxy has lost the server.
+		case codes.ResourceExhausted:
+			temporary = reason != "" && pause > 0
+		}
+		if pause == 0 { // A fifth more or less, so that the clients of a lost server come back apart.
+			pause = time.Duration(float64(nextPause) * (0.8 + 0.4*rand.Float64()))
+			nextPause = min(2*nextPause, 2*time.Second)
+		}
+		if until.IsZero() {
+			until = time.Now().Add(30 * time.Second)
+		}
+		if !temporary || time.Now().Add(pause).After(until) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// --8<-- [end:retry]
+
+// --8<-- [start:errors]
+// explain returns why the server refused a call, such as "STALE_VERSION", or "" if it was not the
+// server who said so; and after which delay the call may succeed, if that is known.
+func explain(err error) (reason string, delay time.Duration) {
+	for _, each := range status.Convert(err).Details() {
+		switch detail := each.(type) {
+		case *errdetails.ErrorInfo:
+			if detail.Domain == "croupier.v1" {
+				reason = detail.Reason
 			}
-			m.client.resumes++
+		case *errdetails.RetryInfo:
+			delay = detail.RetryDelay.AsDuration()
 		}
 	}
+	return reason, delay
 }
 
-// --8<-- [start:hint]
-// hint asks what to play; the server searches with what the seat knows.
-func (m *match) hint(ctx context.Context, options options) (*croupier.Hint, error) {
-	response, err := m.client.hints.SuggestAction(m.authorize(ctx), &croupier.SuggestActionRequest{
-		Search: &croupier.Search{
-			Position: &croupier.Search_MatchName{MatchName: m.name},
-			Effort: &croupier.Search_Limits{
-				Limits: &croupier.SearchLimits{Iterations: options.iterations},
-			},
-			Seed: options.seed,
-		},
-	})
+// check ends the program with all that an error came with: fields at fault, quotas, when to try again.
+func check(err error) {
 	if err != nil {
-		return nil, err
+		log.Fatalf("%v\n%v", err, prototext.Format(status.Convert(err).Proto()))
 	}
-	return response.Hint, nil
 }
 
-// --8<-- [end:hint]
-
-// --8<-- [start:submit]
-// submit plays an action as the answer to a view.
-func (m *match) submit(ctx context.Context, view *croupier.View, action *croupier.MatchAction) error {
-	response, err := m.client.matches.SubmitAction(m.authorize(ctx), &croupier.SubmitActionRequest{
-		Name:            m.name,
-		ExpectedVersion: proto.Uint64(view.Version),
-		Action:          action,
-		RequestId:       uuid.NewString(), // A repeated call then counts once.
-	})
-	if reason(err) == "STALE_VERSION" {
-		return nil // The match has gone on. The stream shows the newer view.
-	}
-	if err != nil {
-		return fmt.Errorf("at version %d: %w", view.Version, err)
-	}
-	m.version = response.View.Version
-	return nil
+func must[T any](result T, err error) T {
+	check(err)
+	return result
 }
 
-// --8<-- [end:submit]
+// --8<-- [end:errors]

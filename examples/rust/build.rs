@@ -7,10 +7,8 @@ const SCHEMAS: &str = "../schemas";
 
 fn main() -> io::Result<()> {
     let services = ["catalog", "hint", "match"];
-    tonic_prost_build::configure()
-        .build_server(false)
-        .compile_protos(
-            &services.map(|name| format!("{SCHEMAS}/croupier/v1/{name}.proto")),
-            &[SCHEMAS.to_string()],
-        )
+    tonic_prost_build::configure().build_server(false).compile_protos(
+        &services.map(|name| format!("{SCHEMAS}/croupier/v1/{name}.proto")),
+        &[SCHEMAS.to_string()],
+    )
 }

@@ -1,5 +1,4 @@
-// Plays whole matches at a Croupier server: seat 0 for itself, by the hints of the server, against a
-// bot.
+// Plays a whole match at a Croupier server by its hints, against a bot.
 import { parseArgs } from "node:util";
 import {
 	type Access,
@@ -21,14 +20,14 @@ import {
 } from "@croupier/client";
 import { connect } from "@croupier/client/node";
 
-const HELP = `Plays whole matches at a Croupier server by its hints, against a bot.
+const HELP = `Plays a whole match at a Croupier server by its hints, against a bot.
 
   --server HOST:PORT  the server (default: 127.0.0.1:50051)
   --tls               use TLS, and trust the authorities that Node knows
   --ca FILE           use TLS, and trust the authorities in this PEM file
   --name NAME         the name that the other players see
   --join INVITATION   play in the match of this invitation, which is of --game and allows hints
-  --game NAME         what to play, such as skystones (default: all)
+  --game NAME         what to play (default: skystones)
   --seed N            make the match reproducible (for a server with --allow-seeds)
   --iterations N      how long to search for each hint (default: 200)
 `;
@@ -130,14 +129,13 @@ class Player {
 
 	/** Plays a match of a game, and prints what it came to as one line of JSON. */
 	async play(name: string, options: Options) {
-		this.retries = this.resumes = 0;
-		const game = (await this.catalog.getGame({ name })).game!;
-		console.log(`${game.title}: ${game.cards.length} cards, rules version ${game.rulesVersion}`);
+		const game = (await this.catalog.getGame({ name: `games/${name}` })).game!;
 		const access = options.join
 			? await this.join(options.join, options)
 			: await this.create(game, options);
 
 		let decisions = 0;
+		let last: View | undefined;
 		// --8<-- [start:watch]
 		let newest = 0n; // The version of the newest view that an answer has shown.
 		const onRetry = () => {
@@ -145,22 +143,20 @@ class Player {
 		};
 		const watch = { onRetry, heartbeatMs: 5_000 };
 		for await (const { view } of watchMatch(this.matches, access, watch)) {
+			last = view;
 			// No view: the next version follows at once. No actions: it is the other seat's turn. An old
 			// version: from before this seat's last decision.
 			if (!view?.legalActions.length || view.version < newest) continue;
 			const hint = await this.hint(access, options);
 			newest = (await this.submit(access, view, hint.action!)).version;
 			decisions++;
-			const score = hint.expectedScore.toFixed(2);
-			console.log(`decision ${decisions} at version ${view.version}, expected score ${score}`);
+			console.log(`decision ${decisions} at version ${view.version}`);
 		}
 		// --8<-- [end:watch]
 
-		// The match is over: its last view has the result.
-		const last = await this.matches.getView({ name: access.name }, { headers: authorize(access) });
-		const result = last.view!.result!;
+		const result = last!.result!;
 		const outcome = {
-			game: name.replace("games/", ""),
+			game: name,
 			scores: result.scores,
 			reason: EndReason[result.reason],
 			decisions,
@@ -180,7 +176,7 @@ async function main() {
 			ca: { type: "string" },
 			name: { type: "string" },
 			join: { type: "string" },
-			game: { type: "string", default: "all" },
+			game: { type: "string", default: "skystones" },
 			seed: { type: "string" },
 			iterations: { type: "string", default: "200" },
 		},
@@ -196,11 +192,7 @@ async function main() {
 		seed: values.seed === undefined ? undefined : BigInt(values.seed),
 		iterations: Number(values.iterations),
 	};
-	const names =
-		values.game === "all"
-			? (await player.catalog.listGames({})).games.map((game) => game.name)
-			: [`games/${values.game}`];
-	for (const name of names) await player.play(name, options);
+	await player.play(values.game, options);
 }
 
 // --8<-- [start:errors]
