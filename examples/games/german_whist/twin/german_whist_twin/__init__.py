@@ -1,1 +1,0 @@
-"""German Whist in Cython: the same game as `german_whist`, to compare the speed."""
