@@ -216,7 +216,8 @@ def test_an_opponent_of_a_bot_does_not_wait_for_other_tasks(place):
     asyncio.run(run())
 
 
-def test_thousands_of_due_matches_wait_in_the_log_and_not_in_memory(place):
+def test_many_due_matches_wait_in_the_log_and_not_in_memory(place, monkeypatch):
+    monkeypatch.setattr(scheduler, "MAX_WAITING", 16)
     control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1})
     count = 5 * scheduler.MAX_WAITING
 
