@@ -137,7 +137,6 @@ async fn play(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
             if view.version < newest || view.legal_actions.is_empty() {
                 continue; // From before this seat's last decision, or the other seat's turn.
             }
-            // --8<-- [end:watch]
             // --8<-- [start:hint]
             // The server searches with what the seat knows.
             let limits = SearchLimits { iterations: options.iterations, ..Default::default() };
@@ -175,6 +174,7 @@ async fn play(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
         }
     })
     .await??;
+    // --8<-- [end:watch]
 
     let reason = result.reason().as_str_name().trim_start_matches("END_REASON_");
     let outcome = json!({

@@ -132,7 +132,6 @@ public final class Client implements Callable<Integer> {
           if (view.getVersion() < newest || view.getLegalActionsCount() == 0) {
             continue; // From before this seat's last decision, or the other seat's turn.
           }
-          // --8<-- [end:watch]
           // --8<-- [start:hint]
           // The server searches with what the seat knows.
           var search = Search.newBuilder().setMatchName(name);
@@ -165,6 +164,7 @@ public final class Client implements Callable<Integer> {
         resumes++;
       }
     }
+    // --8<-- [end:watch]
 
     var scores = last.getResult().getScoresList();
     var reason = last.getResult().getReason().name().replace("END_REASON_", "");
