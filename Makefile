@@ -63,9 +63,6 @@ docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=
 	scripts/web.sh site
 	$(if $(ARGS),$(PY) -m http.server --directory build/site --bind 127.0.0.1 $(ARGS))
 
-schemas: tools ## compile the output of `croupier schema` for Go, Rust and TypeScript
-	scripts/compile_schemas.sh $(ARGS)
-
 examples: tools ## build the clients in examples/ and play all games with each while their server dies (SHORT=1 for fewer)
 	$(PY) -m scripts.examples $(ARGS)
 
