@@ -87,7 +87,12 @@ function Fort(props: FortProps) {
 		if (count === 0) return null;
 		const title = context.catalog.cards.get(card)?.title ?? card;
 		return (
-			<span key={card} class="inplay" data-flip={`permanent${seat}${card}${count}`} title={title}>
+			<span
+				key={card}
+				class="inplay held"
+				data-flip={`permanent${seat}${card}${count}`}
+				title={title}
+			>
 				<Glyph name={card} label={title} /> {count}
 			</span>
 		);
@@ -222,11 +227,11 @@ function SetUp(props: {
 		<div class="setup">
 			{context.me !== undefined && (
 				<div class="setupbox">
-					<ol class="fit" ref={counted(say().slots.length)}>
+					<ol class="fit spread" ref={counted(say().slots.length)}>
 						{say().slots.map((slot, index) => (
 							<li key={slot} class={mine && index === chosen.length ? "next" : ""}>
 								<span class="slotname">{slot}</span>
-								<span class="slotcard">
+								<span class="slotcard vacant">
 									{chosen[index] && (
 										<CastleCard
 											card={context.catalog.cards.get(chosen[index]!)}

@@ -79,7 +79,7 @@ export function CastleCard({ card }: CardProps) {
 	const label = `${card.title}, ${card.numbers.map((each) => `${each.title} ${each.value}`).join(", ")}`;
 	return (
 		<CardFrame class={`castle ${familyOf(card.id)}`} label={label}>
-			<path class="banner" d="M8 1h84v92L50 106 8 93z" />
+			<path class="banner tinted" d="M8 1h84v92L50 106 8 93z" />
 			<GlyphAt
 				class="figure"
 				name={card.id === "KNIGHT" ? "C_KNIGHT" : card.id}
@@ -147,25 +147,25 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 			class={`castle inwall ${familyOf(card.id)}`}
 			label={`${card.title}, ${counts?.title} ${counts?.value}`}
 		>
-			<path class="banner" d="M10 1h18v138H10a9 9 0 0 1-9-9V10a9 9 0 0 1 9-9z" />
+			<path class="banner tinted" d="M10 1h18v138H10a9 9 0 0 1-9-9V10a9 9 0 0 1 9-9z" />
 			<text class="counts" x="14.500" y="26" text-anchor="middle" font-size="25">
 				{counts?.value}
 			</text>
 			<text
-				class="side"
+				class="white"
 				transform={`translate(19 ${seen ? 115 : 131}) rotate(-90)`}
 				font-size={sizeOf(card.title, seen ? 72 : 88, 13.5)}
 			>
 				{card.title}
 			</text>
 			<GlyphAt
-				class="emblem"
+				class="tinted"
 				name={card.id === "KNIGHT" ? "C_KNIGHT" : card.id}
 				x={64}
 				y={70}
 				size={46}
 			/>
-			<GlyphAt class="emblem" name={structure} x={64} y={118} size={22} />
+			<GlyphAt class="tinted" name={structure} x={64} y={118} size={22} />
 		</CardFrame>
 	);
 }

@@ -145,7 +145,7 @@ function Side(props: {
 					)}
 				</div>
 				<div class="aidbox">
-					<div class="aidrow fit" ref={counted(aid.length + (hidden ? 1 : 0))}>
+					<div class="aidrow fit spread" ref={counted(aid.length + (hidden ? 1 : 0))}>
 						{aid.map((card, index) => (
 							<span key={`${card}${index}`} class="mini" data-flip={`aid${seat}${card}${index}`}>
 								<ChessCard
@@ -252,14 +252,26 @@ export function ChessCard({ card, side = 0 }: CardProps) {
 	const label = `${card.title}, ${card.numbers.map((each) => `${each.title} ${each.value}`).join(", ")}`;
 	return (
 		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={label}>
-			{noble && <path class="arch" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
+			{noble && <path class="arch soft" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
 			<Title text={card.title} y={19} lines={1} />
-			<GlyphAt class="piece" name={card.id} x={50} y={noble ? 63 : 61} size={noble ? 56 : 46} />
+			<GlyphAt
+				class="piece inked"
+				name={card.id}
+				x={50}
+				y={noble ? 63 : 61}
+				size={noble ? 56 : 46}
+			/>
 			{card.numbers.map((each, index) => (
 				<g key={each.title} class={`stat stat${index} ${each.value === 0 ? "none" : ""}`}>
 					<rect x={5 + index * 30.5} y="100" width="29" height="35" rx="6" />
-					<GlyphAt name={CATEGORIES[index] ?? ""} x={19.5 + index * 30.5} y={109} size={11} />
-					<text x={19.5 + index * 30.5} y="131" text-anchor="middle" font-size="18">
+					<GlyphAt
+						class="white"
+						name={CATEGORIES[index] ?? ""}
+						x={19.5 + index * 30.5}
+						y={109}
+						size={11}
+					/>
+					<text class="white" x={19.5 + index * 30.5} y="131" text-anchor="middle" font-size="18">
 						{each.value}
 					</text>
 				</g>

@@ -1,12 +1,12 @@
 // The table of Champion Chess after each event of a record, and the deal derived again from chance.
 import { create, ViewSchema } from "@app/api/types";
-import type { Deal, Follower } from "@app/games/module";
+import type { Follower } from "@app/games/module";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
 	ChampionChessPhase,
 } from "@app/gen/croupier/v1/champion_chess_pb";
-import { deckByCard, pile } from "@app/replay/deal";
+import { deckByCard, ownDecks } from "@app/replay/deal";
 import { sorted, take } from "@app/replay/states";
 
 const KING = ChampionChessCard.KING;
@@ -88,18 +88,7 @@ export function follow(): Follower {
 	};
 }
 
-export const deal: Deal = {
-	derive: (draws, cards) => {
-		const deck = deckByCard(cards);
-		return [0, 1].flatMap((seat) => pile(draws, deck, `${seat}`));
-	},
-	told: (happened) => {
-		const seats = new Set<number>();
-		return happened.flatMap((each) => {
-			const { seat, event } = each as ChampionChessEvent;
-			if (event.case !== "shuffled" || seats.has(seat)) return [];
-			seats.add(seat);
-			return event.value.cards.map((card) => `${seat} ${card}`);
-		});
-	},
-};
+export const deal = ownDecks(deckByCard, (happened) => {
+	const { seat, event } = happened as ChampionChessEvent;
+	return event.case === "shuffled" ? { seat, cards: event.value.cards } : undefined;
+});

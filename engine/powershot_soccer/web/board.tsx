@@ -92,7 +92,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 					{!past && <span class="muted"> {say().standing(game.standing)}</span>}
 				</h2>
 				<div class="attackbox">
-					<ol class="exchanges fit" ref={counted(pairs.length)}>
+					<ol class="exchanges fit spread" ref={counted(pairs.length)}>
 						{pairs.map(({ attack, answer }, index) => {
 							const newest = index === pairs.length - 1;
 							const outcome = PowerShotSoccerOutcome[attack.outcome] ?? "";
@@ -130,7 +130,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 											</span>
 										</Played>
 									) : (
-										<span class="unanswered" aria-hidden="true" />
+										<span class="vacant" aria-hidden="true" />
 									)}
 									<span class={`outcome ${outcome.toLowerCase()}`}>
 										{say().outcomes[attack.outcome]}
@@ -257,15 +257,15 @@ export function SoccerCard({ card, catalog }: CardProps) {
 	const title = card.title.replace(/ \d+$/, "");
 	return (
 		<CardFrame class={`soccer ${FAMILIES[role] ?? ""}`} label={`${card.title}, ${card.kind}`}>
-			<path class="band" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v42L1 72z" />
+			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v42L1 72z" />
 			<text class="power" x="14" y="46" font-size="46">
 				{power}
 			</text>
-			<GlyphAt class="role" name={role} x={56} y={82} size={44} />
+			<GlyphAt class="role tinted" name={role} x={56} y={82} size={44} />
 			{isSpecial(role) && (
 				<g class="bonus">
-					<rect x="58" y="10" width="34" height="22" rx="11" />
-					<text x="75" y="26.500" text-anchor="middle" font-size="15">
+					<rect class="white" x="58" y="10" width="34" height="22" rx="11" />
+					<text class="tinted" x="75" y="26.500" text-anchor="middle" font-size="15">
 						+2
 					</text>
 				</g>

@@ -1,12 +1,12 @@
 // The table of PowerShot Soccer after each event of a record, and the deal derived again from chance.
 import { create, ViewSchema } from "@app/api/types";
-import type { Deal, Follower } from "@app/games/module";
+import type { Follower } from "@app/games/module";
 import {
 	type PowerShotSoccerEvent,
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
-import { deckByIndex, pile } from "@app/replay/deal";
+import { deckByIndex, ownDecks } from "@app/replay/deal";
 import { take } from "@app/replay/states";
 
 export function follow(): Follower {
@@ -91,18 +91,7 @@ export function follow(): Follower {
 	};
 }
 
-export const deal: Deal = {
-	derive: (draws, cards) => {
-		const deck = deckByIndex(cards);
-		return [0, 1].flatMap((seat) => pile(draws, deck, `${seat}`));
-	},
-	told: (happened) => {
-		const seats = new Set<number>();
-		return happened.flatMap((each) => {
-			const { event } = each as PowerShotSoccerEvent;
-			if (event.case !== "shuffled" || seats.has(event.value.seat)) return [];
-			seats.add(event.value.seat);
-			return event.value.cards.map((card) => `${event.value.seat} ${card}`);
-		});
-	},
-};
+export const deal = ownDecks(deckByIndex, (happened) => {
+	const { event } = happened as PowerShotSoccerEvent;
+	return event.case === "shuffled" ? event.value : undefined;
+});

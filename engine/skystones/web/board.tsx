@@ -219,7 +219,7 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
 			<Emblem id={Number(card.id)} />
-			<GlyphAt class="element" name={element} x={50} y={50} size={22} />
+			<GlyphAt class="element tinted" name={element} x={50} y={50} size={22} />
 			<Edge value={north} x={50} y={15} />
 			<Edge value={east} x={85} y={50} />
 			<Edge value={south} x={50} y={85} />

@@ -17,7 +17,11 @@ import {
 	SeatConfigSchema,
 } from "./types";
 
+const CALL_TIMEOUT_MS = 20_000;
+const NO_TIMEOUT = 0; // A stream goes on for as long as it is wanted.
+
 const transport = createConnectTransport({
+	defaultTimeoutMs: CALL_TIMEOUT_MS,
 	baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
 	useBinaryFormat: true,
 });
@@ -26,8 +30,6 @@ const matches = createClient(MatchService, transport);
 const hints = createClient(HintService, transport);
 const reviews = createClient(ReviewService, transport);
 const puzzles = createClient(PuzzleService, transport);
-
-const CALL_TIMEOUT_MS = 20_000;
 
 /** What a call needs to speak for a seat or a spectator of a match. */
 export interface Access {
@@ -57,13 +59,11 @@ export interface NewMatch {
 	from?: { token: string; version: bigint };
 }
 
-function options(access?: Access, signal?: AbortSignal, timeoutMs?: number): CallOptions {
-	return {
-		headers: access ? { authorization: `Bearer ${access.token}` } : undefined,
-		signal,
-		timeoutMs,
-	};
-}
+const as = ({ token }: Access, signal?: AbortSignal, timeoutMs?: number): CallOptions => ({
+	headers: { authorization: `Bearer ${token}` },
+	signal,
+	timeoutMs,
+});
 
 const seconds = (value?: number) =>
 	value === undefined
@@ -71,19 +71,11 @@ const seconds = (value?: number) =>
 		: { seconds: BigInt(Math.floor(value)), nanos: Math.round((value % 1) * 1e9) };
 
 export async function listGames(language: string) {
-	return (
-		await catalog.listGames(
-			{ languageCode: language },
-			options(undefined, undefined, CALL_TIMEOUT_MS),
-		)
-	).games;
+	return (await catalog.listGames({ languageCode: language })).games;
 }
 
 export async function getGame(game: string, language: string) {
-	const response = await catalog.getGame(
-		{ name: `games/${game}`, languageCode: language },
-		options(undefined, undefined, CALL_TIMEOUT_MS),
-	);
+	const response = await catalog.getGame({ name: `games/${game}`, languageCode: language });
 	return response.game!;
 }
 
@@ -99,46 +91,40 @@ export async function createMatch(wish: NewMatch) {
 				: { case: "invited", value: {} },
 	});
 	const { clock, opponent } = wish;
-	return matches.createMatch(
-		{
-			ruleset: wish.ruleset,
-			seats: wish.seat === 0 ? [mine, theirs] : [theirs, mine],
-			timeControl: clock && {
-				perMatch: seconds(clock.perMatch),
-				increment: seconds(clock.increment),
-				perDecision: seconds(clock.perDecision),
-				onExpiry: ExpiryPolicy.FORFEIT,
-			},
-			requestId: wish.requestId,
-			hintPolicy:
-				opponent.kind === "friend"
-					? opponent.hints
-						? HintPolicy.ALLOWED
-						: HintPolicy.AFTER_END
-					: undefined,
-			startFrom: wish.from && {
-				source: { case: "matchToken", value: wish.from.token },
-				version: wish.from.version,
-			},
+	return matches.createMatch({
+		ruleset: wish.ruleset,
+		seats: wish.seat === 0 ? [mine, theirs] : [theirs, mine],
+		timeControl: clock && {
+			perMatch: seconds(clock.perMatch),
+			increment: seconds(clock.increment),
+			perDecision: seconds(clock.perDecision),
+			onExpiry: ExpiryPolicy.FORFEIT,
 		},
-		options(undefined, undefined, CALL_TIMEOUT_MS),
-	);
+		requestId: wish.requestId,
+		hintPolicy:
+			opponent.kind === "friend"
+				? opponent.hints
+					? HintPolicy.ALLOWED
+					: HintPolicy.AFTER_END
+				: undefined,
+		startFrom: wish.from && {
+			source: { case: "matchToken", value: wish.from.token },
+			version: wish.from.version,
+		},
+	});
 }
 
 /** What an invitation is for. It changes nothing, and needs no token. */
 export async function getInvitation(invitation: string, signal?: AbortSignal) {
-	return matches.getInvitation({ invitation }, options(undefined, signal, CALL_TIMEOUT_MS));
+	return matches.getInvitation({ invitation }, { signal });
 }
 
 export async function joinMatch(invitation: string, displayName: string, requestId: string) {
-	return matches.joinMatch(
-		{ invitation, displayName, requestId },
-		options(undefined, undefined, CALL_TIMEOUT_MS),
-	);
+	return matches.joinMatch({ invitation, displayName, requestId });
 }
 
 export async function getView(access: Access, signal?: AbortSignal, timeoutMs = CALL_TIMEOUT_MS) {
-	return matches.getView({ name: access.match }, options(access, signal, timeoutMs));
+	return matches.getView({ name: access.match }, as(access, signal, timeoutMs));
 }
 
 /** What a list of matches shows of one: whose turn it is, and how it ended. */
@@ -148,7 +134,7 @@ export async function getSummary(access: Access, signal?: AbortSignal) {
 	);
 	return matches.getView(
 		{ name: access.match, readMask: { paths: [...paths, "rematch"] } },
-		options(access, signal, CALL_TIMEOUT_MS),
+		as(access, signal),
 	);
 }
 
@@ -160,7 +146,7 @@ export async function submitAction(
 ) {
 	const response = await matches.submitAction(
 		{ name: access.match, expectedVersion, action, requestId },
-		options(access, undefined, CALL_TIMEOUT_MS),
+		as(access),
 	);
 	return response.view!;
 }
@@ -177,31 +163,25 @@ export function watchMatch(access: Access, afterVersion: bigint | undefined, sig
 			heartbeatInterval: seconds(HEARTBEAT_MS / 1000),
 			followRematch: true,
 		},
-		options(access, signal),
+		as(access, signal, NO_TIMEOUT),
 	);
 }
 
 export async function resignMatch(access: Access) {
-	await matches.resignMatch({ name: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+	await matches.resignMatch({ name: access.match }, as(access));
 }
 
 export async function rematch(access: Access) {
-	return matches.rematch({ name: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+	return matches.rematch({ name: access.match }, as(access));
 }
 
 /** Declines the rematch that the other seat has offered, or takes back an own offer. */
 export async function declineRematch(access: Access) {
-	return matches.declineRematch(
-		{ name: access.match },
-		options(access, undefined, CALL_TIMEOUT_MS),
-	);
+	return matches.declineRematch({ name: access.match }, as(access));
 }
 
 export async function getRecord(access: Access) {
-	const response = await matches.getRecord(
-		{ name: access.match },
-		options(access, undefined, CALL_TIMEOUT_MS),
-	);
+	const response = await matches.getRecord({ name: access.match }, as(access));
 	return response.record!;
 }
 
@@ -215,7 +195,7 @@ export function analyze(access: Access, time: number, signal: AbortSignal) {
 			},
 			reportInterval: seconds(0.15),
 		},
-		options(access, signal),
+		as(access, signal, NO_TIMEOUT),
 	);
 }
 
@@ -229,7 +209,7 @@ export async function estimate(access: Access, worlds: number, signal: AbortSign
 				beliefWorlds: worlds,
 			},
 		},
-		options(access, signal, CALL_TIMEOUT_MS),
+		as(access, signal),
 	);
 	return response.hint!;
 }
@@ -238,28 +218,25 @@ export async function estimate(access: Access, worlds: number, signal: AbortSign
 export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSignal) {
 	return reviews.reviewMatch(
 		{ source: { case: "matchName", value: access.match }, validateOnly: planOnly },
-		options(access, signal, planOnly ? CALL_TIMEOUT_MS : undefined),
+		as(access, signal, planOnly ? undefined : NO_TIMEOUT),
 	);
 }
 
 /** All puzzles of a game, without what is to be seen in them. */
 export async function listPuzzles(game: string) {
-	const response = await puzzles.listPuzzles(
-		{ parent: `games/${game}`, pageSize: 1000 },
-		options(undefined, undefined, CALL_TIMEOUT_MS),
-	);
+	const response = await puzzles.listPuzzles({ parent: `games/${game}`, pageSize: 1000 });
 	return response.puzzles;
 }
 
 /** What the seat of a puzzle sees. */
 export async function getPuzzle(name: string, signal: AbortSignal) {
-	const response = await puzzles.getPuzzle({ name }, options(undefined, signal, CALL_TIMEOUT_MS));
+	const response = await puzzles.getPuzzle({ name }, { signal });
 	return response.puzzle!.view!;
 }
 
 /** Whether an action is the answer, and what is. */
 export async function solvePuzzle(name: string, action: Action) {
-	return puzzles.solvePuzzle({ name, action }, options(undefined, undefined, CALL_TIMEOUT_MS));
+	return puzzles.solvePuzzle({ name, action });
 }
 
 export { Code, ConnectError };

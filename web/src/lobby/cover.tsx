@@ -1,4 +1,5 @@
 // The picture of a game in the lobby: a fan of some of its own cards.
+import { counted } from "../cards/frame";
 import type { Catalog } from "../state/catalog";
 
 const SHOWN = [0, 1, 2, 3, 4];
@@ -10,7 +11,7 @@ export function Cover({ catalog }: { catalog: Catalog }) {
 	return (
 		<div class="fan">
 			{ids.map((id, index) => (
-				<span class={`fan${index}`} key={index}>
+				<span key={index} ref={counted(index + 1)}>
 					<Card card={catalog.cards.get(id)} catalog={catalog} side={index % 2} />
 				</span>
 			))}

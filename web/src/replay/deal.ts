@@ -1,5 +1,5 @@
 // What the deals of games have in common.
-import type { Draws } from "../games/module";
+import type { Deal, Draws } from "../games/module";
 
 /** A card of a ruleset, with the number of its copies. */
 interface Spec {
@@ -23,3 +23,18 @@ export const pile = (draws: Draws, deck: readonly string[], place: string): stri
 		.shuffle([...deck])
 		.reverse()
 		.map((card) => `${place} ${card}`);
+
+/** The deal where each seat has a deck of its own, shuffled for the first time. */
+export const ownDecks = (
+	deckOf: (specs: readonly Spec[]) => string[],
+	shuffled: (happened: unknown) => { seat: number; cards: readonly number[] } | undefined,
+): Deal => ({
+	derive: (draws, specs) => [0, 1].flatMap((seat) => pile(draws, deckOf(specs), `${seat}`)),
+	told: (happened) => {
+		const decks = happened.map(shuffled).filter((each) => each !== undefined);
+		return [0, 1].flatMap((seat) => {
+			const first = decks.find((each) => each.seat === seat);
+			return (first?.cards ?? []).map((card) => `${seat} ${card}`);
+		});
+	},
+});

@@ -65,7 +65,7 @@ function Thing(props: RowProps & { item: Item }) {
 				<section class="heap">
 					<h2>{item.label}</h2>
 					<span class="mini back">
-						{item.count > 0 ? <CardBack /> : <span class="gap" />}
+						{item.count > 0 ? <CardBack /> : <span class="vacant" />}
 						<b>
 							<span class="sr">{t().cards(item.count)}</span>
 							<span aria-hidden="true">{item.count}</span>

@@ -30,18 +30,29 @@ export function AnyCard({ card, catalog }: CardProps) {
 	const low = numbers.length > 0 ? 62 : 82;
 	return (
 		<CardFrame class={`any kind${kind}`} label={label.filter(Boolean).join(", ")}>
-			<path class="band" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
+			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
 			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
 			{card.glyph ? (
-				<path class="picture" d={card.glyph} transform={`translate(23 ${low - 17}) scale(2.25)`} />
+				<path
+					class="picture tinted"
+					d={card.glyph}
+					transform={`translate(23 ${low - 17}) scale(2.25)`}
+				/>
 			) : (
-				<text class="initial" x="50" y={low + 29} text-anchor="middle" font-size="54">
+				<text class="initial tinted" x="50" y={low + 29} text-anchor="middle" font-size="54">
 					{card.title.charAt(0)}
 				</text>
 			)}
 			{numbers.map((each, index) => (
 				<g class="count" key={each.title}>
-					<rect x={5 + index * width + 1} y="105" width={width - 2} height="30" rx="6" />
+					<rect
+						class="soft"
+						x={5 + index * width + 1}
+						y="105"
+						width={width - 2}
+						height="30"
+						rx="6"
+					/>
 					<text
 						x={5 + (index + 0.5) * width}
 						y={captions ? 121 : 126}
