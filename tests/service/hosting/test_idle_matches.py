@@ -219,6 +219,29 @@ def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(pla
     assert caplog.text.count("ending an idle match failed") == 1
 
 
+@pytest.mark.parametrize("here", [True, False], ids=["at this server", "at another"])
+def test_a_match_that_changes_during_the_sweep_goes_on(place, here):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting = Hosting(store, clock)
+            match_id = (await hosting.create()).header.match_id
+            clock.advance(HOUR + 1)
+            list_idle = store.list_idle
+
+            async def list_and_act(*arguments):
+                listed = await list_idle(*arguments)
+                if listed:
+                    await (hosting if here else Hosting(store, clock)).act(match_id)
+                return listed
+
+            store.list_idle = list_and_act
+            await hosting.idle.sweep()
+            assert await hosting.result(match_id) is None
+
+    asyncio.run(run())
+
+
 def test_the_store_lists_idle_matches_in_order(place):
     async def run():
         async with opened(place) as store:
