@@ -1,17 +1,17 @@
 """Check that no import points up, and that no imports form a circle.
 
-Prints the number of modules, of arrows (one module imports another) and of circles (sets of modules
-that import each other), and each arrow that breaks a layer. Python and Cython count alike, and so
-do `import` and `cimport`. An import-linter contract would not do, because that library reads only
-`.py` files. A `.pyx` and its `.pxd` and `.pyi` are one module.
+Prints the number of modules, each arrow (one module imports another) that breaks a layer, and a
+circle if there is one. Python and Cython count alike, and so do `import` and `cimport`. An
+import-linter contract would not do, because that library reads only `.py` files. A `.pyx` and its
+`.pxd` and `.pyi` are one module.
 
 Exit status: 0 if nothing is wrong, else 1.
 """
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 # Lowest first. A module may import from its own layer and from those below. Layers in one group may
@@ -108,75 +108,16 @@ def upward(graph: dict[str, set[str]]) -> Iterator[str]:
                 yield f"{module} may not import {target}: {layer} lies below or beside {other}"
 
 
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of modules that reach each other (Tarjan, 1972)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(module: str) -> None:
-        index[module] = low[module] = len(index)
-        stack.append(module)
-        for target in graph[module]:
-            if target not in index:
-                visit(target)
-                low[module] = min(low[module], low[target])
-            elif target in stack:
-                low[module] = min(low[module], index[target])
-        if low[module] == index[module]:
-            at = stack.index(module)
-            if len(stack) - at > 1:
-                found.append(sorted(stack[at:]))
-            del stack[at:]
-
-    for module in graph:
-        if module not in index:
-            visit(module)
-    return found
-
-
-def folder_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The graph of imports between the folders of the modules."""
-    folders = {
-        m: m if any(o.startswith(f"{m}.") for o in graph) else m.rpartition(".")[0] for m in graph
-    }
-    between: dict[str, set[str]] = {folder: set() for folder in folders.values()}
-    for module, targets in graph.items():
-        between[folders[module]] |= {folders[target] for target in targets} - {folders[module]}
-    return between
-
-
 def main() -> int:
     """Checks this checkout."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--within", metavar="PACKAGE", help="print the arrows between its folders")
-    chosen = parser.parse_args()
     graph = read_modules(Path(__file__).parents[1])
-    found = circles(graph)
-    folders = folder_graph(graph)
-    print(
-        f"modules: {len(graph)}, arrows: {sum(map(len, graph.values()))}, circles: {len(found)}; "
-        f"folders: {len(folders)}, arrows: {sum(map(len, folders.values()))}, "
-        f"circles: {len(circles(folders))}"
-    )
-    if chosen.within:
-        package = f"{chosen.within}."
-        inside = {
-            folder: sorted(target for target in targets if target.startswith(package))
-            for folder, targets in folders.items()
-            if folder.startswith(package)
-        }
-        for folder, targets in inside.items():
-            print(f"{folder} -> {', '.join(targets)}")
-        print(f"{len(inside)} folders, {sum(map(len, inside.values()))} arrows")
-    for circle in found:
-        print("circle: " + " -> ".join([*circle, circle[0]]))
-    wrong = list(upward(graph))
-    print("\n".join(wrong), end="\n" if wrong else "")
-    return int(bool(wrong or found))
+    faults = list(upward(graph))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        faults.append("circle: " + " -> ".join(error.args[1]))
+    print(f"modules: {len(graph)}, faults: {len(faults)}", *faults, sep="\n")
+    return int(bool(faults))
 
 
 if __name__ == "__main__":
