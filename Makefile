@@ -107,7 +107,7 @@ coverage: tools ## measure line coverage, Cython included, in a build of its own
 sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers (ARGS= names parts)
 	scripts/sanitize.sh $(ARGS)
 
-same-hints: tools ## compare the hints of builds by gcc and clang, with fused multiply-adds, and on another libm (apt-get clang musl-tools)
+same-hints: tools ## compare the hints of builds by gcc and clang, with fused multiply-adds, and on another libm (apt-get clang)
 	$(PY) scripts/same_hints.py
 
 fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--share 0.01' takes minutes)

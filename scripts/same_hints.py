@@ -3,9 +3,8 @@
 The engine and the search are built several times in build/same_hints/: with gcc, with clang at
 another level of optimization, and with flags that ask for fused multiply-adds, over which those of
 setup.py must win. Each build answers the same questions; so does the first once more, on a libm
-whose results are all a little too large. A Python that runs on musl is hard to come by, so a
-program that is linked with musl alone computes the functions of engine/numerics.pxd. All answers
-must be equal. Needs gcc, clang and musl-gcc. Exit status: 0 if they are, else 1.
+whose results are all a little too large. All answers must be equal. Needs gcc and clang. Exit
+status: 0 if they are, else 1.
 """
 
 import argparse
@@ -15,7 +14,6 @@ import random
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +27,6 @@ FOLDER = ROOT / "build/same_hints"
 HINTS = 40  # For each game.
 ITERATIONS = 400
 WORLDS = 100  # For the beliefs of a hint.
-POINTS = 5_000  # For each function.
 MAX_WEIGHT = 500  # Of a model,
 MAX_NET_WEIGHT = 100  # and of its net.
 
@@ -63,25 +60,6 @@ ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(erf) 
 ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh)
 ONE(cbrt) ONE(lgamma) ONE(tgamma) TWO(pow) TWO(atan2) TWO(hypot)
 """
-
-# Python's functions stay unresolved, since nothing calls them.
-DRIVER = """
-#include "numerics.c"
-#include <stdio.h>
-
-int main(void) {
-    char name;
-    double x, y;
-    __pyx_f_6engine_8numerics_fill_table();
-    while (scanf(" %c %la %la", &name, &x, &y) == 3)
-        printf("%a\\n", name == 'e' ? __pyx_f_6engine_8numerics_exp(x)
-               : name == 'l' ? __pyx_f_6engine_8numerics_log(x)
-               : name == 'p' ? __pyx_f_6engine_8numerics_to_the_power(x, y)
-               : __pyx_f_6engine_8numerics_erf(x));
-    return 0;
-}
-"""
-NAMES = {"e": "exp", "l": "log", "p": "to_the_power", "f": "erf"}
 
 
 # What each build answers, in a process of its own
@@ -145,17 +123,6 @@ def random_model(game: "Game", chance: random.Random) -> "Model | None":
     return Model(game, weights, features.uses, net=net if features.inputs else None)
 
 
-def values() -> Iterator[tuple[str, str]]:
-    """Yield points of each function of engine/numerics.pxd, and its value there."""
-    from engine.numerics import evaluate
-
-    chance = random.Random(1)
-    for name, function in NAMES.items():
-        for _ in range(POINTS):
-            x, y = chance.uniform(0.01, 6) ** 3, chance.uniform(0.1, 3)
-            yield f"{name} {x.hex()} {y.hex()}", evaluate(function, x, y).hex()
-
-
 # The builds
 
 
@@ -216,23 +183,6 @@ def build_libm() -> Path:
     return library
 
 
-def values_with_musl(points: list[str], folder: Path) -> list[str]:
-    """Return the values of a program that is linked with musl and nothing else."""
-    source, program = FOLDER / "driver.c", FOLDER / "driver"
-    source.write_text(DRIVER)
-    command = [
-        *("musl-gcc", "-O3", "-ffp-contract=off", "-w", "-static"),
-        "-Wl,--unresolved-symbols=ignore-all",
-        *(f"-I{folder / 'engine'}", f"-I{sysconfig.get_path('include')}"),
-        *("-o", str(program), str(source)),
-    ]
-    subprocess.run(command, check=True)
-    run = subprocess.run(
-        [program], input="\n".join(points), check=True, stdout=subprocess.PIPE, text=True
-    )
-    return [float.fromhex(value).hex() for value in run.stdout.split()]
-
-
 def same(name: str, found: list[str], expected: list[str]) -> bool:
     """Show whether two lists of answers are equal, and their first differences."""
     if found == expected:
@@ -259,8 +209,6 @@ def main() -> int:
     expected = answers_of(folders["gcc"])
     equal = [same(name, answers_of(folders[name]), expected) for name in BUILDS if name != "gcc"]
     equal.append(same("another libm", answers_of(folders["gcc"], str(build_libm())), expected))
-    points, wanted = zip(*values(), strict=True)
-    equal.append(same("musl", values_with_musl(list(points), folders["gcc"]), list(wanted)))
     return 0 if all(equal) else 1
 
 
