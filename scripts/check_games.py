@@ -8,8 +8,7 @@ for each game:
     whole matches against a bot: in the terminal, and with the client in Go (examples/go/bin/client,
         if it is built) and grpcurl (if there is Go)
     a whole match on the page, in Chromium (if it is at hand)
-    the search with 1,000 iterations against random play, at least 95 % of the score; of a game in
-        plain Python, its compiled twin plays
+    for a compiled game, the search with 1,000 iterations against random play: 95 % of the score
 
 Then `croupier new-game` writes a package, which is built, tested and served. Arguments name games.
 SHORT=1 in the environment takes the game in plain Python alone, and leaves out what follows the
@@ -19,18 +18,17 @@ matches and what needs Go. Exit status: 0 if all holds, else 1.
 import json
 import os
 import shutil
-import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import check_wheels
-from check_wheels import PYTHON, ROOT, CheckError, environment, run, say, serving
+from steps import PYTHON, ROOT, SHORT, CheckError, environment, run, say, serving
 
 FOLDER = ROOT / "build/games"
 GAMES = ROOT / "examples/games"
 BUILD = ("setuptools", "cython", "grpcio-tools", "pytest")
-SHORT = os.environ.get("SHORT") == "1"
 STRONGER = 0.95  # Of the score, with 1,000 iterations against random play.
 MATCHES = 200
 GO = ROOT / "examples/go/bin/client"
@@ -44,20 +42,16 @@ def main() -> None:
     names = sys.argv[1:] or there
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    check_wheels.FOLDER = FOLDER
     try:
         run("scripts/build_packages.sh", FOLDER / "packages", PYTHON=str(PYTHON))
-        wheels = client, _ = sorted((FOLDER / "packages").glob("*.whl"))
-        python = environment("server", PYTHON, *wheels, *BUILD)
-        check_wheels.play(python.parents[1], PYTHON, client)
+        client, server = sorted((FOLDER / "packages").glob("*.whl"))
+        python = environment(FOLDER / "server", client, server, *BUILD)
+        check_wheels.play(python, environment(FOLDER / "client", client))
         for name in names:
             package = shutil.copytree(GAMES / name, FOLDER / name, ignore=built)
             game = check(python, package)
-            if SHORT:
-                continue
-            if (package / "twin").is_dir():
-                game = check_twin(python, package / "twin")
-            check_strength(python, game)
+            if not SHORT and list(package.rglob("*.pyx")):
+                check_strength(python, game)
         check_page(python, names)
         if SHORT:
             say("Not checked, as SHORT is set: other games, the strength, and a new game.")
@@ -77,22 +71,23 @@ def built(_: str, names: list[str]) -> set[str]:
 
 def check(python: Path, package: Path) -> str:
     """Installs, tests and plays a package; returns the id of its game."""
-    sources = [path for path in package.rglob("*") if path.is_file()]
-    lines = sum(len(path.read_bytes().splitlines()) for path in sources)
-    say(f"{package.name}: {len(sources)} files, {lines} lines")
     beside(python, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", package)
-    say(run_tests(python, package))
-    played = [line.split()[0] for line in beside(python, "-m", "cli", "games").splitlines()]
-    [game] = [name for name in played if name in games_of(package)]
-    with serving(python.with_name("croupier")) as address:
-        say(f"terminal: {terminal(python, game, address)}")
+    # By its own options, not by ours.
+    tests = ("-m", "pytest", "-c", package / "pyproject.toml", package / "tests")
+    say(f"{package.name}: {beside(python, *tests).splitlines()[-1]}")
+    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
+    [game] = project["entry-points"]["croupier.games"]
+    with serving(python) as address:
+        play = ("-m", "cli", "play", game, "--server", address, "--auto", "--no-color")
+        said = beside(python, *play, "--hint-iterations", "50")
+        say(f"terminal: {said.strip().splitlines()[-1]}")
         if GO.exists():
             say(f"Go: {beside(GO, '--server', address, '--game', game).splitlines()[-1]}")
         else:
             say("Not checked, as it is not built (make examples): the client in Go.")
         if not SHORT:
             check_grpcurl(game, address)
-    return game
+    return str(game)
 
 
 def check_page(python: Path, names: list[str]) -> None:
@@ -107,47 +102,25 @@ def check_page(python: Path, names: list[str]) -> None:
     say(f"the page: {next(line for line in said.splitlines() if 'Tests' in line).strip()}")
 
 
-def check_twin(python: Path, package: Path) -> str:
-    """Installs and tests the compiled twin of a game, which plays as it does; returns its id."""
-    beside(python, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", package)
-    say(f"its compiled twin: {run_tests(python, package)}")
-    return next(iter(games_of(package)))
-
-
-def run_tests(python: Path, package: Path) -> str:
-    """Runs the tests of a package by its own options, not by ours; returns how they ended."""
-    options = ("-c", package / "pyproject.toml", package / "tests")
-    return beside(python, "-m", "pytest", *options).splitlines()[-1]
-
-
-def games_of(package: Path) -> set[str]:
-    """Returns the ids that a package names among its entry points."""
-    text = (package / "pyproject.toml").read_text(encoding="utf-8")
-    _, _, entries = text.partition('[project.entry-points."croupier.games"]\n')
-    return {line.partition("=")[0].strip() for line in entries.split("\n\n")[0].splitlines()}
-
-
-def terminal(python: Path, game: str, address: str) -> str:
-    """Plays a match in the terminal; returns its last line."""
-    command = ["-m", "cli", "play", game, "--server", address, "--auto", "--hint-iterations", "50"]
-    return beside(python, *command, "--no-color").strip().splitlines()[-1]
-
-
 def check_grpcurl(game: str, address: str) -> None:
     """Plays a match with grpcurl alone, which reads the messages by reflection."""
     if shutil.which("go") is None:
         say("Not checked, as there is no Go to install it: grpcurl.")
         return
     run("go", "install", GRPCURL, GOBIN=str(FOLDER / "bin"))
-    ask = Grpcurl(FOLDER / "bin/grpcurl", address)
+
+    def ask(method: str, request: object, token: str = "") -> Any:
+        header = ["-H", f"authorization: Bearer {token}"] if token else []
+        command = [FOLDER / "bin/grpcurl", "-plaintext", "-d", json.dumps(request), *header]
+        return json.loads(run(*command, address, f"croupier.v1.{method}"))
+
     described = ask("CatalogService/GetGame", {"name": f"games/{game}"})["game"]
     seats = [{"open": {}}, {"bot": {"strength": "BOT_STRENGTH_RANDOM"}}]
-    match = ask(
-        "MatchService/CreateMatch", {"ruleset": described["default_ruleset"], "seats": seats}
-    )
+    wanted = {"ruleset": described["default_ruleset"], "seats": seats}
+    match = ask("MatchService/CreateMatch", wanted)
     token = match["seat_tokens"][0]["token"]
-    decisions = 0
     name = {"name": match["name"]}
+    decisions = 0
     view = ask("MatchService/GetView", name, token)["view"]
     while "result" not in view:
         version = view.get("version", "0")
@@ -160,23 +133,6 @@ def check_grpcurl(game: str, address: str) -> None:
             wait = {**name, "waitForVersion": str(int(version) + 1)}
             view = ask("MatchService/GetView", wait, token)["view"]
     say(f"grpcurl: {decisions} decisions, {view['result']}")
-
-
-class Grpcurl:
-    """Calls a server with grpcurl."""
-
-    def __init__(self, tool: Path, address: str) -> None:
-        self._command = [str(tool), "-plaintext", "-d", "@"]
-        self._address = address
-
-    def __call__(self, method: str, request: object, token: str = "") -> dict[str, Any]:
-        header = ["-H", f"authorization: Bearer {token}"] if token else []
-        command = [*self._command, *header, self._address, f"croupier.v1.{method}"]
-        done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True)
-        if done.returncode:
-            raise CheckError(f"grpcurl {method}: {done.stderr}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
 
 
 def check_strength(python: Path, game: str) -> None:
@@ -192,20 +148,7 @@ def check_strength(python: Path, game: str) -> None:
 
 def beside(*command: object) -> str:
     """Runs a program in a folder without sources of ours; returns what it prints."""
-    arguments = [str(each) for each in command]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["PATH"] = f"{FOLDER / 'environments/server/bin'}:{environment['PATH']}"
-    done = subprocess.run(
-        arguments,
-        cwd=FOLDER,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if done.returncode:
-        raise CheckError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}")
-    return done.stdout
+    return run(*command, cwd=FOLDER, PATH=f"{FOLDER / 'server/bin'}:{os.environ['PATH']}")
 
 
 if __name__ == "__main__":

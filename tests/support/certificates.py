@@ -2,6 +2,7 @@
 
 import itertools
 import subprocess
+from pathlib import Path
 
 HOSTS = "DNS:localhost,IP:127.0.0.1"
 
@@ -9,7 +10,7 @@ HOSTS = "DNS:localhost,IP:127.0.0.1"
 class Authority:
     """An authority with its certificate, in a directory."""
 
-    def __init__(self, directory, name):
+    def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory
         self._name = name
         self._numbers = itertools.count()
@@ -20,7 +21,7 @@ class Authority:
             "req", "-x509", "-new", "-key", self._key, "-subj", f"/CN={name}", "-out", self.cert
         )
 
-    def issue(self, hosts=HOSTS, days=1):
+    def issue(self, hosts: str = HOSTS, days: int = 1) -> tuple[Path, Path]:
         """Issues a certificate, and returns the files of it and its key.
 
         A certificate of a negative number of days has expired.
@@ -38,11 +39,11 @@ class Authority:
         )
         return cert, key
 
-    def _new_key(self, path):
+    def _new_key(self, path: Path) -> None:
         self._run(
             "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", path
         )
 
-    def _run(self, *arguments):
+    def _run(self, *arguments: str | Path) -> None:
         done = subprocess.run(["openssl", *arguments], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
