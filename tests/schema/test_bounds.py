@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
+from buf.validate import validate_pb2
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
-from service.common.validation import OF_FIELD
 
 REQUESTS = [
     method.input_type
@@ -41,7 +41,7 @@ def largest_size(message):
     apart = 0
     of_oneofs = {}
     for field in message.fields:
-        rules = field.GetOptions().Extensions[OF_FIELD]
+        rules = field.GetOptions().Extensions[validate_pb2.field]
         tag = _varint(field.number << 3)
         if not field.is_repeated:
             size = tag + _largest_value(field, rules)
