@@ -1,6 +1,6 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
 import type { CatalogCard, Event } from "@app/api/types";
-import { sizeOf } from "@app/cards/frame";
+import { counted, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import type { BoardProps, CardProps } from "@app/games/module";
 import {
@@ -80,7 +80,8 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 				</span>
 			</div>
 			<div
-				class={`squares size${size}`}
+				class="squares"
+				ref={counted(size)}
 				role="group"
 				aria-label={past ? say().lastBoard : say().board}
 			>

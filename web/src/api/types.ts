@@ -3,7 +3,7 @@
 export { create } from "@bufbuild/protobuf";
 
 export { type Card as CatalogCard, CatalogService, type Game } from "../gen/croupier/v1/catalog_pb";
-export { type Clocks, ExpiryPolicy, type TimeControl } from "../gen/croupier/v1/clock_pb";
+export { ExpiryPolicy, type TimeControl } from "../gen/croupier/v1/clock_pb";
 export {
 	type Ending,
 	EndReason,
@@ -23,23 +23,21 @@ export {
 export {
 	type ActionEvaluation,
 	type CardBelief,
-	HiddenPlace,
 	type Hint,
 	HintService,
 	StopReason,
 } from "../gen/croupier/v1/hint_pb";
 export {
 	BotStrength,
-	type CreateMatchResponse,
 	type GetInvitationResponse,
 	InvitationState,
 	type MatchRecord,
 	MatchRecordSchema,
 	MatchService,
-	type RecordEntry,
 	type RematchOffer,
 	RematchState,
 	SeatConfigSchema,
+	type SeatToken,
 	type WatchMatchResponse,
 } from "../gen/croupier/v1/match_pb";
 export { type Puzzle, PuzzleService, type SolvePuzzleResponse } from "../gen/croupier/v1/puzzle_pb";

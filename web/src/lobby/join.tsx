@@ -2,7 +2,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { getInvitation, getView, joinMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
-import { bytesToHex } from "../api/hex";
 import { type GetInvitationResponse, HintPolicy, InvitationState } from "../api/types";
 import { uuid } from "../api/uuid";
 import { classOf } from "../games";
@@ -11,10 +10,20 @@ import { clockInWords } from "../match/clock";
 import { botOf } from "../match/words";
 import { catalogOf, gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
-import { addSeat, changeSeat, idOf, opponentOf, type Seat, seatOf, seats } from "../state/seats";
+import {
+	addSeat,
+	changeSeat,
+	idOf,
+	opponentOf,
+	type Seat,
+	seatOf,
+	seats,
+	takeSeat,
+} from "../state/seats";
 import { displayName } from "../state/settings";
 import { read, write } from "../state/storage";
 import { Loading, Notice } from "../ui/notice";
+import { Refused } from "../ui/refused";
 import { NameField } from "../ui/settings";
 import { Cover } from "./cover";
 import { RulesDialog } from "./rulesdialog";
@@ -81,16 +90,10 @@ export function Join({ invitation }: { invitation: string }) {
 			const joined = await joinMatch(invitation, name, requestIdFor(invitation));
 			const token = joined.seatToken?.token ?? "";
 			const { view } = await getView({ match: joined.name, token });
-			addSeat({
-				match: joined.name,
+			takeSeat(joined, joined.seatToken, {
 				game: await gameOf(view?.ruleset),
-				seat: joined.seatToken?.seat,
-				token,
-				spectatorToken: joined.spectatorToken,
-				secretHash: bytesToHex(joined.secretHash),
 				opponent: opponentOf(view?.players ?? [], joined.seatToken?.seat),
 				joinedBy: invitation,
-				created: Date.now(),
 			});
 			forgetAttempt(invitation);
 			replacePlace(linkTo.match(idOf(joined.name)));
@@ -142,11 +145,7 @@ export function Join({ invitation }: { invitation: string }) {
 			) : (
 				<form onSubmit={(event) => void join(event)}>
 					<NameField />
-					{failed && (
-						<p class="refusal" role="alert">
-							{failed}
-						</p>
-					)}
+					<Refused says={failed} />
 					<div class="buttons">
 						<button type="submit" class="primary large" disabled={underway} data-testid="join">
 							{underway ? t().joining : t().join}

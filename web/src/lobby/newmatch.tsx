@@ -1,20 +1,16 @@
 // The form for a new match: the opponent, the clock, and what the game leaves to choose.
 import { useState } from "preact/hooks";
-import { type ClockChoice, createMatch, type NewMatch } from "../api/calls";
-import { refusalOf } from "../api/errors";
-import { bytesToHex } from "../api/hex";
+import type { ClockChoice } from "../api/calls";
 import { BotStrength, type Ruleset } from "../api/types";
-import { uuid } from "../api/uuid";
 import { type LobbyOption, rulesetOf } from "../games/module";
-import { inWords, t } from "../i18n";
+import { t } from "../i18n";
 import { type Catalog, catalogOf } from "../state/catalog";
-import { linkTo } from "../state/router";
-import { addSeat, idOf } from "../state/seats";
-import { displayName } from "../state/settings";
 import { Choices } from "../ui/choices";
 import { Dialog } from "../ui/dialog";
+import { Refused } from "../ui/refused";
 import { NameField } from "../ui/settings";
 import { ClockFields } from "./clockfields";
+import { useCreation } from "./creation";
 
 const STRENGTHS = ["RANDOM", "BEGINNER", "CASUAL", "REGULAR", "SKILLED", "EXPERT"] as const;
 const CLOCKS = {
@@ -46,20 +42,15 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 	const [options, setOptions] = useState<Record<string, number | boolean>>(() =>
 		Object.fromEntries(game.options.map((option) => [option.name, option.value])),
 	);
-	const [underway, setUnderway] = useState(false);
-	const [failed, setFailed] = useState<string>();
-	// One id for all attempts: a repeated request creates no second match.
-	const [requestId, setRequestId] = useState(uuid);
+	const { create, underway, failed } = useCreation(id);
 
-	async function deal(event: Event) {
+	function deal(event: Event) {
 		event.preventDefault();
-		setUnderway(true);
-		setFailed(undefined);
 		const seat =
 			wanted === "any"
 				? ((crypto.getRandomValues(new Uint8Array(1))[0]! & 1) as 0 | 1)
 				: (Number(wanted) as 0 | 1);
-		const wish: NewMatch = {
+		const wish: Parameters<typeof create>[0] = async () => ({
 			ruleset: from?.ruleset ?? game.ruleset?.(options) ?? rulesetOf(id, options),
 			opponent:
 				against === "bot"
@@ -67,36 +58,14 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 					: { kind: "friend", hints: hints === "allowed" },
 			seat,
 			clock: clock === "own" ? own : CLOCKS[clock],
-			displayName: displayName.value.trim(),
-			requestId,
 			from,
-		};
-		try {
-			const created = await createMatch(wish);
-			addSeat({
-				match: created.name,
-				game: id,
-				seat,
-				token: created.seatTokens.find((each) => each.seat === seat)?.token ?? "",
-				spectatorToken: created.spectatorToken,
-				invitation: created.invitations[0]?.invitation,
-				secretHash: bytesToHex(created.secretHash),
-				bot: against === "bot" ? strength : undefined,
-				created: Date.now(),
-			});
-			location.hash = linkTo.match(idOf(created.name));
-		} catch (error) {
-			const refusal = refusalOf(error);
-			setFailed(inWords(refusal));
-			// Whatever was refused may be changed now, which makes it another request.
-			if (!refusal.temporary) setRequestId(uuid());
-			setUnderway(false);
-		}
+		});
+		void create(wish, { bot: against === "bot" ? strength : undefined });
 	}
 
 	return (
 		<Dialog title={from ? t().playOn : t().newMatch(catalog.game.title)} onClose={onClose}>
-			<form onSubmit={(event) => void deal(event)} data-testid="newmatch">
+			<form onSubmit={deal} data-testid="newmatch">
 				{from && <p class="muted">{t().playOnNote}</p>}
 				<Choices
 					title={t().opponent}
@@ -164,11 +133,7 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 						onChange={(value) => setOptions({ ...options, [option.name]: value })}
 					/>
 				))}
-				{failed && (
-					<p class="refusal" role="alert">
-						{failed}
-					</p>
-				)}
+				<Refused says={failed} />
 				<div class="buttons">
 					<button type="submit" class="primary large" disabled={underway} data-testid="deal">
 						{against === "friend" ? t().invite : from ? t().playOn : t().deal}

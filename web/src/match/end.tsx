@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { rematch as askForRematch, declineRematch, getView } from "../api/calls";
 import { refusalOf } from "../api/errors";
-import { bytesToHex } from "../api/hex";
 import { RematchState } from "../api/types";
 import type { Context } from "../games/module";
 import { inWords, t } from "../i18n";
 import { linkTo } from "../state/router";
-import { addSeat, forgetSeat, idOf, type Seat } from "../state/seats";
+import { forgetSeat, idOf, type Seat, takeSeat } from "../state/seats";
+import { Refused } from "../ui/refused";
 import type { Session } from "./session";
 import { nameOfSeat, outcome, reason } from "./words";
 
@@ -76,17 +76,8 @@ function Rematch(props: { seat: Seat; context: Context; session: Session; me: nu
 	const ask = () =>
 		attempt(async () => {
 			const next = await askForRematch(seat);
-			addSeat({
-				match: next.name,
-				game: seat.game,
-				seat: next.seatToken?.seat,
-				token: next.seatToken?.token ?? "",
-				spectatorToken: next.spectatorToken,
-				secretHash: bytesToHex(next.secretHash),
-				bot: seat.bot,
-				opponent: seat.opponent,
-				created: Date.now(),
-			});
+			const { game, bot, opponent } = seat;
+			takeSeat(next, next.seatToken, { game, bot, opponent });
 			const { rematch } = await getView(seat);
 			if (rematch?.state === RematchState.OFFERED) session.rematch.value = rematch;
 			else enter(next.name);
@@ -129,11 +120,7 @@ function Rematch(props: { seat: Seat; context: Context; session: Session; me: nu
 			<p role="status" data-testid="rematch">
 				{said}
 			</p>
-			{failed && (
-				<p class="refusal" role="alert">
-					{failed}
-				</p>
-			)}
+			<Refused says={failed} />
 			<div class="buttons">
 				{!offer && button(t().rematch, ask, true, "ask")}
 				{offered && !asked && button(t().rematchAccept, ask, true, "accept")}

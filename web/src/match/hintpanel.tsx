@@ -1,8 +1,16 @@
 // The hint: a sentence, the chances, the moves, the expected line, the hidden cards; figures on request.
 
-import { type ActionEvaluation, type Hint, HintPolicy, StopReason, type View } from "../api/types";
+import {
+	type ActionEvaluation,
+	type CardBelief,
+	type Hint,
+	HintPolicy,
+	StopReason,
+	type View,
+} from "../api/types";
 import { type Context, spaced } from "../games/module";
 import { inWords, number, percent, t } from "../i18n";
+import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
 import type { Hints } from "./hints";
 import { nameOfSeat } from "./words";
@@ -22,7 +30,6 @@ export const hintsAllowed = (view: View) =>
 
 export function HintPanel(props: { context: Context; hints: Hints; possible: boolean }) {
 	const { context, hints, possible } = props;
-	const game = context.catalog.module;
 	const hint = hints.hint.value;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
@@ -58,11 +65,7 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 				)}
 			</div>
 			{!possible && !hint && <p class="muted">{t().hintNotNow}</p>}
-			{refusal && (
-				<p class="refusal" role="alert">
-					{inWords(refusal)}
-				</p>
-			)}
+			<Refused says={refusal && inWords(refusal)} />
 			{hints.running.value && !hint && <p class="muted">{t().hintThinking}</p>}
 			{hint && hint.actions.length > 0 && (
 				<>
@@ -83,35 +86,61 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 				<>
 					<h3>{t().hintHidden}</h3>
 					<p class="muted">{t().hintHiddenNote(number(beliefs.worlds))}</p>
-					{[...new Set(beliefs.cards.map((each) => each.placeName))]
-						.filter((place) => place !== "opponent_pile")
-						.map((place) => (
-							<div key={place}>
-								<h4>{t().places[place] ?? game.place?.(place) ?? spaced(place)}</h4>
-								<ul class="heat">
-									{beliefs.cards
-										.filter((each) => each.placeName === place)
-										.sort((a, b) => b.probability - a.probability)
-										.map((each) => {
-											const card = context.catalog.cards.get(each.card);
-											return (
-												<li
-													key={each.card}
-													class={each.probability >= LIKELY ? "likely" : ""}
-													ref={tenths(each.probability)}
-												>
-													<game.Card card={card} catalog={context.catalog} />
-													<span class="num">{percent(each.probability)}</span>
-												</li>
-											);
-										})}
-								</ul>
-							</div>
-						))}
+					<Hidden cards={beliefs.cards} context={context} Title="h4" />
 				</>
 			)}
 		</div>
 	);
+}
+
+/** The cards that may lie in each hidden place: first those that did, then the likeliest. */
+export function Hidden(props: {
+	cards: readonly Pick<
+		CardBelief & { there?: boolean },
+		"card" | "placeName" | "probability" | "there"
+	>[];
+	context: Context;
+	Title: "h3" | "h4";
+	/** How many are shown of each place. */
+	most?: number;
+}) {
+	const { cards, context, Title, most } = props;
+	const { module: game, cards: known } = context.catalog;
+	const places = [...new Set(cards.map(({ placeName }) => placeName))];
+	return places
+		.filter((place) => place !== "opponent_pile")
+		.map((place) => (
+			<div key={place}>
+				<Title>{t().places[place] ?? game.place?.(place) ?? spaced(place)}</Title>
+				<ul class="heat">
+					{cards
+						.filter(({ placeName }) => placeName === place)
+						.sort(
+							(a, b) =>
+								Number(b.there ?? 0) - Number(a.there ?? 0) || b.probability - a.probability,
+						)
+						.slice(0, most)
+						.map(({ card, probability, there }) => (
+							<li
+								key={card}
+								class={there ? "there" : probability >= LIKELY ? "likely" : ""}
+								ref={tenths(probability)}
+							>
+								<game.Card card={known.get(card)} catalog={context.catalog} />
+								<span class="num">
+									{there && (
+										<>
+											<span aria-hidden="true">✓ </span>
+											<span class="sr">{t().reviewThere}, </span>
+										</>
+									)}
+									{percent(probability)}
+								</span>
+							</li>
+						))}
+				</ul>
+			</div>
+		));
 }
 
 /** Whether there is more than one move to play. */
@@ -186,7 +215,7 @@ export function Moves(props: {
 	const instead = (move: Hint["actions"][number], index: number) =>
 		!review && index > 0 && move.tied && move.probability < SELDOM && !isMixed(hint);
 	return (
-		<table class="shares">
+		<table class="rowtable shares">
 			<thead>
 				<tr>
 					<th scope="col">{t().hintMove}</th>

@@ -78,7 +78,7 @@ export function Graph(props: {
 	}
 	return (
 		<svg
-			class="reviewgraph"
+			class="graph reviewgraph"
 			viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
 			role="img"
 			aria-label={label}

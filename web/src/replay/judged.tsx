@@ -1,8 +1,8 @@
 // What a review says of one step: each decision with its reasons, hindsight apart from it, and luck.
 import { type DecisionReview, type MatchReview, type RevealedCard, Verdict } from "../api/types";
-import { type Context, spaced } from "../games/module";
+import type { Context } from "../games/module";
 import { percent, signed, t } from "../i18n";
-import { Expected, Moves } from "../match/hintpanel";
+import { Expected, Hidden, Moves } from "../match/hintpanel";
 import { nameOfSeat } from "../match/words";
 import { Sign } from "./graph";
 import { better, isError, margin, playedBest, points } from "./review";
@@ -116,7 +116,7 @@ function Judged(props: { context: Context; near: number; decision: DecisionRevie
 					<Expected seat={seat} found={expected} context={context} />
 				</>
 			)}
-			<Hidden cards={decision.revealedCards} context={context} />
+			<Revealed cards={decision.revealedCards} context={context} />
 			{hindsight && (
 				<aside class="hindsight">
 					<h3>{t().reviewHindsight}</h3>
@@ -140,53 +140,18 @@ function Judged(props: { context: Context; near: number; decision: DecisionRevie
 }
 
 /** What the seat could believe of the cards that it did not see, and which of them were there. */
-function Hidden(props: { cards: readonly RevealedCard[]; context: Context }) {
-	const { cards, context } = props;
-	const game = context.catalog.module;
-	const shown = cards.filter(
-		({ belief, copies }) =>
-			belief &&
-			belief.placeName !== "opponent_pile" &&
-			(copies > 0 || belief.probability >= LIKELY),
+function Revealed(props: { cards: readonly RevealedCard[]; context: Context }) {
+	const cards = props.cards.flatMap(({ belief, copies }) =>
+		belief && (copies > 0 || belief.probability >= LIKELY)
+			? [{ ...belief, there: copies > 0 }]
+			: [],
 	);
-	const places = [...new Set(shown.map(({ belief }) => belief!.placeName))];
-	if (shown.length === 0) return null;
+	if (cards.every(({ placeName }) => placeName === "opponent_pile")) return null;
 	return (
 		<details class="figures">
 			<summary>{t().reviewHidden}</summary>
 			<p class="muted">{t().reviewHiddenNote}</p>
-			{places.map((place) => (
-				<div key={place}>
-					<h3>{t().places[place] ?? game.place?.(place) ?? spaced(place)}</h3>
-					<ul class="heat">
-						{shown
-							.filter(({ belief }) => belief!.placeName === place)
-							.sort(
-								(a, b) =>
-									Number(b.copies > 0) - Number(a.copies > 0) ||
-									b.belief!.probability - a.belief!.probability,
-							)
-							.slice(0, CARDS)
-							.map(({ belief, copies }) => (
-								<li key={belief!.card} class={copies > 0 ? "there" : ""}>
-									<game.Card
-										card={context.catalog.cards.get(belief!.card)}
-										catalog={context.catalog}
-									/>
-									<span class="num">
-										{copies > 0 && (
-											<>
-												<span aria-hidden="true">✓ </span>
-												<span class="sr">{t().reviewThere}, </span>
-											</>
-										)}
-										{percent(belief!.probability)}
-									</span>
-								</li>
-							))}
-					</ul>
-				</div>
-			))}
+			<Hidden cards={cards} context={props.context} Title="h3" most={CARDS} />
 		</details>
 	);
 }

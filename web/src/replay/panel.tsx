@@ -3,6 +3,7 @@ import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
 import { inWords, signed, t } from "../i18n";
 import { nameOfSeat } from "../match/words";
+import { Refused } from "../ui/refused";
 import { Graph, Sign } from "./graph";
 import { contextOf, lossOf, Who } from "./judged";
 import {
@@ -56,11 +57,7 @@ export function Progress({ review }: { review: Review }) {
 			) : (
 				<p class="muted">{begun ? t().reviewStopped : left && t().reviewText(left)}</p>
 			)}
-			{refusal && (
-				<p class="refusal" role="alert">
-					{inWords(refusal)}
-				</p>
-			)}
+			<Refused says={refusal && inWords(refusal)} />
 			<div class="buttons">
 				{review.running.value ? (
 					<button type="button" onClick={() => review.stop()}>
@@ -247,7 +244,7 @@ function Counts(props: { context: Context; near: number; summary: MatchReview })
 	const { context, near, summary } = props;
 	const seats = [near, 1 - near];
 	return (
-		<table class="counts">
+		<table class="rowtable counts">
 			<caption>{t().reviewCounts}</caption>
 			<thead>
 				<tr>
@@ -307,7 +304,7 @@ function Result(props: { context: Context; near: number; summary: MatchReview; d
 	const rows = Object.entries(terms).filter(([name]) => !playedOn || name !== "deal");
 	return (
 		<>
-			<table class="counts" data-testid="terms">
+			<table class="rowtable counts" data-testid="terms">
 				<caption>{t().reviewResult}</caption>
 				<thead>
 					<tr>

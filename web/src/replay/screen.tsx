@@ -124,7 +124,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 		},
 		{
 			name: "log",
-			title: t().log,
+			title: reviewed ? t().reviewTabs.log : t().log,
 			show: () => (
 				<Log
 					{...{ context, events }}

@@ -1,7 +1,8 @@
 // The matches that this browser takes part in, with their tokens: in the local storage, which all
 // tabs share and which outlives them.
 import { signal } from "@preact/signals";
-import { EndReason, type Player, type View } from "../api/types";
+import { bytesToHex } from "../api/hex";
+import { EndReason, type Player, type SeatToken, type View } from "../api/types";
 import { read, readList, write } from "./storage";
 
 /** What was last known of a match. */
@@ -65,6 +66,23 @@ function change(how: (list: Seat[]) => Seat[]) {
 
 export function addSeat(seat: Seat) {
 	change((list) => [seat, ...list.filter((other) => other.match !== seat.match)]);
+}
+
+/** A seat that the server has given us in a match, with what else is to be kept of it. */
+export function takeSeat(
+	match: { name: string; spectatorToken: string; secretHash: Uint8Array },
+	given: SeatToken | undefined,
+	more: Partial<Seat> & Pick<Seat, "game">,
+) {
+	addSeat({
+		match: match.name,
+		seat: given?.seat,
+		token: given?.token ?? "",
+		spectatorToken: match.spectatorToken,
+		secretHash: bytesToHex(match.secretHash),
+		created: Date.now(),
+		...more,
+	});
 }
 
 export function changeSeat(match: string, changes: Partial<Seat>) {

@@ -9,7 +9,7 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
 	});
 	return (
 		<svg
-			class="sparkline"
+			class="graph sparkline"
 			viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
 			preserveAspectRatio="none"
 			role="img"

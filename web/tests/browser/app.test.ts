@@ -8,7 +8,10 @@ import {
 	CONFIRM_CHAMPION,
 	deal,
 	openSite,
+	replay,
+	tabTo,
 	tokensOf,
+	verified,
 	version,
 	visit,
 	waitForVersionAfter,
@@ -45,15 +48,9 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 				return (await texts.allTextContents()).map((text) => text.replace(/\D/g, ""));
 			};
 			const atTheEnd = await figures();
-			await page.click("text=Replay");
-			await page.waitForSelector("[data-testid=replay]");
+			await replay(page);
 			expect(await figures()).toEqual(atTheEnd);
-			await page.click(".replay .more summary");
-			await page.click("[data-testid=verify]");
-			await page.waitForSelector("[data-testid=verdict]");
-			expect(await page.textContent("[data-testid=verdict]")).toMatch(
-				/✓.*this browser kept.*✓.*equal/,
-			);
+			expect(await verified(page)).toMatch(/✓.*this browser kept.*✓.*equal/);
 			expect(await audit(page)).toEqual([]);
 			await page.click("[aria-label='First step']");
 			await page.click("[aria-label='One step forward']");
@@ -72,18 +69,12 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 		"plays a whole match of %s with the keyboard alone",
 		async (game) => {
 			const { page, complaints } = await visit(site.browser, site.url);
-			const tabTo = async (selector: string) => {
-				while (
-					!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector))
-				)
-					await page.keyboard.press("Tab");
-			};
 			// From the lobby on: Tab to the game, Enter, and Enter in the form.
 			await page.waitForSelector(`[data-testid=play-${game}]:not(:disabled)`);
-			await tabTo(`[data-testid=play-${game}]`);
+			await tabTo(page, `[data-testid=play-${game}]`);
 			await page.keyboard.press("Enter");
 			await page.waitForSelector("dialog[open]");
-			await tabTo("input[name=strength]");
+			await tabTo(page, "input[name=strength]");
 			await page.keyboard.press("ArrowLeft");
 			await page.keyboard.press("ArrowLeft");
 			await page.keyboard.press("Enter");
@@ -228,28 +219,5 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			expect(await page.context().cookies()).toEqual([]);
 			expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(["croupier.seats"]);
 		}
-	});
-
-	it("shows a hint with shares, a graph and what the other may hold", async () => {
-		const { page, complaints } = await visit(site.browser, site.url);
-		await deal(page, "skystones");
-		await page.waitForSelector(".card[data-can]");
-		await page.click(".tabs button:nth-child(2)");
-		await page.click(".hintpanel .primary");
-		await page.waitForSelector(".shares tbody tr");
-		await page.waitForSelector(".card .share");
-		await page.waitForSelector(".heat li");
-		await page.waitForFunction(() => document.querySelectorAll(".sparkline .curve").length > 0);
-		expect(await audit(page)).toEqual([]);
-		expect(complaints).toEqual([]);
-	});
-
-	it("speaks German throughout", async () => {
-		const { page } = await visit(site.browser, site.url, { locale: "de-DE" });
-		await page.waitForSelector("text=Himmelssteine");
-		await deal(page, "skystones");
-		await page.waitForSelector(".card[data-can]");
-		expect(await page.textContent("[data-testid=prompt]")).toContain("Du bist dran");
-		expect(await page.getAttribute("html", "lang")).toBe("de");
 	});
 });

@@ -17,7 +17,15 @@ import { type Guide, type Moment, textOf } from "../../src/match/lesson";
 import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
 import { chance, play, playWithKeys, READY } from "./players";
-import { audit, browserIsHere, CHROMIUM, CONFIRM_CHAMPION, openSite, visit } from "./visitor";
+import {
+	audit,
+	browserIsHere,
+	CHROMIUM,
+	CONFIRM_CHAMPION,
+	openSite,
+	tabTo,
+	visit,
+} from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const LONG = process.env.TEST_LONG === "1"; // Every lesson on a phone as well.
@@ -162,28 +170,24 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 
 	it("works with the keyboard alone, and never takes the focus", async () => {
 		const { page } = await visit(site.browser, site.url, DESKTOP);
-		const tabTo = async (selector: string) => {
-			while (!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector)))
-				await page.keyboard.press("Tab");
-		};
 		await page.waitForSelector("[data-testid=learn-champion_chess]");
-		await tabTo("[data-testid=learn-champion_chess]");
+		await tabTo(page, "[data-testid=learn-champion_chess]");
 		await page.keyboard.press("Enter");
 		await page.waitForSelector("[data-testid=coach][data-tip]");
 		const first = await tipOf(page);
 		expect(await page.evaluate(() => document.activeElement?.closest(".coach"))).toBeNull();
-		await tabTo("[data-testid=gotit]");
+		await tabTo(page, "[data-testid=gotit]");
 		await page.keyboard.press("Enter");
 		await page.waitForFunction(changed, first);
 		const second = await tipOf(page);
 		// Escape closes a tip from anywhere: from a card, which keeps the focus.
-		await tabTo(".hand .card");
+		await tabTo(page, ".hand .card");
 		await page.keyboard.press("Escape");
 		await page.waitForFunction(changed, second);
 		expect(await page.evaluate(() => document.activeElement?.matches(".hand .card"))).toBe(true);
 		// The text is announced by a status that was there before.
 		expect(await page.getAttribute(".coach .coachtext", "role")).toBe("status");
-		await tabTo("[data-testid=gotit]");
+		await tabTo(page, "[data-testid=gotit]");
 		while (await page.locator("[data-testid=gotit]").count()) await page.keyboard.press("Enter");
 		expect(await page.evaluate(() => document.activeElement?.matches("[data-can]"))).toBe(true);
 		await playWithKeys(page, chance(SEED), "[data-testid=coach][data-tip]");

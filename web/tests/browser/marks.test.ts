@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { chance, clickOne, play, playOn } from "./players";
-import { browserIsHere, deal, openSite, visit } from "./visitor";
+import { browserIsHere, deal, joinedBy, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const LONG = Boolean(process.env.TEST_LONG);
@@ -103,8 +103,7 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 		});
 		const { page } = anna;
 		await deal(page, "castle_rampage", { opponent: "friend", seat: "0" });
-		const bert = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
-		await bert.page.click("[data-testid=join]");
+		const bert = await joinedBy(site.browser, page);
 		await page.waitForSelector(CAN);
 		const places = () =>
 			page.$$eval(".fort, .setup li, .hands, .player", (all) =>

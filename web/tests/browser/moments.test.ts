@@ -1,7 +1,7 @@
 // What is shown belongs to one moment: a hint to one view, and the time left to the servers' clock.
 import { describe, expect, it } from "vitest";
 import { chance, play } from "./players";
-import { browserIsHere, deal, openSite, version, visit } from "./visitor";
+import { browserIsHere, deal, joinedBy, openSite, version, visit } from "./visitor";
 
 const HOUR_MS = 3_600_000;
 
@@ -11,8 +11,7 @@ describe.skipIf(!browserIsHere)("the moment that is shown", () => {
 	it("a hint goes when the view goes that it was for", async () => {
 		const { page } = await visit(site.browser, site.url);
 		await deal(page, "champion_chess", { opponent: "friend", hints: "allowed" });
-		const friend = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
-		await friend.page.click("[data-testid=join]");
+		const friend = await joinedBy(site.browser, page);
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
 		await page.click(".hintpanel .primary");

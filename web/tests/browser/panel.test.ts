@@ -27,6 +27,9 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await page.click(".tabs button:nth-child(2)");
 		await page.click(".hintpanel .primary");
 		await page.waitForSelector("[data-testid=advice]");
+		// The cards that it would play have their shares, and a graph comes with the reports.
+		for (const shown of [".card .share", ".heat li", ".sparkline .curve"])
+			await page.waitForSelector(shown, { state: "attached" });
 		if (locale === "de-DE") await page.click(".hintpanel button:has-text('Anhalten')");
 		await page.waitForSelector(".hintpanel:has([data-testid=advice]) .primary"); // The search is over.
 		const advice = await page.locator("[data-testid=advice]").innerText();
@@ -85,6 +88,8 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await page.keyboard.press("Escape");
 		await deal(page, "skystones", { seat: "0" });
 		await page.waitForSelector(".log .who.theirs");
+		expect(await page.textContent("[data-testid=prompt]")).toMatch(/ist dran|bist dran/);
+		expect(await page.getAttribute("html", "lang")).toBe("de");
 		expect(await page.locator(".log .who.theirs").first().innerText()).toBe("Der Bot");
 	});
 

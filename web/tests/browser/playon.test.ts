@@ -1,7 +1,7 @@
 // Playing on from a moment of a match that is over, in a real browser.
 import { describe, expect, it } from "vitest";
 import { chance, play } from "./players";
-import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, replay, verified, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -16,8 +16,7 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 			const random = chance(SEED);
 			await deal(page, game, { seat: "0" });
 			await play(page, random);
-			await page.click("text=Replay and review");
-			await page.waitForSelector("[data-testid=replay]");
+			await replay(page);
 			expect(await page.isDisabled("[data-testid=playon]")).toBe(true);
 			// A match of Champion Chess may have fewer steps.
 			const back = page.locator("[aria-label='One step back']");
@@ -46,14 +45,10 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 			await play(page, random);
 
 			// Its replay begins at the same moment, and can be reviewed and verified like any other.
-			await page.click("text=Replay and review");
-			await page.waitForSelector("[data-testid=replay]");
+			await replay(page);
 			await page.click("[aria-label='First step']");
 			expect(await names(".board")).toEqual(board);
-			await page.click(".replay .more summary");
-			await page.click("[data-testid=verify]");
-			expect(await page.textContent("[data-testid=verdict]")).toContain("✓");
-			expect(await page.textContent("[data-testid=verdict]")).not.toContain("✗");
+			expect(await verified(page)).toMatch(/^[^✗]*✓[^✗]*$/);
 			expect(complaints).toEqual([]);
 		},
 	);
@@ -64,7 +59,7 @@ describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
 		await page.waitForSelector(".card[data-can]");
 		await page.click("text=Resign");
 		await page.click("dialog .danger");
-		await page.click("text=Replay and review");
+		await replay(page);
 		await page.click("[data-testid=playon]");
 		await page.check("input[name=opponent][value=friend]", { force: true });
 		await page.click("[data-testid=deal]");

@@ -5,7 +5,15 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, clickOne } from "./players";
 import { type Server, startServer } from "./server";
-import { browserIsHere, CONFIRM_CHAMPION, deal, openSite, visit } from "./visitor";
+import {
+	browserIsHere,
+	CONFIRM_CHAMPION,
+	deal,
+	joinedBy,
+	openSite,
+	visit,
+	waitForVersionAfter,
+} from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -100,11 +108,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	async function playWithRestarts(game: string, random: () => number, seen: Set<string>) {
 		const host = await visit(site.browser, way.url);
 		await deal(host.page, game, { opponent: "friend", seat: "0" });
-		const guest = await visit(
-			site.browser,
-			await host.page.inputValue(".invite [data-testid=link]"),
-		);
-		await guest.page.click("[data-testid=join]");
+		const guest = await joinedBy(site.browser, host.page);
 		const pages = [host.page, guest.page];
 		await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
 		for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
@@ -140,11 +144,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 			/Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);
 		await server.again();
-		await page.waitForFunction(
-			(known) =>
-				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > known,
-			before,
-		);
+		await waitForVersionAfter(page, before);
 	});
 
 	it("plays on from what a restored backup has", async () => {

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { ReviewMatchRequestSchema } from "../../src/gen/croupier/v1/review_pb";
 import { chance, play } from "./players";
-import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, replay, visit } from "./visitor";
 import { frame, unframed } from "./wire";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -26,8 +26,7 @@ describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
 		const { page, complaints } = await visit(site.browser, site.url);
 		await deal(page, "skystones");
 		await play(page, chance(SEED));
-		await page.click("text=Replay and review");
-		await page.waitForSelector("[data-testid=replay]");
+		await replay(page);
 
 		// It begins when it is asked for, says how far it is, and can be stopped and taken up again.
 		await search(page, 10_000_000); // It is stopped long before that.

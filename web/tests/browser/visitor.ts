@@ -126,6 +126,33 @@ export async function deal(page: Page, game: string, choices: Record<string, str
 	await page.waitForSelector("[data-testid=match]");
 }
 
+/** A second visitor, who takes the seat to which the first one has the invitation. */
+export async function joinedBy(browser: Browser, host: Page, options?: BrowserContextOptions) {
+	const link = await host.inputValue(".invite [data-testid=link]");
+	const guest = await visit(browser, link, options);
+	await guest.page.click("[data-testid=join]");
+	return guest;
+}
+
+/** Moves the focus with the keyboard until it is there. */
+export async function tabTo(page: Page, selector: string) {
+	while (!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector)))
+		await page.keyboard.press("Tab");
+}
+
+/** Opens the replay of a match that is over. */
+export async function replay(page: Page) {
+	await page.click("text=Replay and review");
+	await page.waitForSelector("[data-testid=replay]");
+}
+
+/** What the check of the deal says in a replay. */
+export async function verified(page: Page) {
+	await page.click(".replay .more summary");
+	await page.click("[data-testid=verify]");
+	return page.textContent("[data-testid=verdict]");
+}
+
 /**
  * What completes the choice of a champion: a King who is the only noble in the hand, as in one deal
  * of thirty, may castle, and is asked for that in place of a confirmation.
