@@ -92,7 +92,7 @@ arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game a
 	.venv/bin/croupier arena $(ARGS)
 
 ray: tools ## test the arena and reviews on a Ray cluster of two machines, which run on this one
-	$(PY) scripts/list_requirements.py project.optional-dependencies.ray | $(PIP) install -c constraints.txt -r /dev/stdin
+	scripts/install_packages.sh project.optional-dependencies.ray
 	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
 
 overload: tools ## attack a server as one caller while others play: make overload ARGS='--attacks watchers'
@@ -163,12 +163,13 @@ clean: ## remove everything that was built
 
 .venv/tools: .venv/linked
 	@echo 'Installing the packages for tests into .venv. This takes a minute.'
-	scripts/install_tools.sh && touch $@
+	scripts/install_packages.sh dependency-groups.dev $(addprefix project.optional-dependencies.,mcp openspiel otel pettingzoo plot)
+	@touch $@
 
 .venv/deploy: .venv/tools
-	$(PY) scripts/list_requirements.py dependency-groups.deploy | $(PIP) install -c constraints.txt -r /dev/stdin
+	scripts/install_packages.sh dependency-groups.deploy
 	@touch $@
 
 .venv/docs: .venv/linked
-	$(PY) scripts/list_requirements.py dependency-groups.docs | $(PIP) install -c constraints.txt -r /dev/stdin
+	scripts/install_packages.sh dependency-groups.docs
 	@touch $@

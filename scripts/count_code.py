@@ -10,6 +10,7 @@ what is learned, packed or drawn) and no license.
 
 import argparse
 import collections
+import os
 import subprocess
 import sys
 import tomllib
@@ -20,13 +21,14 @@ ROOT = Path(__file__).parents[1]
 BUDGET = ROOT / "scripts/budget.toml"
 # The first pattern that fits a path says what it is. `*` fits a slash, too.
 KINDS = (
-    ("", "*LICENSE"),
+    ("", "LICENSE"),
+    ("", "*/LICENSE"),
     ("", "CHANGELOG.md"),  # It grows with each release.
     ("", "constraints.txt"),  # Locks.
     ("", "*.lock"),
-    ("", "*go.sum"),
-    ("", "*package-lock.json"),
-    ("", "*weights.json"),  # Data.
+    ("", "*/go.sum"),
+    ("", "*/package-lock.json"),
+    ("", "*/weights.json"),  # Data.
     ("", "*.gz"),
     ("", "*.svg"),
     ("", "*.png"),
@@ -47,7 +49,8 @@ def count() -> dict[str, collections.Counter[str]]:
     """Returns how much there is of each kind, by the first folder of the path."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     counted: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for path in listed.stdout.decode().split("\0"):
+    # A path that is being merged is listed three times.
+    for path in set(os.fsdecode(listed.stdout).split("\0")):
         file = ROOT / path
         kind = kind_of(path)
         if kind and file.is_file() and not file.is_symlink():
@@ -69,6 +72,10 @@ def main() -> None:
     counted = count()
     total = sum(counted.values(), collections.Counter())
     budget = tomllib.loads(BUDGET.read_text())
+    if budget.keys() != {kind for kind, _ in KINDS if kind} or not all(
+        type(most) is int for most in budget.values()
+    ):
+        sys.exit(f"{BUDGET.relative_to(ROOT)}: a whole number each for product, tests and words")
     if not checks:
         print(f"{'':12}{'product':>9}{'tests':>9}{'words':>9}")
         for name, row in [*sorted(counted.items()), ("total", total), ("budget", budget)]:

@@ -7,8 +7,11 @@ A test that fails here and passes alone knows how fast the machine is. Meanwhile
 
 - a process keeps one core busy;
 - the processes that the command starts are stopped, one at a time, each for about a second. make
-  and the process that runs pytest are not, nor is one that a test has stopped;
+  and the process that runs pytest are not, nor is one that a test has stopped before; one that a
+  test stops within that second goes on at its end;
 - whatever waits for the disk sleeps up to 50 ms first (tests/support/slow_disk.c).
+
+A signal is handed on to the command, and what it leaves running is ended with it.
 
 The seed decides which kinds of processes are stopped, and for how long, but not what they do then.
 
@@ -26,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -37,6 +40,8 @@ BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(rang
 # A process of its own, so that it lets go what it has stopped whatever becomes of this one.
 STOP = "trap '' HUP INT TERM; kill -STOP $0 && sleep $1; kill -CONT $0"
 SPARED = ("make", "pytest")
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+SECONDS_TO_END = 60
 
 
 def main() -> int:
@@ -45,16 +50,20 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--times", type=int, default=1, help="how often the command runs")
+    parser.add_argument(
+        "--times", type=int, default=1, help="how often the command runs, 1 or more"
+    )
     parser.add_argument("--no-busy", action="store_true", help="keep no core busy")
     parser.add_argument("--no-stops", action="store_true", help="stop no process")
     parser.add_argument("--no-slow-disk", action="store_true", help="leave the disk as it is")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --, or make test")
     options = parser.parse_args()
+    if options.times < 1:
+        parser.error("--times: must be 1 or more")
     print(f"disturb: --seed {options.seed}", file=sys.stderr, flush=True)
     # So whatever is orphaned becomes a child of this process, which finds it and buries it.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     stopping = Stopping(random.Random(options.seed))
     statuses: list[int] = []
@@ -65,10 +74,13 @@ def main() -> int:
             before = os.environ.get("LD_PRELOAD")
             environment["LD_PRELOAD"] = f"{before}:{library}" if before else library
         if not options.no_busy:
-            stopping.spared.add(disturbances.enter_context(running([sys.executable, "-c", BUSY])))
+            busy = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+            disturbances.callback(busy.kill)
+            stopping.spared.add(busy.pid)
         try:
             for _ in range(options.times):
-                with running(options.command or ["make", "test"], environment) as pid:
+                command = options.command or ["make", "test"]
+                with running(command, environment, stopping.spared) as pid:
                     statuses.append(wait_for(pid, None if options.no_stops else stopping))
         finally:
             failed = sum(map(bool, statuses))
@@ -80,7 +92,8 @@ def main() -> int:
 @contextmanager
 def slow_disk() -> Iterator[str]:
     """Build the library to preload."""
-    with tempfile.TemporaryDirectory(prefix="disturb-") as folder:
+    # Not in TMPDIR: a path to preload has no spaces.
+    with tempfile.TemporaryDirectory(prefix="disturb-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)  # PostgreSQL runs as another user.
         library, source = f"{folder}/slow_disk.so", ROOT / "tests" / "support" / "slow_disk.c"
         subprocess.run(
@@ -90,15 +103,42 @@ def slow_disk() -> Iterator[str]:
 
 
 @contextmanager
-def running(command: list[str], environment: dict[str, str] | None = None) -> Iterator[int]:
-    """Run a command, and end it if it still runs when this block ends."""
-    process = subprocess.Popen(command, env=environment)
+def running(
+    command: list[str], environment: dict[str, str] | None = None, spared: Collection[int] = ()
+) -> Iterator[int]:
+    """Run a command; hand on the signal that ends this block, and end what the command has left."""
+    # In a session of its own, so that a key in a terminal does not reach it twice.
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
     try:
         yield process.pid
+    except SystemExit as ended:
+        for number in SIGNALS:  # Another one changes nothing.
+            signal.signal(number, signal.SIG_IGN)
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, int(ended.code or 0) - 128)
+            process.wait(SECONDS_TO_END)
+        raise
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+        while left := processes_below(os.getpid(), spared):
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(-1, os.WNOHANG)
+
+
+def processes_below(parent: int, spared: Collection[int]) -> dict[int, str]:
+    """Return the state of each process that this one has started, but for some and theirs."""
+    below, states = dict[int, list[int]](), dict[int, str]()
+    for entry in Path("/proc").iterdir():
+        with suppress(ValueError, OSError):
+            state, above = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            below.setdefault(int(above), []).append(int(entry.name))
+            states[int(entry.name)] = state
+    found = [parent]
+    for pid in found:  # Which grows.
+        found += [child for child in below.get(pid, ()) if child not in spared]
+    return {pid: states[pid] for pid in found[1:] if pid in states}
 
 
 def wait_for(command: int, stopping: "Stopping | None") -> int:
@@ -142,17 +182,10 @@ class Stopping:
             print(f"{count:8} {kind}", file=sys.stderr)
 
     def _processes(self) -> dict[str, list[int]]:  # By kind.
-        below, running = dict[int, list[int]](), set[int]()
-        for entry in Path("/proc").iterdir():
-            with suppress(ValueError, OSError):
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-                below.setdefault(int(parent), []).append(int(entry.name))
-                if state not in "TtZX":
-                    running.add(int(entry.name))
-        found, kinds = [os.getpid()], dict[str, list[int]]()
-        for pid in found:  # Which grows.
-            found += [child for child in below.get(pid, ()) if child not in self.spared]
-        for pid in running.intersection(found[1:]):
+        kinds = dict[str, list[int]]()
+        for pid, state in processes_below(os.getpid(), self.spared).items():
+            if state in "TtZX":
+                continue
             with suppress(OSError):
                 kind = kind_of(Path(f"/proc/{pid}/cmdline").read_text(errors="replace"))
                 if kind and not kind.startswith(SPARED):

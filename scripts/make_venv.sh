@@ -24,5 +24,4 @@ echo '#include <Python.h>' | gcc -E -x c -I"$headers" - >/dev/null 2>&1 ||
 echo 'Installing the packages that build Croupier into .venv. This takes a minute.'
 rm -rf -- *.egg-info clients/python/*.egg-info  # An old one would hide a changed name.
 "$python" -m venv --clear .venv
-.venv/bin/python scripts/list_requirements.py build-system.requires |
-    .venv/bin/python -m pip --disable-pip-version-check -q install -c constraints.txt -r /dev/stdin
+scripts/install_packages.sh build-system.requires

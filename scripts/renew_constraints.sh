@@ -5,8 +5,9 @@ cd "$(dirname "$0")/.."
 
 rm -rf build/constraints
 "${PYTHON:-python3}" -m venv build/constraints
-.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev \
-    dependency-groups.deploy dependency-groups.docs dependency-groups.release |
+requirements="$(.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev \
+    dependency-groups.deploy dependency-groups.docs dependency-groups.release)"
+echo "$requirements" |
     build/constraints/bin/pip install -q -r /dev/stdin ./clients/python '.[jwt,mcp,openspiel,otel,pettingzoo,plot,postgres,ray]'
 {
     sed -n '/^#/p' constraints.txt

@@ -9,8 +9,8 @@
 #   scripts/web.sh pictures  the pictures for the documentation, into build/pictures/, if a source is newer
 #   scripts/web.sh site      the tests of the documentation in a browser
 #
-# Without Node.js in the PATH, one from PyPI is installed into .venv. If that fails too, this says so
-# and exits with 0: the server runs without the web app.
+# Without Node.js in the PATH, one from PyPI is installed into .venv. If that fails too, this says so,
+# and `build` exits with 0 all the same: the server runs without the web app.
 set -eu
 cd "$(dirname "$0")/.."
 root="$PWD"
@@ -23,8 +23,9 @@ has_node() {
 if ! has_node; then
     PATH="$(dirname "$(command -v "$python")"):$PATH"
     if ! has_node && ! "$python" -m pip --disable-pip-version-check -q install "$NODE_WHEEL" 2>/dev/null; then
-        echo "The web app was left out: it needs Node.js 20.19 or newer (https://nodejs.org), or $NODE_WHEEL from PyPI."
-        exit 0
+        echo "The web app was left out: it needs Node.js 20.19 or newer (https://nodejs.org), or $NODE_WHEEL from PyPI." >&2
+        [ "$1" = build ]
+        exit
     fi
 fi
 export npm_config_update_notifier=false
@@ -49,6 +50,16 @@ if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
     touch web/src/gen/.generated
 fi
 
+# The shell of Chromium draws no windows around the pages, and takes two thirds of the time.
+CHROMIUM="${CHROMIUM:-$(command -v chromium-headless-shell || echo /usr/bin/chromium)}"
+export CHROMIUM
+need_chromium() {
+    if [ ! -x "$CHROMIUM" ]; then
+        echo "There is no Chromium at $CHROMIUM (apt-get install chromium; CHROMIUM= is its path)." >&2
+        exit 1
+    fi
+}
+
 cd web
 case "$1" in
 build)
@@ -61,16 +72,16 @@ build)
 check) npm run --silent check ;;
 test) npm run --silent test ;;
 browser)
-    # The shell of Chromium draws no windows around the pages, and takes two thirds of the time.
-    CHROMIUM="${CHROMIUM:-$(command -v chromium-headless-shell || echo /usr/bin/chromium)}"
-    export CHROMIUM
+    need_chromium
     npm run --silent browser -- ${ARGS:-}
     ;;
-site) npm run --silent site ;;
-frontend) npm run --silent frontend ;;
+site | frontend)
+    need_chromium
+    npm run --silent "$1"
+    ;;
 pictures)
-    if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
-        echo 'No pictures are taken: there is no Chromium (apt-get install chromium; CHROMIUM= is its path).'
+    if [ ! -x "$CHROMIUM" ]; then
+        echo "No pictures are taken: there is no Chromium (apt-get install chromium; CHROMIUM= is its path)."
     elif stale "$root/build/pictures/.taken" src ../engine/*/web tests/pictures index.html package-lock.json; then
         npm run --silent pictures
         touch "$root/build/pictures/.taken"
