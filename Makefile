@@ -43,7 +43,7 @@ disturb: tools ## run the tests on a machine that is busy, stops their processes
 
 disturb-processes: tools ## run all tests that start processes ten times, disturbed like that
 	$(PY) scripts/disturb.py --times 10 -- $(PYTEST) -n $(JOBS) --dist worksteal \
-		$$(grep -lrE 'subprocess|Server(Process|s)|[Rr]eplica|ServeCommand|[Cc]luster' tests --include='test_*.py') $(ARGS)
+		$$(grep -lrE 'subprocess|Server(Process|s)|[Rr]eplica|ServeCommand|[Cc]luster|postgres|planted_games' tests --include='test_*.py') $(ARGS)
 
 simulate: tools ## run the whole service in simulated worlds, whose seeds replay them (ARGS=--help; SHORT=1 for a minute; ARGS=--mutants plants faults)
 	$(PY) -m tests.simulation $(if $(SHORT),--seed 1000 --seeds 3 --hours 0.25) $(ARGS)
