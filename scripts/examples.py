@@ -404,7 +404,8 @@ def main() -> int:
             if alike and endings.setdefault(alike, ending) != ending:
                 raise FailedError(f"ended with {ending}, and elsewhere with {endings[alike]}")
         except FailedError as error:
-            failures.append(f"{check.__name__}{arguments[:2]}: {error}")
+            names = ", ".join(each for each in arguments if isinstance(each, str))
+            failures.append(f"{check.__name__}({names}): {error}")
             return False
         return ending is not False
 

@@ -63,7 +63,9 @@ public final class Client implements Callable<Integer> {
       play();
       return 0;
     } catch (StatusRuntimeException error) { // With fields at fault, quotas, when to try again.
-      System.err.println(error + ", because of " + error.getCause());
+      for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+        System.err.println(cause);
+      }
       var types = List.of(ErrorInfo.getDescriptor(), BadRequest.getDescriptor());
       var more = List.of(QuotaFailure.getDescriptor(), RetryInfo.getDescriptor());
       var registry = TypeRegistry.newBuilder().add(types).add(more).build();
