@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 from tests.support.long_form import LONG_FORM
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 # What the blocks of a page print, besides ending well.
