@@ -146,12 +146,12 @@ def test_players_of_the_same_seed_play_the_same_matches(shared_server, monkeypat
 
         async def record(caller, rpc, request, token=""):
             if isinstance(request, match_pb2.SubmitActionRequest):
-                sent.append((request.expected_version, str(request.action)))
+                sent.append(str(request.action))
             return await call(caller, rpc, request, token)
 
         async def play():
             turns = asyncio.Semaphore(number)
-            ruleset = ruleset_of("castle_rampage")
+            ruleset = ruleset_of("powershot_soccer")  # Its seats decide in turn.
             load = Load(shared_server[1], CLEARTEXT, [ruleset], 1, 0.0, FOREVER, 1, "", 0)
             load = load._replace(seeded=True, think=turns.acquire)
             async with load_players.playing(load, figures, random.Random(seed), print):
