@@ -115,39 +115,22 @@ MIN_SECONDS = 1e-3  # That a search has in any case.
 DEADLINE_SECONDS = 0.1
 
 
-class CheckedHintRequest(NamedTuple):
-    """A hint request that was checked: a position to search, and what to report of it."""
+class CheckedTask(NamedTuple):
+    """A task that was checked: a position to search, and what to report of it."""
 
-    view: SeatView
-    version: int
+    task: SearchTask
     sampler: Sampler  # Of the worlds that fit the view.
     actions: tuple[int, ...] | None  # Legal actions to choose from; None for all.
-    seed: int
-    belief_worlds: int = 0  # To estimate beliefs from; 0: no beliefs.
-    details: bool = True  # Whether the hint evaluates each action, with its line.
-    evaluation_share: float = 0.0  # Of the iterations, for the scores of all actions.
-    temperature: float = 0.0  # How softly to choose; 0 for all but bots.
 
 
-def check(task: SearchTask) -> CheckedHintRequest:
-    """A task as a request that was checked completely; raises Refusal.
+def check(task: SearchTask) -> CheckedTask:
+    """A task as one that was checked completely; raises Refusal.
 
     Checking infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread
     of the search pool.
     """
-    search = task.search
     sampler, position = _check_view(task)
-    return CheckedHintRequest(
-        view=task.view,
-        version=search.view.version,
-        sampler=sampler,
-        actions=_read_actions(search, task.view, position),
-        seed=search.seed,
-        belief_worlds=search.belief_worlds,
-        details=task.details,
-        evaluation_share=search.evaluation_share,
-        temperature=task.temperature,
-    )
+    return CheckedTask(task, sampler, _read_actions(task.search, task.view, position))
 
 
 def _check_view(task: SearchTask) -> tuple[Sampler, Position]:
@@ -224,7 +207,7 @@ class _End(NamedTuple):
 
 
 def answer(
-    request: CheckedHintRequest,
+    request: CheckedTask,
     job: SearchJob,
     deadline: float = math.inf,
     every: float = 0.0,
@@ -234,13 +217,14 @@ def answer(
 
     `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
     """
+    task = request.task
     search = job.search(
-        request.view,
-        request.seed,
+        task.view,
+        task.search.seed,
         request.sampler,
         request.actions,
-        request.evaluation_share,
-        request.temperature,
+        task.search.evaluation_share,
+        task.temperature,
     )
     end = _end(job, deadline, len(search.legal))
 
@@ -251,8 +235,8 @@ def answer(
             hint = _write_hint(request, search.result(), PrincipalLines(search))
             report(_report(hint, job))
 
-    kept = (COMPARING_TIME if request.details else 0.0) + (
-        BELIEFS_TIME if request.belief_worlds else 0.0
+    kept = (COMPARING_TIME if task.details else 0.0) + (
+        BELIEFS_TIME if task.search.belief_worlds else 0.0
     )
     search.run(
         iterations=job.limits.iterations,
@@ -294,32 +278,30 @@ def _duration(seconds: float) -> Duration:
     return duration
 
 
-def _final_hint(
-    request: CheckedHintRequest, job: SearchJob, search: Search, end: _End
-) -> hint_pb2.Hint:
+def _final_hint(request: CheckedTask, job: SearchJob, search: Search, end: _End) -> hint_pb2.Hint:
     result = search.result()
-    if request.details:
+    if request.task.details:
         hint = _detailed_hint(request, job, search, result, end)
     else:
         hint = _write_hint(request, result, None)
-    if request.belief_worlds:
+    if worlds := request.task.search.belief_worlds:
 
         def interrupted() -> bool:
             return job.stop.hold(end.at) or time.monotonic() >= end.at
 
-        beliefs = search.worlds.beliefs(request.belief_worlds, request.seed, interrupted)
-        hint.beliefs.extend(write_beliefs(request.view.game, beliefs))
+        beliefs = search.worlds.beliefs(worlds, request.task.search.seed, interrupted)
+        hint.beliefs.extend(write_beliefs(request.task.view.game, beliefs))
         hint.belief_worlds = beliefs.worlds
     return hint
 
 
 def _detailed_hint(
-    request: CheckedHintRequest, job: SearchJob, search: Search, result: Result, end: _End
+    request: CheckedTask, job: SearchJob, search: Search, result: Result, end: _End
 ) -> hint_pb2.Hint:
     lines = PrincipalLines(search)
     compared = [each.action for each in result.actions[:MAX_COMPARED]]
     playouts = int(COMPARING_ITERATIONS * result.iterations)
-    share = 0.5 if request.belief_worlds else 1.0
+    share = 0.5 if request.task.search.belief_worlds else 1.0
     worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
     hint = _write_hint(request, result, lines)
     hint.worlds_compared = worlds
@@ -329,9 +311,9 @@ def _detailed_hint(
 
 
 def _write_hint(
-    request: CheckedHintRequest, result: Result, lines: PrincipalLines | None
+    request: CheckedTask, result: Result, lines: PrincipalLines | None
 ) -> hint_pb2.Hint:
-    hint = write_hint(request.view, request.version, result, lines)
+    hint = write_hint(request.task.view, request.task.search.view.version, result, lines)
     if request.sampler.model is not None:
         hint.model = request.sampler.model.name
     return hint

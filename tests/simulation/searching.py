@@ -27,9 +27,9 @@ def answer(request, job, deadline=float("inf"), every=0.0, report=None):
 
 def hint_of(request):
     """A hint that is the same wherever it is made."""
-    view = request.view
+    view = request.task.view
     legal = sorted(request.actions or request.sampler.sample(0).legal(view.seat))
-    chance = random.Random(f"{request.seed}/{bytes(view).hex()}")
+    chance = random.Random(f"{request.task.search.seed}/{bytes(view).hex()}")
     hint = hint_pb2.Hint(seat=view.seat, stop_reason=hint_pb2.STOP_REASON_ITERATIONS)
     for action in legal:
         hint.actions.add(

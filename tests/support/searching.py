@@ -5,10 +5,12 @@ import time
 
 import grpc
 
+from croupier.v1 import hint_pb2
 from service.observability.metrics import Metrics
-from service.searching.pool import ANYBODY, SearchPool
+from service.searching.hints import check
+from service.searching.pool import ANYBODY, Limits, SearchPool
 from service.searching.searches import OwnThreads, Searches
-from service.searching.tasks import Kind
+from service.searching.tasks import Kind, Requester, SearchTask
 from tests.support.waiting import waiting_for
 
 
@@ -68,3 +70,9 @@ def wait_for_metric(metrics, name, labels, wanted):
         while metrics.registry.get_sample_value(name, labels) != wanted:
             changed.wait()
             changed.clear()
+
+
+def checked(view, seed=1, belief_worlds=0):
+    """A hint of a view, checked, as a thread of a pool gets it."""
+    search = hint_pb2.Search(seed=seed, belief_worlds=belief_worlds)
+    return check(SearchTask(Requester(Kind.HINT, ANYBODY), search, view, Limits()))

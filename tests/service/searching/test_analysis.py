@@ -28,12 +28,12 @@ from service.api.hint_service import HintService
 from service.common.call import Call
 from service.observability.metrics import Metrics
 from service.searching import hints, searches
-from service.searching.hints import CheckedHintRequest, answer, write_beliefs
+from service.searching.hints import answer, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import in_time
+from tests.support.searching import checked, in_time
 from tests.support.serving import Client, hosted_cases, play_on, refused, ruleset_of
 from tests.support.waiting import FOREVER, PAUSE
 
@@ -292,9 +292,9 @@ def test_beliefs_of_a_hint_are_those_of_the_search():
                 position.apply(joint, seed)
         if 0 not in position.deciders or len(position.legal(0)) < 2:
             continue
-        request = checked_request(position.view(0), seed)._replace(belief_worlds=2000)
+        request = checked(position.view(0), seed, 2000)
         hint = answer(request, SearchJob(Limits(iterations=4000), Parameters())).hint
-        search = Search(request.view, seed=seed)
+        search = Search(request.task.view, seed=seed)
         search.run(iterations=4000)
         expected = search.worlds.beliefs(2000, seed)
         assert list(hint.beliefs) == write_beliefs(game, expected)
@@ -344,10 +344,6 @@ def view_of_many_actions():
     match = Match(wire.hosted_games()["skystones"](), bytes(32))
     assert len(match.legal(0)) > 10
     return match.view(0)
-
-
-def checked_request(view, seed=1):
-    return CheckedHintRequest(view, 0, Sampler.of(view), None, seed, 0)
 
 
 def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
@@ -405,7 +401,7 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
             began.set()
             cancelled.wait()
 
-        return answer(checked_request(view), job, every=0.02, report=hold)
+        return answer(checked(view), job, every=0.02, report=hold)
 
     async def run():
         pool = SearchPool("test", threads, Metrics())
@@ -439,7 +435,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
         pool = SearchPool("test", 2, Metrics())
         loop = asyncio.get_running_loop()
         tell = lambda _: None  # noqa: E731
-        work = lambda job: answer(checked_request(view), job, every=0.001, report=tell)  # noqa: E731
+        work = lambda job: answer(checked(view), job, every=0.001, report=tell)  # noqa: E731
         used = []
         for number in range(CANCELLED):
             if number in (CANCELLED // 4, CANCELLED - 1):
@@ -469,7 +465,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
 def a_hint():
     view = view_of_many_actions()
     job = SearchJob(Limits(iterations=3000), Parameters())
-    hint = answer(checked_request(view)._replace(belief_worlds=500), job).hint
+    hint = answer(checked(view, 1, 500), job).hint
     return hashlib.sha256(hint.SerializeToString(deterministic=True)).hexdigest()
 
 

@@ -13,17 +13,16 @@ from ai.results import Parameters
 from croupier.v1 import hint_pb2
 from croupier.v1.match_pb2 import BotStrength
 from engine.match import Match
-from engine.sampler import Sampler
 from service import wire
 from service.common.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.match_state import MatchState
 from service.observability.metrics import Metrics
 from service.searching import fair_queue
-from service.searching.hints import CheckedHintRequest, answer
+from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
-from tests.support.searching import search_in
+from tests.support.searching import checked, search_in
 from tests.support.serving import Client, read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
@@ -123,7 +122,7 @@ def test_a_paused_search_ends_when_its_time_is_up():
 def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 1e-3)  # However fast the search is.
     view = some_view()
-    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 500)
+    request = checked(view, 1, 500)
     limits = Limits(iterations=20_000)
     expected = answer(request, SearchJob(limits, Parameters())).hint
 
@@ -144,7 +143,7 @@ def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
 
 def test_no_hint_takes_longer_than_the_server_allows():
     view = some_view()
-    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 100_000)
+    request = checked(view, 1, 100_000)
 
     async def run():
         async with Hosted(1, max_seconds=0.1) as hosted:
@@ -159,14 +158,14 @@ def test_no_hint_takes_longer_than_the_server_allows():
 def test_beliefs_end_with_the_time_of_the_search():
     # The worlds of this game take long.
     view = some_view("castle_rampage")
-    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 100_000)
+    request = checked(view, 1, 100_000)
     job = SearchJob(Limits(seconds=1e-3), Parameters())
     hint = answer(request, job).hint
     assert hint.stop_reason == hint_pb2.STOP_REASON_TIME
     assert hint.belief_worlds % 64 == 0
     assert 64 <= hint.belief_worlds < 100_000
     assert hint.beliefs
-    hint = answer(request._replace(belief_worlds=700), SearchJob(SHORT, Parameters())).hint
+    hint = answer(checked(view, 1, 700), SearchJob(SHORT, Parameters())).hint
     assert hint.belief_worlds == 700
 
 
