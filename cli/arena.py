@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,6 +29,32 @@ TELL_EVERY = 10.0  # Seconds between lines, where there is no terminal.
 PLOTS = (".png", ".svg", ".pdf")
 ENDS = {"games": "all played", "interrupted": "interrupted"}
 
+OPTIONS = f"""
+--game GAME,...
+    the games; "all" for all that are hosted
+--games N [400]
+    games of each pairing
+--seed N [0]
+    the seed of all chance
+--sprt ELO0,ELO1
+    stop a pairing when a sequential test accepts one of the differences in Elo, each at a risk of
+    5 %
+--aivat
+    also print score and Elo by AIVAT, which takes luck out of the games
+--aivat-playouts N [{arena.PLAYOUTS}]
+    playouts of each position for AIVAT: more remove more luck
+--json FILE
+    write the results to a file
+--plot FILE
+    draw Elo over pairs: .png, .svg or .pdf
+"""
+PAIRINGS = """
+--ladder
+    play each player against the one before it; without players, the bots
+--round-robin
+    play each player against all others
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -44,60 +69,13 @@ def add_parser(commands: Commands) -> None:
         "openspiel:iterations=1000 (OpenSpiel's ISMCTSBot), a bot "
         f"({', '.join(STRENGTHS)}), or any of them @REVISION: search@v0.1:ms=100.",
     )
-    add = parser.add_argument
-    add("players", metavar="PLAYER", nargs="*", help="a configuration")
-    add(
-        "--game",
-        metavar="GAME,...",
-        required=True,
-        help='the games; "all" for all that are hosted',
-    )
-    add(
-        "--games",
-        metavar="N",
-        type=arguments.even,
-        default=400,
-        help="games of each pairing (default: %(default)s)",
-    )
-    add(
-        "--seed",
-        metavar="N",
-        type=int,
-        default=0,
-        help="the seed of all chance (default: %(default)s)",
-    )
-    add(
-        "--sprt",
-        metavar="ELO0,ELO1",
-        type=arguments.ascending,
-        help="stop a pairing when a sequential test accepts one of the differences in Elo, each "
-        "at a risk of 5 %%",
-    )
-    add(
-        "--aivat",
-        action="store_true",
-        help="also print score and Elo by AIVAT, which takes luck out of the games",
-    )
-    add(
-        "--aivat-playouts",
-        metavar="N",
-        type=arguments.whole(1),
-        default=arena.PLAYOUTS,
-        help="playouts of each position for AIVAT: more remove more luck (default: %(default)s)",
-    )
+    parser.add_argument("players", metavar="PLAYER", nargs="*", help="a configuration")
+    types = {"N": arguments.even, "--seed": int, "--sprt": arguments.ascending}
+    types["--aivat-playouts"] = arguments.whole(1)
+    arguments.declare(parser, OPTIONS, types, {"--game": {"required": True}})
     workers.add_options(parser)
-    add("--json", metavar="FILE", type=Path, help="write the results to a file")
-    add("--plot", metavar="FILE", type=Path, help="draw Elo over pairs: .png, .svg or .pdf")
     arguments.add_no_color(parser)
-    more = parser.add_mutually_exclusive_group()
-    more.add_argument(
-        "--ladder",
-        action="store_true",
-        help="play each player against the one before it; without players, the bots",
-    )
-    more.add_argument(
-        "--round-robin", action="store_true", help="play each player against all others"
-    )
+    arguments.declare(parser.add_mutually_exclusive_group(), PAIRINGS)
     parser.set_defaults(run=run)
 
 

@@ -13,45 +13,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cli.configuration import ConfiguredParser
-from croupier.terminal.arguments import (
-    DEFAULT_ADDRESS,
-    MAX_UINT64,
-    CommandError,
-    UsageError,
-    add_language,
-    add_no_color,
-    add_server,
-    seconds,
-    security,
-    whole,
-)
-
-__all__ = [
-    "DEFAULT_ADDRESS",
-    "MAX_UINT64",
-    "CommandError",
-    "Commands",
-    "UsageError",
-    "add_language",
-    "add_no_color",
-    "add_server",
-    "address",
-    "ascending",
-    "check_data",
-    "default_data",
-    "directory",
-    "duration",
-    "duration_or_never",
-    "even",
-    "fraction",
-    "json_option",
-    "port",
-    "seconds",
-    "security",
-    "sha256",
-    "store",
-    "whole",
-]
+from croupier.terminal.arguments import DEFAULT_ADDRESS as DEFAULT_ADDRESS
+from croupier.terminal.arguments import MAX_UINT64 as MAX_UINT64
+from croupier.terminal.arguments import CommandError as CommandError
+from croupier.terminal.arguments import UsageError as UsageError
+from croupier.terminal.arguments import add_language as add_language
+from croupier.terminal.arguments import add_no_color as add_no_color
+from croupier.terminal.arguments import add_server as add_server
+from croupier.terminal.arguments import declare as declare
+from croupier.terminal.arguments import declared as declared
+from croupier.terminal.arguments import seconds as seconds
+from croupier.terminal.arguments import security as security
+from croupier.terminal.arguments import whole as whole
 
 Commands: TypeAlias = "argparse._SubParsersAction[ConfiguredParser]"
 

@@ -6,18 +6,28 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cli.arguments import CommandError, Commands, json_option, whole
+from cli.arguments import CommandError, Commands, declare, json_option, whole
 from engine import games
 from engine.errors import RulesetError
 from engine.game import Game
 from lab import contract
 from lab.contract_messages import check_kinds_of_events, check_messages, check_phrases
 
-MATCHES = 20
-SIMULATED = 16_000
-LONGEST = 1000
-
 Check = Callable[[Game], object]
+
+OPTIONS = """
+--option NAME=JSON ... (the default ruleset)
+    an option of the ruleset; can be given several times
+--small NAME=JSON ... (that of --option)
+    an option of the small ruleset under which leaks and proportions are checked; can be given
+    several times
+--matches N [20]
+    matches for each property
+--simulated N [16000]
+    matches for the test of proportions
+--longest N [1000]
+    the most joint actions of a match
+"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -33,44 +43,7 @@ def add_parser(commands: Commands) -> None:
         "test of proportions needs a ruleset so small that one view comes up dozens of times.",
     )
     parser.add_argument("game", metavar="GAME", help="the id of the game, as in `croupier games`")
-    parser.add_argument(
-        "--option",
-        metavar="NAME=JSON",
-        type=json_option,
-        action="append",
-        default=[],
-        help="an option of the ruleset; can be given several times (default: the default ruleset)",
-    )
-    parser.add_argument(
-        "--small",
-        metavar="NAME=JSON",
-        type=json_option,
-        action="append",
-        default=[],
-        help="an option of the small ruleset under which leaks and proportions are checked; can be "
-        "given several times (default: that of --option)",
-    )
-    parser.add_argument(
-        "--matches",
-        metavar="N",
-        type=whole(1),
-        default=MATCHES,
-        help="matches for each property (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--simulated",
-        metavar="N",
-        type=whole(1),
-        default=SIMULATED,
-        help="matches for the test of proportions (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--longest",
-        metavar="N",
-        type=whole(1),
-        default=LONGEST,
-        help="the most joint actions of a match (default: %(default)s)",
-    )
+    declare(parser, OPTIONS, {"N": whole(1), "NAME=JSON": json_option})
     parser.set_defaults(run=run)
 
 

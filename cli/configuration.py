@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TextIO
 
 import configargparse
 
+from croupier.terminal.arguments import declared
+
 PREFIX = "CROUPIER_"  # Of the environment variables.
 _WORDS = ("true", "yes", "on", "1", "false", "no", "off", "0")  # As ConfigArgParse reads them.
 
@@ -46,7 +48,7 @@ class Option(NamedTuple):
 class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
     """A parser whose options may also be set by environment variables and a file.
 
-    This holds for the options that `add_option` declares; others are those of argparse.
+    This holds for the options that `add_options` declares; others are those of argparse.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -72,34 +74,31 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
             help="a TOML file with options",
         )
 
-    def add_option(
+    def add_options(
         self,
-        group: argparse._ArgumentGroup,
-        flag: str,
-        meaning: str,
-        default: object = None,
-        otherwise: str = "",
-        **settings: Any,
+        title: str,
+        text: str,
+        types: Mapping[str, Any],
+        more: Mapping[str, Any],
     ) -> None:
-        """Declares an option.
+        """Declares a group of options, as `declared` reads them.
 
-        A default that is a text goes through `type`, as a value does. `otherwise` tells readers
-        what holds by default, where the default itself does not. A default of True or False makes
-        a boolean option with a flag --no-...; a list makes an option that may be repeated.
+        A default of true or false makes a boolean option with a flag --no-...
         """
-        shown = otherwise or str(default).lower()
-        if isinstance(default, bool):
-            settings["action"] = argparse.BooleanOptionalAction
-        elif isinstance(default, list):
-            settings["action"] = "append"
-        action = group.add_argument(
-            flag, help=f"{meaning} (default: {shown})".replace("%", "%%"), **settings
-        )
-        # Afterwards, as some Pythons write it into the help of a boolean option once more.
-        action.default = default
-        option = Option(action, group.title or "", meaning, shown)
-        action.env_var = option.variable  # type: ignore[attr-defined]
-        self.options.append(option)
+        group = self.add_argument_group(title)
+        for (flag,), meaning, otherwise, settings in declared(text, types, more):
+            default = settings.pop("default", None)
+            shown = otherwise or default
+            if default in ("true", "false") and "metavar" not in settings:
+                default = default == "true"
+                settings["action"] = argparse.BooleanOptionalAction
+            told = f"{meaning} (default: {shown})".replace("%", "%%")
+            action = group.add_argument(flag, help=told, **settings)
+            # Afterwards, as some Pythons write it into the help of a boolean option once more.
+            action.default = default
+            option = Option(action, title, meaning, shown)
+            action.env_var = option.variable
+            self.options.append(option)
 
     def source(self, option: Option) -> str:
         """Says what has set an option when the parser ran."""

@@ -2,13 +2,21 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands
 from croupier.client import Client, CroupierError, Operator
 from croupier.v1 import match_pb2
 from service.api.authentication import read_operator_token
+
+OPTIONS = f"""
+--output DIR
+    the directory of the files; it is created if it is missing
+--format {"|".join(record_files.SUFFIXES)} [json]
+    the form of the files
+--operator-token-file FILE
+    the file with the token of the operator that the server was started with
+"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -24,27 +32,10 @@ def add_parser(commands: Commands) -> None:
         "matches", metavar="MATCH", nargs="*", default=[], help='the name of a match: "matches/..."'
     )
     which.add_argument("--all", action="store_true", help="export all matches that are over")
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        type=Path,
-        required=True,
-        help="the directory of the files; it is created if it is missing",
-    )
-    parser.add_argument(
-        "--format",
-        choices=tuple(record_files.SUFFIXES),
-        default="json",
-        help="the form of the files (default: %(default)s)",
-    )
     arguments.add_server(parser)
-    parser.add_argument(
-        "--operator-token-file",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="the file with the token of the operator that the server was started with",
-    )
+    required = {"required": True}
+    more = {"--output": required, "--operator-token-file": required}
+    arguments.declare(parser, OPTIONS, more=more)
     parser.set_defaults(run=run)
 
 

@@ -16,6 +16,13 @@ from service.store import MatchStatus, Store
 # Due so late that no server acts in it, so that no server of the log ends it as idle meanwhile.
 _INCOMPLETE = MatchStatus(due=2**53)
 
+OPTIONS = f"""
+--store WHERE [sqlite]
+    the log, as for `croupier serve`
+--data DIR [{arguments.default_data()}]
+    the directory of "sqlite"
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -27,20 +34,8 @@ def add_parser(commands: Commands) -> None:
         "nothing is added. No server may be using a SQLite log meanwhile.",
     )
     verify.add_records(parser)
-    parser.add_argument(
-        "--store",
-        metavar="WHERE",
-        type=arguments.store,
-        default="sqlite",
-        help="the log, as for `croupier serve` (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        type=arguments.directory,
-        default=arguments.default_data(),
-        help='the directory of "sqlite" (default: %(default)s)',
-    )
+    types = {"WHERE": arguments.store, "DIR": arguments.directory}
+    arguments.declare(parser, OPTIONS, types)
     parser.set_defaults(run=run)
 
 

@@ -9,6 +9,17 @@ from croupier.transport import is_loopback
 
 API_KEY = "CROUPIER_API_KEY"
 
+OPTIONS = f"""
+--api-key KEY
+    the API key that each call carries (default: {API_KEY} in the environment, which other users of
+    this machine cannot see). Not over HTTP: there, each request brings its own as Authorization:
+    Bearer KEY, or in x-api-key, and may name a player in x-player-id
+--http HOST:PORT
+    serve streamable HTTP there, at /mcp, in place of standard input and output; on an address that
+    other hosts reach, each request must bring an API key; for other hosts than this one, put a
+    proxy with TLS before it, which keeps tokens secret
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -21,21 +32,7 @@ def add_parser(commands: Commands) -> None:
     )
     arguments.add_server(parser, help="the server to play on")
     arguments.add_language(parser)
-    parser.add_argument(
-        "--api-key",
-        metavar="KEY",
-        help=f"the API key that each call carries (default: {API_KEY} in the environment, which "
-        "other users of this machine cannot see). Not over HTTP: there, each request brings its "
-        "own as Authorization: Bearer KEY, or in x-api-key, and may name a player in x-player-id",
-    )
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        type=arguments.address,
-        help="serve streamable HTTP there, at /mcp, in place of standard input and output; on an "
-        "address that other hosts reach, each request must bring an API key; "
-        "for other hosts than this one, put a proxy with TLS before it, which keeps tokens secret",
-    )
+    arguments.declare(parser, OPTIONS, {"HOST:PORT": arguments.address})
     parser.set_defaults(run=run)
 
 

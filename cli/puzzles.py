@@ -29,9 +29,26 @@ pack, however many processes work on it.
 With --check, each puzzle of a pack is searched anew with that effort, and the command
 prints how many are confirmed."""
 
-PUZZLES, MATCHES = 100, 2000
-ITERATIONS, MIN_ITERATIONS = 10_000, 100
-GAP = 0.1
+MIN_ITERATIONS = 100
+
+OPTIONS = f"""
+--self-play GAME
+    play matches of this game
+--output FILE
+    write the pack to this file
+--check FILE
+    check this pack instead
+--puzzles N [100]
+    how many to find
+--matches N [2000]
+    play at most so many
+--iterations N [10000]
+    of each search; {CONFIRMING} times as many confirm a puzzle
+--gap SCORE [0.1]
+    how much more the best action must score than any other, from 0 to 1
+--seed N [0]
+    of matches and searches
+"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -44,58 +61,17 @@ def add_parser(commands: Commands) -> None:
         "is not confirmed.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "records",
         metavar="RECORD",
         nargs="*",
         type=Path,
         help="a file as `croupier export` writes it, JSON or binary, or a directory of such files",
     )
-    add(
-        "--self-play",
-        metavar="GAME",
-        choices=sorted(wire.hosted_games()),
-        help="play matches of this game",
-    )
-    add("--output", metavar="FILE", type=Path, help="write the pack to this file")
-    add("--check", metavar="FILE", type=Path, help="check this pack instead")
-    add(
-        "--puzzles",
-        metavar="N",
-        type=arguments.whole(1),
-        default=PUZZLES,
-        help="how many to find (default: %(default)s)",
-    )
-    add(
-        "--matches",
-        metavar="N",
-        type=arguments.whole(1),
-        default=MATCHES,
-        help="play at most so many (default: %(default)s)",
-    )
-    add(
-        "--iterations",
-        metavar="N",
-        type=arguments.whole(MIN_ITERATIONS),
-        default=ITERATIONS,
-        help=f"of each search; {CONFIRMING} times as many confirm a puzzle (default: %(default)s)",
-    )
-    add(
-        "--gap",
-        metavar="SCORE",
-        type=arguments.fraction(0, 1),
-        default=GAP,
-        help="how much more the best action must score than any other, from 0 to 1 "
-        "(default: %(default)s)",
-    )
-    add(
-        "--seed",
-        metavar="N",
-        type=arguments.whole(0),
-        default=0,
-        help="of matches and searches (default: %(default)s)",
-    )
+    more = {"--self-play": {"choices": sorted(wire.hosted_games())}}
+    whole = {"N": arguments.whole(1), "--iterations": arguments.whole(MIN_ITERATIONS)}
+    types = whole | {"--seed": arguments.whole(0)}
+    arguments.declare(parser, OPTIONS, {**types, "SCORE": arguments.fraction(0, 1)}, more)
     workers.add_options(parser)
     parser.set_defaults(run=lambda chosen: run(chosen, parser))
 

@@ -45,6 +45,25 @@ PARTS = ("opening", "middle", "ending")  # Thirds of the versions of a match.
 SURE = 1.96  # Deviations.
 WIDTH = 100
 
+OPTIONS = f"""
+--iterations N [{ITERATIONS}]
+    of each search in the pass over all decisions
+--deep-iterations N [{DEEP_ITERATIONS}]
+    of each search in the pass over those that may have lost much
+--deepen-above LOSS [{DEEPEN_ABOVE}]
+    the loss above which, with one deviation, a decision is searched again
+--seat 0|1
+    judge the decisions of this seat only
+--seed N
+    of the searches
+--all
+    print all decisions, not only those that lost much
+--json
+    print lines of JSON
+--summary
+    sum up all records by player
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -56,36 +75,10 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser)
-    add = parser.add_argument
     whole = arguments.whole(MIN_ITERATIONS)
-    add(
-        "--iterations",
-        metavar="N",
-        type=whole,
-        default=ITERATIONS,
-        help="of each search in the pass over all decisions (default: %(default)s)",
-    )
-    add(
-        "--deep-iterations",
-        metavar="N",
-        type=whole,
-        default=DEEP_ITERATIONS,
-        help="of each search in the pass over those that may have lost much (default: %(default)s)",
-    )
-    add(
-        "--deepen-above",
-        metavar="LOSS",
-        type=_loss,
-        default=DEEPEN_ABOVE,
-        help="the loss above which, with one deviation, a decision is searched again "
-        "(default: %(default)s)",
-    )
-    add("--seat", type=int, choices=(0, 1), help="judge the decisions of this seat only")
-    add("--seed", metavar="N", type=arguments.whole(0), help="of the searches")
-    add("--all", action="store_true", help="print all decisions, not only those that lost much")
+    types = {"N": whole, "--seed": arguments.whole(0), "--seat": int, "LOSS": _loss}
+    arguments.declare(parser, OPTIONS, types)
     arguments.add_language(parser)
-    add("--json", action="store_true", help="print lines of JSON")
-    add("--summary", action="store_true", help="sum up all records by player")
     workers.add_options(parser)
     parser.set_defaults(run=lambda chosen: run(chosen, parser))
 

@@ -4,9 +4,20 @@ import argparse
 from importlib import resources
 from pathlib import Path
 
-from cli.arguments import CommandError, Commands
+from cli.arguments import CommandError, Commands, declare
 from service import wire
 from service.wire.games import PACKAGED, Messages
+
+OPTIONS = """
+--output DIR
+    the directory; made if it is not there
+--plain
+    leave out the rules of fields and the annotations, as PHP needs it. The messages are the same
+    on the wire, and the server checks the rules in any case
+--descriptor-set FILE
+    also, or only, write all schemas with their imports and comments as one
+    google.protobuf.FileDescriptorSet, as for grpcurl -protoset or buf
+"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -21,22 +32,7 @@ def add_parser(commands: Commands) -> None:
         epilog="For example: croupier schema --plain --output schemas && "
         "protoc -I schemas --java_out=src schemas/croupier/v1/*.proto",
     )
-    parser.add_argument(
-        "--output", metavar="DIR", type=Path, help="the directory; made if it is not there"
-    )
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="leave out the rules of fields and the annotations, as PHP needs it. The messages are "
-        "the same on the wire, and the server checks the rules in any case",
-    )
-    parser.add_argument(
-        "--descriptor-set",
-        metavar="FILE",
-        type=Path,
-        help="also, or only, write all schemas with their imports and comments as one "
-        "google.protobuf.FileDescriptorSet, as for grpcurl -protoset or buf",
-    )
+    declare(parser, OPTIONS)
     parser.set_defaults(run=run)
 
 

@@ -6,7 +6,6 @@ it is.
 
 import argparse
 from enum import StrEnum
-from pathlib import Path
 
 from cli import arguments
 from cli.arguments import UsageError
@@ -27,6 +26,7 @@ MAX_SEARCH_PROCESSES = 64
 # So that match servers soon find search servers that were added.
 MAX_SEARCH_CONNECTION_SECONDS = 300.0
 _LIMITS = ConnectionLimits()
+_WEB = WebOptions()
 
 
 class Role(StrEnum):
@@ -36,20 +36,144 @@ class Role(StrEnum):
     SEARCH = "search"
 
 
+OPTIONS = {
+    "role": """
+--role match|search [match]
+    "match" hosts matches; "search" hosts none and keeps nothing, and searches for match servers
+    that name it by --search-at: nobody else should reach it
+""",
+    "addresses": f"""
+--listen HOST:PORT [{arguments.DEFAULT_ADDRESS}]
+    where to serve gRPC; port 0 takes a free one; the address is printed
+--web HOST:PORT ({_WEB.host}:{_WEB.port}, or a free port if that one is taken)
+    where to serve the web app, and Connect, gRPC-Web and JSON; port 0 takes a free one; off for
+    nowhere; the URL is printed
+--web-origin ORIGIN ... (only the pages of this server)
+    let pages of this origin call, as https://play.example.org; may be repeated
+--web-host NAME ... (on a loopback address localhost, elsewhere any name)
+    a name by which browsers know this server; may be repeated; requests to other names are refused
+--metrics-port PORT [9464]
+    where to serve metrics for Prometheus, on the host of --listen and always in the clear; 0 for
+    nowhere
+""",
+    "TLS": """
+--tls-cert FILE (serve in the clear)
+    serve with TLS: the server's certificate, followed by those of its issuers, in PEM format; when
+    the TLS files change, the server uses them without a restart
+--tls-key FILE (none)
+    the private key of --tls-cert
+--tls-client-ca FILE (admit clients without a certificate)
+    admit only clients with a certificate that comes from these authorities (mutual TLS)
+""",
+    "callers": """
+--callers-file FILE (callers from this machine are not limited, others have the default budgets)
+    a TOML file: the API keys and the issuer of signed tokens that this server knows, the proxies
+    whose forwarded addresses it believes, and how much each caller may use (docs/operations.md)
+--token-key-file FILE (a key that is kept with the matches)
+    a file of at least 32 random bytes with which tokens are made; servers that share it accept each
+    other's tokens
+--operator-token-file FILE (nobody may)
+    a file with a word of at least 32 characters: the token of the operator, who may list all
+    matches and export their records
+""",
+    "matches": f"""
+--store WHERE [sqlite]
+    where matches are kept: "sqlite", a file under --data; "postgresql://...", a database that any
+    number of servers share; or "memory", which ends with the process
+--data DIR ($XDG_DATA_HOME/croupier, or ~/.local/share/croupier)
+    the directory of "sqlite", which one server at a time can use; the server creates it if it is
+    missing
+--retain-finished DURATION (never)
+    delete matches that have been over for this long, as 90d, 12h, 30m or 45s
+--end-idle DURATION [30d]
+    end a match without a clock in which nothing has happened for this long: the seat that owes a
+    decision loses; or never
+--max-default-actions N [{Options().max_default_actions}]
+    end a match in which a seat lets its time run out once more after N actions in a row were played
+    for it by default; a match may ask for fewer; 0 for no limit
+--allow-seeds [false]
+    let clients choose the seed of a match; for tests only, as a client that knows the seed knows
+    all cards
+--skip-broken-games [false]
+    leave out an installed game that cannot be used, instead of not starting
+""",
+    "searches": f"""
+--search-threads N [0]
+    threads for the searches of bots, and as many for hints; 0 for one for each processor
+--max-search-time SECONDS [{MAX_SEARCH_SECONDS}]
+    how long the search for a hint may take from its start, whatever limits the caller sets
+--searches-running N (twice the search threads, at least 4)
+    how many searches for hints one caller may have under way at a time; others wait
+--searches-waiting N [{Options().searches_waiting}]
+    how many searches for hints of one caller may wait for their turn; the server refuses further
+    ones
+--learned [true]
+    search by what was learned from matches, where a game has that; else by what is written by hand
+    only; all servers of a store need the same, so that bots play alike
+--search-processes N [1]
+    processes of their own for searches, which share the search threads; 0: searches run in the
+    process that answers calls
+--search-at TARGET (search processes)
+    search servers instead of processes, as dns:///croupier-search:50051 or any other target of
+    gRPC; while none answers, this process searches
+--search-tls-ca FILE (speak in the clear)
+    speak TLS with the search servers, whose certificates come from these authorities
+--search-tls-cert FILE (none)
+    the certificate that this server shows to the search servers
+--search-tls-key FILE (none)
+    the private key of --search-tls-cert
+""",
+    "connections": f"""
+--max-connections N [{_LIMITS.connections}]
+    connections beyond this number are refused; 0 for as many as the process may have open files,
+    less 256
+--max-streams N [{_LIMITS.streams}]
+    calls and streams of one connection at once; more wait at the client
+--max-idle DURATION [15m]
+    close a connection that has had no call for this long
+--max-age DURATION [12h]
+    ask a client to connect anew after this long; its streams end an hour later at most
+""",
+    "logging": f"""
+--log-level debug|info|warning|error [info]
+    what to log on standard error
+--log-format {"|".join(FORMATS)} [{FORMATS[0]}]
+    how to log: text for people, or json, one object a line
+--tracing [false]
+    send traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; needs the extra otel
+""",
+}
+
+
 def add_options(parser: ConfiguredParser) -> None:
     """Declares all options of a server."""
+    types = {
+        "HOST:PORT": arguments.address,
+        "--web": _web_address,
+        "ORIGIN": _web_origin,
+        "PORT": arguments.port,
+        "WHERE": arguments.store,
+        "DIR": arguments.directory,
+        "DURATION": arguments.duration,
+        "--end-idle": arguments.duration_or_never,
+        "N": arguments.whole(),
+        "--max-default-actions": arguments.whole(0, MAX_DEFAULT_ACTIONS),
+        "SECONDS": arguments.whole(1, MAX_SEARCH_SECONDS),
+        "--searches-running": arguments.whole(1, MAX_SEARCHES),
+        "--searches-waiting": arguments.whole(1, MAX_SEARCHES),
+        "--search-processes": arguments.whole(0, MAX_SEARCH_PROCESSES),
+        "--max-streams": arguments.whole(1, 1 << 31),
+    }
+    more = {
+        "--web": {"default": WebOptions(may_move=True), "dest": "web_address"},
+        "--data": {"default": arguments.default_data()},
+        "--max-search-time": {"dest": "max_search_seconds"},
+        "--searches-running": {"default": Options().searches_running},
+        "--search-at": {"default": ""},
+    }
     parser.add_file_option()
-    for add in (
-        _add_role,
-        _add_addresses,
-        _add_tls,
-        _add_callers,
-        _add_matches,
-        _add_searches,
-        _add_connections,
-        _add_logging,
-    ):
-        add(parser)
+    for title, text in OPTIONS.items():
+        parser.add_options(title, text, types, more)
 
 
 def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
@@ -95,341 +219,6 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
         ),
         _tls_files(chosen),
         (host, chosen.metrics_port) if chosen.metrics_port else None,
-    )
-
-
-def _add_role(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("role")
-    parser.add_option(
-        group,
-        "--role",
-        '"match" hosts matches; "search" hosts none and keeps nothing, and searches for match '
-        "servers that name it by --search-at: nobody else should reach it",
-        Role.MATCH.value,
-        choices=tuple(role.value for role in Role),
-    )
-
-
-def _add_addresses(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("addresses")
-    parser.add_option(
-        group,
-        "--listen",
-        "where to serve gRPC; port 0 takes a free one; the address is printed",
-        arguments.DEFAULT_ADDRESS,
-        metavar="HOST:PORT",
-        type=arguments.address,
-    )
-    web = WebOptions()
-    parser.add_option(
-        group,
-        "--web",
-        "where to serve the web app, and Connect, gRPC-Web and JSON; port 0 takes a "
-        "free one; off for nowhere; the URL is printed",
-        WebOptions(may_move=True),
-        f"{web.host}:{web.port}, or a free port if that one is taken",
-        metavar="HOST:PORT",
-        type=_web_address,
-        dest="web_address",
-    )
-    parser.add_option(
-        group,
-        "--web-origin",
-        "let pages of this origin call, as https://play.example.org; may be repeated",
-        [],
-        "only the pages of this server",
-        metavar="ORIGIN",
-        type=_web_origin,
-    )
-    parser.add_option(
-        group,
-        "--web-host",
-        "a name by which browsers know this server; may be repeated; requests to other names are "
-        "refused",
-        [],
-        "on a loopback address localhost, elsewhere any name",
-        metavar="NAME",
-    )
-    parser.add_option(
-        group,
-        "--metrics-port",
-        "where to serve metrics for Prometheus, on the host of --listen and always in the clear; 0 "
-        "for nowhere",
-        "9464",
-        metavar="PORT",
-        type=arguments.port,
-    )
-
-
-def _add_tls(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("TLS")
-    parser.add_option(
-        group,
-        "--tls-cert",
-        "serve with TLS: the server's certificate, followed by those of its issuers, in PEM "
-        "format; when the TLS files change, the server uses them without a restart",
-        otherwise="serve in the clear",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--tls-key",
-        "the private key of --tls-cert",
-        otherwise="none",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--tls-client-ca",
-        "admit only clients with a certificate that comes from these authorities (mutual TLS)",
-        otherwise="admit clients without a certificate",
-        metavar="FILE",
-        type=Path,
-    )
-
-
-def _add_callers(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("callers")
-    parser.add_option(
-        group,
-        "--callers-file",
-        "a TOML file: the API keys and the issuer of signed tokens that this server knows, the "
-        "proxies whose forwarded addresses it believes, and how much each caller may use "
-        "(docs/operations.md)",
-        otherwise="callers from this machine are not limited, others have the default budgets",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--token-key-file",
-        "a file of at least 32 random bytes with which tokens are made; servers that share it "
-        "accept each other's tokens",
-        otherwise="a key that is kept with the matches",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--operator-token-file",
-        "a file with a word of at least 32 characters: the token of the operator, who may list all "
-        "matches and export their records",
-        otherwise="nobody may",
-        metavar="FILE",
-        type=Path,
-    )
-
-
-def _add_matches(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("matches")
-    parser.add_option(
-        group,
-        "--store",
-        'where matches are kept: "sqlite", a file under --data; "postgresql://...", a database '
-        'that any number of servers share; or "memory", which ends with the process',
-        "sqlite",
-        metavar="WHERE",
-        type=arguments.store,
-    )
-    parser.add_option(
-        group,
-        "--data",
-        'the directory of "sqlite", which one server at a time can use; the server creates it if '
-        "it is missing",
-        arguments.default_data(),
-        "$XDG_DATA_HOME/croupier, or ~/.local/share/croupier",
-        metavar="DIR",
-        type=arguments.directory,
-    )
-    parser.add_option(
-        group,
-        "--retain-finished",
-        "delete matches that have been over for this long, as 90d, 12h, 30m or 45s",
-        otherwise="never",
-        metavar="DURATION",
-        type=arguments.duration,
-    )
-    parser.add_option(
-        group,
-        "--end-idle",
-        "end a match without a clock in which nothing has happened for this long: the seat that "
-        "owes a decision loses; or never",
-        "30d",
-        metavar="DURATION",
-        type=arguments.duration_or_never,
-    )
-    parser.add_option(
-        group,
-        "--max-default-actions",
-        "end a match in which a seat lets its time run out once more after N actions in a row were "
-        "played for it by default; a match may ask for fewer; 0 for no limit",
-        str(Options().max_default_actions),
-        metavar="N",
-        type=arguments.whole(0, MAX_DEFAULT_ACTIONS),
-    )
-    parser.add_option(
-        group,
-        "--allow-seeds",
-        "let clients choose the seed of a match; for tests only, as a client that knows the seed "
-        "knows all cards",
-        False,
-    )
-    parser.add_option(
-        group,
-        "--skip-broken-games",
-        "leave out an installed game that cannot be used, instead of not starting",
-        False,
-    )
-
-
-def _add_searches(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("searches")
-    parser.add_option(
-        group,
-        "--search-threads",
-        "threads for the searches of bots, and as many for hints; 0 for one for each processor",
-        "0",
-        metavar="N",
-        type=arguments.whole(),
-    )
-    parser.add_option(
-        group,
-        "--max-search-time",
-        "how long the search for a hint may take from its start, whatever limits the caller sets",
-        str(MAX_SEARCH_SECONDS),
-        metavar="SECONDS",
-        type=arguments.whole(1, MAX_SEARCH_SECONDS),
-        dest="max_search_seconds",
-    )
-    parser.add_option(
-        group,
-        "--searches-running",
-        "how many searches for hints one caller may have under way at a time; others wait",
-        Options().searches_running,
-        "twice the search threads, at least 4",
-        metavar="N",
-        type=arguments.whole(1, MAX_SEARCHES),
-    )
-    parser.add_option(
-        group,
-        "--searches-waiting",
-        "how many searches for hints of one caller may wait for their turn; the server refuses "
-        "further ones",
-        str(Options().searches_waiting),
-        metavar="N",
-        type=arguments.whole(1, MAX_SEARCHES),
-    )
-    parser.add_option(
-        group,
-        "--learned",
-        "search by what was learned from matches, where a game has that; else by what is written "
-        "by hand only; all servers of a store need the same, so that bots play alike",
-        True,
-    )
-    parser.add_option(
-        group,
-        "--search-processes",
-        "processes of their own for searches, which share the search threads; 0: searches run in "
-        "the process that answers calls",
-        "1",
-        metavar="N",
-        type=arguments.whole(0, MAX_SEARCH_PROCESSES),
-    )
-    parser.add_option(
-        group,
-        "--search-at",
-        "search servers instead of processes, as dns:///croupier-search:50051 or any other target "
-        "of gRPC; while none answers, this process searches",
-        "",
-        "search processes",
-        metavar="TARGET",
-    )
-    parser.add_option(
-        group,
-        "--search-tls-ca",
-        "speak TLS with the search servers, whose certificates come from these authorities",
-        otherwise="speak in the clear",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--search-tls-cert",
-        "the certificate that this server shows to the search servers",
-        otherwise="none",
-        metavar="FILE",
-        type=Path,
-    )
-    parser.add_option(
-        group,
-        "--search-tls-key",
-        "the private key of --search-tls-cert",
-        otherwise="none",
-        metavar="FILE",
-        type=Path,
-    )
-
-
-def _add_connections(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("connections")
-    parser.add_option(
-        group,
-        "--max-connections",
-        "connections beyond this number are refused; 0 for as many as the process may have open "
-        "files, less 256",
-        str(_LIMITS.connections),
-        metavar="N",
-        type=arguments.whole(),
-    )
-    parser.add_option(
-        group,
-        "--max-streams",
-        "calls and streams of one connection at once; more wait at the client",
-        str(_LIMITS.streams),
-        metavar="N",
-        type=arguments.whole(1, 1 << 31),
-    )
-    parser.add_option(
-        group,
-        "--max-idle",
-        "close a connection that has had no call for this long",
-        "15m",
-        metavar="DURATION",
-        type=arguments.duration,
-    )
-    parser.add_option(
-        group,
-        "--max-age",
-        "ask a client to connect anew after this long; its streams end an hour later at most",
-        "12h",
-        metavar="DURATION",
-        type=arguments.duration,
-    )
-
-
-def _add_logging(parser: ConfiguredParser) -> None:
-    group = parser.add_argument_group("logging")
-    parser.add_option(
-        group,
-        "--log-level",
-        "what to log on standard error",
-        "info",
-        choices=("debug", "info", "warning", "error"),
-    )
-    parser.add_option(
-        group,
-        "--log-format",
-        "how to log: text for people, or json, one object a line",
-        FORMATS[0],
-        choices=FORMATS,
-    )
-    parser.add_option(
-        group,
-        "--tracing",
-        "send traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; needs the extra otel",
-        False,
     )
 
 

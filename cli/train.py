@@ -26,6 +26,39 @@ GATE_GAMES, AGAINST_GAMES = 10_000, 2_000
 NOT_AGAINST = ("--from", "--policy-matches", "--gate", "--sprt")
 TELL_EVERY = 10.0  # Seconds between lines of progress.
 
+OPTIONS = f"""
+--folder DIR (build/training/GAME, or GAME-against-served beside it)
+    where to keep what is done so far, and the model
+--seed N [0]
+    the seed of all chance
+--matches N [1000]
+    matches of a generation
+--generations N [2]
+    of matches: the first without a model, each later one by the model so far
+--from FILE
+    a model to begin from: the first generation plays by it, too
+--against served
+    learn a best response: the learner begins from the model of the game, plays all matches against
+    the search with that model, which stays as it is, and learns from how the opponent decides and
+    how matches end. Of what it learns it keeps what gains, and prints how much it gains in a match
+    in the end: a best response gains at least so much
+--iterations N [5000]
+    of each search in these matches
+--policy-matches N ({POLICY_MATCHES})
+    quick matches, without a search, that a net for values learns from first
+--uses USE,... (all that the game has)
+    what a model may be used for, in the order in which it is tried
+--gate LIMIT ({GATE})
+    of each search in the matches that a use has to pass: iterations=N, or ms=N to compare at equal
+    time, which depends on the machine
+--gate-games N
+    the most games of a use; one that has not passed by then is left out (default: {GATE_GAMES}).
+    With --against, all games of each use and of the measurement in the end (default:
+    {AGAINST_GAMES})
+--sprt ELO0,ELO1 (0,15)
+    a use passes when a sequential test accepts the second difference in Elo, at a risk of 5 %
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -43,87 +76,15 @@ def add_parser(commands: Commands) -> None:
         "used for hints and bots. One that was learned --against served fits this opponent: "
         "compare it first, by `croupier arena`.",
     )
-    add = parser.add_argument
-    add("game", metavar="GAME", help="the game: one with a file engine/GAME/features.pyx")
-    add(
-        "--folder",
-        metavar="DIR",
-        type=Path,
-        help="where to keep what is done so far, and the model (default: build/training/GAME, "
-        "or GAME-against-served beside it)",
-    )
-    add("--seed", metavar="N", type=int, default=0, help="the seed of all chance (default: 0)")
-    add(
-        "--matches",
-        metavar="N",
-        type=arguments.whole(1),
-        default=1000,
-        help="matches of a generation (default: %(default)s)",
-    )
-    add(
-        "--generations",
-        metavar="N",
-        type=arguments.whole(1),
-        default=2,
-        help="of matches: the first without a model, each later one by the model so far (default: "
-        "%(default)s)",
-    )
-    add(
-        "--from",
-        dest="begin_from",
-        metavar="FILE",
-        type=Path,
-        help="a model to begin from: the first generation plays by it, too",
-    )
-    add(
-        "--against",
-        choices=("served",),
-        help="learn a best response: the learner begins from the model of the game, plays all "
-        "matches against the search with that model, which stays as it is, and learns from how "
-        "the opponent decides and how matches end. Of what it learns it keeps what gains, and "
-        "prints how much it gains in a match in the end: a best response gains at least so much",
-    )
-    add(
-        "--iterations",
-        metavar="N",
-        type=arguments.whole(1),
-        default=5000,
-        help="of each search in these matches (default: %(default)s)",
-    )
-    add(
-        "--policy-matches",
-        metavar="N",
-        type=arguments.whole(0),
-        help="quick matches, without a search, that a net for values learns from first (default: "
-        f"{POLICY_MATCHES})",
-    )
-    add(
-        "--uses",
-        metavar="USE,...",
-        help="what a model may be used for, in the order in which it is tried (default: all that "
-        "the game has)",
-    )
-    add(
-        "--gate",
-        metavar="LIMIT",
-        help="of each search in the matches that a use has to pass: iterations=N, or ms=N to "
-        f"compare at equal time, which depends on the machine (default: {GATE})",
-    )
-    add(
-        "--gate-games",
-        metavar="N",
-        type=arguments.even,
-        help="the most games of a use; one that has not passed by then is left out (default: "
-        f"{GATE_GAMES}). With --against, all games of each use and of the measurement in the end "
-        f"(default: {AGAINST_GAMES})",
-    )
-    add(
-        "--sprt",
-        metavar="ELO0,ELO1",
-        type=arguments.ascending,
-        help="a use passes when a sequential test accepts the second difference in Elo, at a "
-        "risk of 5 %% (default: 0,15)",
-    )
+    what = "the game: one with a file engine/GAME/features.pyx"
+    parser.add_argument("game", metavar="GAME", help=what)
+    types = {"N": arguments.whole(1), "--seed": int, "--policy-matches": arguments.whole(0)}
+    types |= {"--gate-games": arguments.even, "--sprt": arguments.ascending}
+    more = {
+        "--from": {"dest": "begin_from"},
+        "--against": {"choices": ("served",), "metavar": None},
+    }
+    arguments.declare(parser, OPTIONS, types, more)
     workers.add_options(parser)
     parser.set_defaults(run=run)
 

@@ -23,6 +23,13 @@ EXIT = """\
 Exit status: 0 if all records are true, 1 if a record is not true or cannot be read,
 2 if the command line is wrong."""
 
+OPTIONS = """
+--secret-hash HEX
+    the secret_hash of CreateMatch, in hexadecimal digits; only for one record
+-q, --quiet
+    print only what is wrong
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -34,13 +41,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser)
-    parser.add_argument(
-        "--secret-hash",
-        metavar="HEX",
-        type=arguments.sha256,
-        help="the secret_hash of CreateMatch, in hexadecimal digits; only for one record",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what is wrong")
+    arguments.declare(parser, OPTIONS, {"HEX": arguments.sha256})
     parser.set_defaults(run=run)
 
 

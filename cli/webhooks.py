@@ -38,6 +38,22 @@ FIRST_PAUSE, MAX_PAUSE = 1.0, 300.0  # Seconds between attempts; each is about t
 GONE = 410  # The answer of an endpoint that wants no more.
 FOR_EVER = 10 * 365 * 86400.0
 
+OPTIONS = f"""
+--state DIR
+    the folder with its cursor and dead.jsonl; two processes must not share it
+--secret-file FILE
+    a file with the secret that signs: {SECRET_PREFIX} and at least {MIN_SECRET_BYTES} bytes in
+    base64
+--api-key KEY
+    the API key whose matches to follow (also: {API_KEY} in the environment)
+--operator-token-file FILE
+    a file with the operator's token, to follow all matches
+--only {"|".join(UPDATE_FILTERS)}
+    post only updates of matches that are due, or over
+--attempts N [12]
+    attempts to post a message, which take about a quarter of an hour
+"""
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -50,45 +66,12 @@ def add_parser(commands: Commands) -> None:
         "written to dead.jsonl. It remembers in its folder how far it is, and goes on there when "
         "it is started again. No redirect is followed.",
     )
-    add = parser.add_argument
-    add("url", metavar="URL", help="where to post; http:// for this machine or a private network")
+    where = "where to post; http:// for this machine or a private network"
+    parser.add_argument("url", metavar="URL", help=where)
     arguments.add_server(parser, help="the server whose feed to follow")
-    add(
-        "--state",
-        metavar="DIR",
-        type=Path,
-        required=True,
-        help="the folder with its cursor and dead.jsonl; two processes must not share it",
-    )
-    add(
-        "--secret-file",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help=f"a file with the secret that signs: {SECRET_PREFIX} and at least {MIN_SECRET_BYTES} "
-        "bytes in base64",
-    )
-    add(
-        "--api-key",
-        metavar="KEY",
-        default=os.environ.get(API_KEY, ""),
-        help=f"the API key whose matches to follow (also: {API_KEY} in the environment)",
-    )
-    add(
-        "--operator-token-file",
-        metavar="FILE",
-        type=Path,
-        help="a file with the operator's token, to follow all matches",
-    )
-    add("--only", choices=UPDATE_FILTERS, help="post only updates of matches that are due, or over")
-    add(
-        "--attempts",
-        metavar="N",
-        type=arguments.whole(1, 100),
-        default=12,
-        help="attempts to post a message, which take about a quarter of an hour "
-        "(default: %(default)s)",
-    )
+    more: dict[str, Any] = {name: {"required": True} for name in ("--state", "--secret-file")}
+    more["--api-key"] = {"default": os.environ.get(API_KEY, "")}
+    arguments.declare(parser, OPTIONS, {"N": arguments.whole(1, 100)}, more)
     parser.set_defaults(run=run)
 
 

@@ -3,13 +3,42 @@
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from croupier.transport import Security
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 MAX_UINT64 = 2**64 - 1
+_TYPES: Mapping[str, Any] = {"FILE": Path, "DIR": Path}
+_DECLARED = re.compile(
+    r"(?:(?P<short>-\w), )?(?P<flag>--[\w-]+)(?: (?P<metavar>[^\s\[(]\S*))?(?P<many> \.\.\.)?"
+    r"(?: \[(?P<default>.*)\]| \((?P<otherwise>.*)\))?"
+)
+
+
+CONNECTION = """
+--tls
+    connect with TLS; each of the files below implies it
+--tls-ca FILE (those that gRPC comes with)
+    the certificates of the authorities that the server's certificate must come from, in PEM format
+--tls-cert FILE
+    the certificate of this client, for a server that asks for one
+--tls-key FILE
+    the private key of --tls-cert
+--insecure
+    send tokens in the clear, also to another host; for private networks only
+"""
+
+LANGUAGE = """
+--language CODE []
+    the language of the names and texts of the game, and of a review, such as de, if there is one
+"""
+NO_COLOR = """
+--no-color
+    print no colours (also: NO_COLOR in the environment)
+"""
 
 
 class CommandError(Exception):
@@ -24,34 +53,74 @@ class UsageError(CommandError):
     status = 2  # As for the errors that argparse finds.
 
 
+class Declared(NamedTuple):
+    """An option as it is declared; see `declared`."""
+
+    flags: list[str]
+    meaning: str
+    otherwise: str  # What holds by default, in words, if no text stands for it.
+    settings: dict[str, Any]  # For argparse.
+
+
+def declared(
+    text: str, types: Mapping[str, Any] = {}, more: Mapping[str, Any] = {}
+) -> Iterator[Declared]:
+    """Yields options that are declared as a help shows them.
+
+        --games N [400]
+            games of each pairing
+
+    A default is in brackets, or in parentheses if it is only told and no value. "..." lets an
+    option be repeated. An option takes one of several words with | between them; or what a type
+    reads, by its flag or metavar; or nothing, and then it is a flag. By flag, `more` has further
+    settings for argparse.
+    """
+    for stanza in re.split(r"\n(?=\S)", text.strip()):
+        head, *lines = stanza.split("\n")
+        found = _DECLARED.fullmatch(head)
+        assert found, head
+        flag, metavar = found["flag"], found["metavar"]
+        settings: dict[str, Any] = {}
+        if metavar is None and found["default"] is None:
+            settings["action"] = "store_true"
+        elif metavar and "|" in metavar:
+            settings["type"] = types.get(flag)
+            settings["choices"] = tuple(map(settings["type"] or str, metavar.split("|")))
+        elif metavar:
+            settings["metavar"] = metavar
+            settings["type"] = types.get(flag) or types.get(metavar) or _TYPES.get(metavar)
+        if found["many"]:
+            settings.update(action="append", default=[])
+        elif found["default"] is not None:
+            settings["default"] = found["default"]
+        flags = [each for each in (found["short"], flag) if each]
+        meaning = " ".join(map(str.strip, lines))
+        yield Declared(
+            flags, meaning, found["otherwise"] or "", settings | dict(more.get(flag, {}))
+        )
+
+
+def declare(
+    group: argparse._ActionsContainer,
+    text: str,
+    types: Mapping[str, Any] = {},
+    more: Mapping[str, Any] = {},
+) -> None:
+    """Adds options that are declared as `declared` says."""
+    for option in declared(text, types, more):
+        shown = option.otherwise or option.settings.get("default") or ""
+        ending = f" (default: {shown})" if shown else ""
+        told = (option.meaning + ending).replace("%", "%%")
+        group.add_argument(*option.flags, help=told, **option.settings)
+
+
 def add_server(
     parser: argparse.ArgumentParser, default: str | None = DEFAULT_ADDRESS, help: str = "the server"
 ) -> None:
     """Adds the option --server, and those that protect the connection to it."""
     text = f"{help} (default: %(default)s)" if default else help
     parser.add_argument("--server", metavar="HOST:PORT", default=default, help=text)
-    group = parser.add_argument_group("the connection to the server")
-    add = group.add_argument
-    add("--tls", action="store_true", help="connect with TLS; each of the files below implies it")
-    add(
-        "--tls-ca",
-        metavar="FILE",
-        type=Path,
-        help="the certificates of the authorities that the server's certificate must come from, "
-        "in PEM format (default: those that gRPC comes with)",
-    )
-    add(
-        "--tls-cert",
-        metavar="FILE",
-        type=Path,
-        help="the certificate of this client, for a server that asks for one",
-    )
-    add("--tls-key", metavar="FILE", type=Path, help="the private key of --tls-cert")
-    add(
-        "--insecure",
-        action="store_true",
-        help="send tokens in the clear, also to another host; for private networks only",
-    )
+    declare(parser.add_argument_group("the connection to the server"), CONNECTION)
 
 
 def security(chosen: argparse.Namespace) -> Security:
@@ -69,22 +138,12 @@ def security(chosen: argparse.Namespace) -> Security:
 
 def add_language(parser: argparse.ArgumentParser) -> None:
     """Adds the option --language."""
-    parser.add_argument(
-        "--language",
-        metavar="CODE",
-        default="",
-        help="the language of the names and texts of the game, and of a review, such as de, "
-        "if there is one",
-    )
+    declare(parser, LANGUAGE)
 
 
 def add_no_color(parser: argparse.ArgumentParser) -> None:
     """Adds the option --no-color."""
-    parser.add_argument(
-        "--no-color",
-        action="store_true",
-        help="print no colours (also: NO_COLOR in the environment)",
-    )
+    declare(parser, NO_COLOR)
 
 
 def whole(least: int = 0, most: int = MAX_UINT64) -> Callable[[str], int]:

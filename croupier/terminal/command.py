@@ -21,13 +21,55 @@ WIDTH = 100
 MAX_SECONDS = 60
 MAX_CLOCK_SECONDS = 86400
 MAX_NAME = 32  # Characters.
-MIN_REVIEW_ITERATIONS, MAX_REVIEW_ITERATIONS = 100, 1_000_000
+REVIEW_ITERATIONS = 100, 1_000_000  # The fewest and the most.
 HINT_CHOICES = {"allow": "allowed", "after-end": "after_end"}
 
 DESCRIPTION = (
     "Plays a match in the terminal, on a server that is running: against a bot, or with --invite"
     " against a friend, who joins with --join. --resume comes back to a match."
 )
+
+OPPONENTS = f"""
+--opponent {"|".join(STRENGTHS)} (casual)
+    the bot, the weakest first: all but random see gross blunders, and the stronger it is, the less
+    it plays what is only nearly as good
+--invite
+    play against a friend: print an invitation, and wait until your friend has joined
+--join INVITATION
+    join the match of a friend who has invited you
+--resume MATCH (the one that still runs)
+    come back to a match that you have left
+"""
+OPTIONS = f"""
+--seat 0|1 (0)
+    the seat that you play
+--no-save
+    do not save the seat in a file, by which --resume finds it
+--yes
+    join without a question
+--name NAME []
+    what the other player shall call you: up to {MAX_NAME} characters
+--hints {"|".join(HINT_CHOICES)} (allow against a bot, after-end against a friend)
+    whether both players may ask for hints before the end of the match
+--option NAME=VALUE ...
+    an option of the game; can be repeated
+--clock S
+    seconds that you, and a friend, have for a decision
+--auto
+    let hints play your seat to the end
+--seed N
+    repeat a match, with its bot and hints; the server must run with --allow-seeds
+--review-iterations N (the server chooses)
+    iterations of each search of a review after the end
+--delay S [0]
+    seconds between decisions of --auto
+"""
+LIMITS = f"""
+--hint-iterations N ({HINT_ITERATIONS})
+    iterations of the search for a hint
+--hint-time S
+    seconds of the search for a hint
+"""
 
 
 def main() -> None:
@@ -44,8 +86,7 @@ def main() -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds what the command takes."""
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "game",
         metavar="GAME",
         nargs="?",
@@ -57,103 +98,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help=f"the server (default: {arguments.DEFAULT_ADDRESS}, or that of the match to resume)",
     )
-    add(
-        "--seat",
-        type=int,
-        choices=(0, 1),
-        help="the seat that you play (default: 0)",
-    )
-    opponent = parser.add_mutually_exclusive_group()
-    opponent.add_argument(
-        "--opponent",
-        choices=tuple(STRENGTHS),
-        help="the bot, the weakest first (default: casual): all but random see gross blunders, and "
-        "the stronger it is, the less it plays what is only nearly as good",
-    )
-    opponent.add_argument(
-        "--invite",
-        action="store_true",
-        help="play against a friend: print an invitation, and wait until your friend has joined",
-    )
-    opponent.add_argument(
-        "--join",
-        metavar="INVITATION",
-        help="join the match of a friend who has invited you",
-    )
-    opponent.add_argument(
-        "--resume",
-        metavar="MATCH",
-        nargs="?",
-        const="",
-        help="come back to a match that you have left (default: the one that still runs)",
-    )
-    add(
-        "--no-save",
-        action="store_true",
-        help="do not save the seat in a file, by which --resume finds it",
-    )
-    add("--yes", action="store_true", help="join without a question")
-    add(
-        "--name",
-        type=_name,
-        metavar="NAME",
-        default="",
-        help=f"what the other player shall call you: up to {MAX_NAME} characters",
-    )
-    add(
-        "--hints",
-        choices=tuple(HINT_CHOICES),
-        help="whether both players may ask for hints before the end of the match"
-        " (default: allow against a bot, after-end against a friend)",
-    )
-    add(
-        "--option",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="an option of the game; can be repeated",
-    )
+    whole, seconds = arguments.whole, arguments.seconds(MAX_SECONDS)
+    types = {"--seat": int, "--name": _name, "--clock": whole(1, MAX_CLOCK_SECONDS), "S": seconds}
+    types |= {"N": whole(), "--review-iterations": whole(*REVIEW_ITERATIONS)}
+    more = {"--resume": {"nargs": "?", "const": ""}, "--review-iterations": {"default": 0}}
+    arguments.declare(parser.add_mutually_exclusive_group(), OPPONENTS, more=more)
+    arguments.declare(parser, OPTIONS, types, more)
+    arguments.declare(parser.add_mutually_exclusive_group(), LIMITS, types)
     arguments.add_language(parser)
-    add(
-        "--clock",
-        type=arguments.whole(1, MAX_CLOCK_SECONDS),
-        metavar="S",
-        help="seconds that you, and a friend, have for a decision",
-    )
-    add("--auto", action="store_true", help="let hints play your seat to the end")
-    add(
-        "--seed",
-        type=arguments.whole(),
-        metavar="N",
-        help="repeat a match, with its bot and hints; the server must run with --allow-seeds",
-    )
-    limit = parser.add_mutually_exclusive_group()
-    limit.add_argument(
-        "--hint-iterations",
-        type=arguments.whole(),
-        metavar="N",
-        help=f"iterations of the search for a hint (default: {HINT_ITERATIONS})",
-    )
-    limit.add_argument(
-        "--hint-time",
-        type=arguments.seconds(MAX_SECONDS),
-        metavar="S",
-        help="seconds of the search for a hint",
-    )
-    add(
-        "--review-iterations",
-        type=arguments.whole(MIN_REVIEW_ITERATIONS, MAX_REVIEW_ITERATIONS),
-        default=0,
-        metavar="N",
-        help="iterations of each search of a review after the end (default: the server chooses)",
-    )
-    add(
-        "--delay",
-        type=arguments.seconds(MAX_SECONDS),
-        default=0.0,
-        metavar="S",
-        help="seconds between decisions of --auto (default: none)",
-    )
     arguments.add_no_color(parser)
 
 
