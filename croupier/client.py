@@ -15,13 +15,20 @@ For what the client does not have, use its stubs with `Client.call`.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from croupier import enums
-from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duration
+from croupier.connection import (
+    PATIENCE,
+    TIMEOUT,
+    Analysis,
+    Connection,
+    SearchOptions,
+    duration,
+)
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
-from croupier.seats import NewMatch, Seat, Spectator
+from croupier.seats import NewMatch, Seat, Spectator, one_seat
 from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS
 from croupier.v1 import (
     catalog_pb2,
@@ -241,13 +248,7 @@ class Client(Connection):
         response: match_pb2.JoinMatchResponse = self.persist(
             self.match_stub.JoinMatch, request, patience
         )
-        token = response.seat_token
-        return NewMatch(
-            name=response.name,
-            seats={token.seat: Seat(self, response.name, token.token)},
-            spectator=Spectator(self, response.name, response.spectator_token),
-            secret_hash=response.secret_hash,
-        )
+        return one_seat(self, response)
 
     def watch_matches(
         self,
@@ -275,39 +276,22 @@ class Client(Connection):
         )
         return list(response.results)
 
-    def suggest(
-        self,
-        view: game_pb2.View,
-        *,
-        iterations: int = 0,
-        seconds: float | None = None,
-        threads: int = 0,
-        seed: int | None = None,
-    ) -> hint_pb2.Hint:
+    def suggest(self, view: game_pb2.View, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
         """Returns a hint for the view of a seat, from any source.
 
         The search takes one second if no limit is given.
         """
-        search = hint_pb2.Search(view=view, seed=seed)
-        return self.search(search, iterations, seconds, threads)
+        return self.search(hint_pb2.Search(view=view), **options)
 
     def analyze(
-        self,
-        view: game_pb2.View,
-        *,
-        iterations: int = 0,
-        seconds: float | None = None,
-        threads: int = 0,
-        seed: int | None = None,
-        every: float = 0.2,
+        self, view: game_pb2.View, *, every: float = 0.2, **options: Unpack[SearchOptions]
     ) -> Analysis:
         """Starts a search from the view of a seat.
 
         It reports about every `every` seconds, and at the end. The search takes ten seconds if no
         limit is given.
         """
-        search = hint_pb2.Search(view=view, seed=seed)
-        return self.start_analysis(search, iterations, seconds, threads, every)
+        return self.start_analysis(hint_pb2.Search(view=view), every, **options)
 
     def review(
         self, record: match_pb2.MatchRecord, *, iterations: int = 0, deep_iterations: int = 0

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
@@ -45,6 +45,15 @@ _CHANNEL = (
 )
 
 _Response = TypeVar("_Response")
+
+
+class SearchOptions(TypedDict, total=False):
+    """The limits of a search, each 0 or None for none, and its seed."""
+
+    iterations: int
+    seconds: float | None
+    threads: int
+    seed: int | None
 
 
 class Connection:
@@ -186,36 +195,26 @@ class Connection:
             self._asked_at = time.monotonic()
 
     def search(
-        self,
-        search: hint_pb2.Search,
-        iterations: int,
-        seconds: float | None,
-        threads: int,
-        token: str | None = None,
+        self, search: hint_pb2.Search, token: str | None = None, **options: Unpack[SearchOptions]
     ) -> hint_pb2.Hint:
         """Asks for a hint; the search takes one second if no limit is given."""
-        _limit(search, iterations, seconds, threads, 1.0)
+        timeout = self._limit(search, 1.0, **options)
+        request = hint_pb2.SuggestActionRequest(search=search)
         response: hint_pb2.SuggestActionResponse = self.persist(
-            self.hint_stub.SuggestAction,
-            hint_pb2.SuggestActionRequest(search=search),
-            token=token,
-            timeout=self._search_timeout(seconds),
+            self.hint_stub.SuggestAction, request, token=token, timeout=timeout
         )
         return response.hint
 
     def start_analysis(
         self,
         search: hint_pb2.Search,
-        iterations: int,
-        seconds: float | None,
-        threads: int,
         every: float,
         token: str | None = None,
+        **options: Unpack[SearchOptions],
     ) -> "Analysis":
         """Starts a search with reports; it takes ten seconds if no limit is given."""
-        _limit(search, iterations, seconds, threads, 10.0)
+        timeout = self._limit(search, 10.0, **options)
         request = hint_pb2.AnalyzePositionRequest(search=search, report_interval=duration(every))
-        timeout = self._search_timeout(seconds)
 
         def start() -> Any:
             return self.hint_stub.AnalyzePosition(
@@ -263,7 +262,7 @@ class Connection:
         while True:
             stream: Any = self.feed_stub.WatchMatches(request, metadata=self.metadata(token))
             try:
-                for response in until_silent(stream, limit, _is_any):
+                for response in until_silent(stream, limit):
                     retry.reset()
                     yield response
                     # After the caller has dealt with it.
@@ -273,7 +272,24 @@ class Connection:
             finally:
                 stream.cancel()
 
-    def _search_timeout(self, seconds: float | None) -> float:
+    def _limit(
+        self,
+        search: hint_pb2.Search,
+        default_seconds: float,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+    ) -> float:
+        # Sets the options of a search; returns the timeout of its call.
+        if seed is not None:
+            search.seed = seed
+        if iterations or seconds is not None or threads:
+            search.limits.iterations = iterations
+            search.limits.threads = threads
+            if seconds is not None or not iterations:
+                limit = default_seconds if seconds is None else seconds
+                search.limits.time.CopyFrom(duration(limit))
         # A search may have to wait for its turn, besides its own time.
         return self.timeout + (MAX_SEARCH_SECONDS if seconds is None else seconds)
 
@@ -329,25 +345,6 @@ class Analysis:
         self._call.cancel()
 
 
-def _is_any(response: feed_pb2.WatchMatchesResponse) -> bool:
-    # Every stream of the feed has heartbeats.
-    return True
-
-
 def duration(seconds: float) -> Duration:
     """Returns a number of seconds as a message."""
     return Duration(seconds=int(seconds), nanos=round(seconds % 1 * 1e9))
-
-
-def _limit(
-    search: hint_pb2.Search,
-    iterations: int,
-    seconds: float | None,
-    threads: int,
-    default_seconds: float,
-) -> None:
-    if iterations or seconds is not None or threads:
-        search.limits.iterations = iterations
-        search.limits.threads = threads
-        if seconds is not None or not iterations:
-            search.limits.time.CopyFrom(duration(default_seconds if seconds is None else seconds))

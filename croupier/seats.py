@@ -6,11 +6,11 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import grpc
 
-from croupier.connection import Analysis, Connection, duration
+from croupier.connection import Analysis, Connection, SearchOptions, duration
 from croupier.errors import CroupierError
 from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
 from croupier.v1 import game_pb2, hint_pb2, match_pb2, review_pb2
@@ -81,7 +81,7 @@ class Spectator:
         version that the match has now, which is lower.
 
         The server proves every `heartbeat_interval` seconds, from 1 to 60, that the stream lives;
-        once it has begun to, a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
+        a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
         With `heartbeats`, these responses, which have only `up_to_date` and `version`, are yielded
         too.
 
@@ -101,7 +101,7 @@ class Spectator:
             stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
                 limit = SILENT_INTERVALS * heartbeat_interval
-                for response in until_silent(stream, limit, _is_heartbeat):
+                for response in until_silent(stream, limit):
                     after_version, told = response.version, True
                     retry.reset()
                     if response.HasField("view"):
@@ -205,30 +205,15 @@ class Seat(Spectator):
             if response.version == self._version and response.view.legal_actions:
                 yield response.view
 
-    def suggest(
-        self,
-        *,
-        iterations: int = 0,
-        seconds: float | None = None,
-        threads: int = 0,
-        seed: int | None = None,
-    ) -> hint_pb2.Hint:
+    def suggest(self, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
         """Returns a hint for what the seat knows now; see `Client.suggest`."""
-        search = hint_pb2.Search(match_name=self.match, seed=seed)
-        return self.client.search(search, iterations, seconds, threads, self.token)
+        search = hint_pb2.Search(match_name=self.match)
+        return self.client.search(search, self.token, **options)
 
-    def analyze(
-        self,
-        *,
-        iterations: int = 0,
-        seconds: float | None = None,
-        threads: int = 0,
-        seed: int | None = None,
-        every: float = 0.2,
-    ) -> Analysis:
+    def analyze(self, *, every: float = 0.2, **options: Unpack[SearchOptions]) -> Analysis:
         """Starts a search from what the seat knows now; see `Client.analyze`."""
-        search = hint_pb2.Search(match_name=self.match, seed=seed)
-        return self.client.start_analysis(search, iterations, seconds, threads, every, self.token)
+        search = hint_pb2.Search(match_name=self.match)
+        return self.client.start_analysis(search, every, self.token, **options)
 
     def contribute(self, entropy: bytes | None = None) -> game_pb2.View:
         """Contributes to the chance of a match that was created with `entropy_from_seats`.
@@ -283,13 +268,7 @@ class Seat(Spectator):
         """
         request = match_pb2.RematchRequest(name=self.match)
         response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
-        token = response.seat_token
-        return NewMatch(
-            name=response.name,
-            seats={token.seat: Seat(self.client, response.name, token.token)},
-            spectator=Spectator(self.client, response.name, response.spectator_token),
-            secret_hash=response.secret_hash,
-        )
+        return one_seat(self.client, response)
 
     def decline_rematch(self) -> match_pb2.RematchOffer:
         """Declines the rematch that the other seat has asked for, or takes this seat's offer back.
@@ -308,5 +287,14 @@ class Seat(Spectator):
         return self._seen(response.view)
 
 
-def _is_heartbeat(response: match_pb2.WatchMatchResponse) -> bool:
-    return bool(response.up_to_date)
+def one_seat(
+    client: Connection, response: match_pb2.JoinMatchResponse | match_pb2.RematchResponse
+) -> NewMatch:
+    """Returns the match of an answer with the token of one seat."""
+    token = response.seat_token
+    return NewMatch(
+        name=response.name,
+        seats={token.seat: Seat(client, response.name, token.token)},
+        spectator=Spectator(client, response.name, response.spectator_token),
+        secret_hash=response.secret_hash,
+    )

@@ -2,24 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 HEARTBEAT_INTERVAL = 10.0  # Seconds between the signs of life that a stream asks for.
 # A stream that was silent for so many intervals is lost: one sign of life may come late.
 SILENT_INTERVALS = 2.5
 
-_Response = TypeVar("_Response")
 
+def until_silent(stream: Any, limit: float) -> Iterator[Any]:
+    """Yields the responses of a stream with heartbeats.
 
-def until_silent(
-    stream: Any, limit: float, is_sign: Callable[[_Response], bool]
-) -> Iterator[_Response]:
-    """Yields the responses of a stream.
-
-    From its first sign of life on, the stream is cancelled when nothing has come for `limit`
-    seconds while the caller waited; a caller that is busy elsewhere finds what has come meanwhile.
-    A server without heartbeats may be silent for as long as it likes.
+    From its first response on, the stream is cancelled when nothing has come for `limit` seconds
+    while the caller waited; a caller that is busy elsewhere finds what has come meanwhile.
     """
     waiting_since: float | None = None
     over = threading.Event()
@@ -30,12 +25,10 @@ def until_silent(
             if since is not None and time.monotonic() - since > limit:
                 stream.cancel()
 
-    listener = threading.Thread(target=listen, daemon=True)
+    threading.Thread(target=listen, daemon=True).start()
     try:
         for response in stream:
             waiting_since = None
-            if is_sign(response) and not listener.is_alive():
-                listener.start()
             yield response
             waiting_since = time.monotonic()
     finally:

@@ -103,17 +103,6 @@ def test_a_stream_that_falls_silent_is_resumed(table: Table, seat: Seat, watch: 
     assert seat.client.tally.read() == {"CANCELLED": 1}
 
 
-def test_silence_of_a_server_without_signs_of_life_is_no_loss(
-    table: Table, seat: Seat, watch: Watch
-) -> None:
-    table.sent = [ALIVE[:1]]
-    stream = seat.watch()
-    assert next(stream).version == 0
-    table.go_on.set()
-    assert [c.version for c in stream] == [1]
-    assert not watch.looks.acquire(blocking=False)
-
-
 def test_a_reader_who_is_busy_does_not_lose_the_stream(
     table: Table, seat: Seat, watch: Watch
 ) -> None:
