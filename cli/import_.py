@@ -42,8 +42,8 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Adds the matches and prints how many."""
     arguments.check_data(chosen.store, chosen.data)
-    verified = verify.verify_all(chosen.records)
-    if verified is None:
+    verified, wrong = verify.verify_all(chosen.records)
+    if wrong:
         raise CommandError("nothing was imported")
     try:
         asyncio.run(_add_all(Options(store=chosen.store, data=chosen.data), verified))

@@ -121,8 +121,8 @@ def _tasks(chosen: argparse.Namespace, options: Options) -> tuple[str, Sequence[
     if chosen.self_play:
         game_id = chosen.self_play
         return game_id, [Task(options, game_id, number) for number in range(chosen.matches)]
-    verified = verify_all(chosen.records)
-    if verified is None:
+    verified, wrong = verify_all(chosen.records)
+    if wrong:
         raise CommandError("no puzzles were looked for")
     games = {state.game.id: state.game for state in verified}
     if len(games) != 1:

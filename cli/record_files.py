@@ -1,10 +1,8 @@
 """Reads and writes records as files: JSON, or croupier.v1.MatchRecord serialized."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
@@ -12,8 +10,6 @@ from google.protobuf.message import DecodeError
 from croupier.v1.match_pb2 import MatchRecord
 
 SUFFIXES = {"json": ".json", "binary": ".binpb"}
-# The names in JSON of fields that had other names before version 1.0.0 of the schema.
-_OLD_NAMES = {"match": "name", "move": "movement", "hash": "entropyHash"}
 
 
 def find(paths: Iterable[Path]) -> Iterator[Path]:
@@ -35,11 +31,10 @@ def read(path: Path) -> MatchRecord:
     try:
         # No serialized message begins with a brace, which would mean the end of a group.
         if data.lstrip().startswith(b"{"):
-            parsed = json.loads(data.decode(), object_pairs_hook=_with_new_names)
-            json_format.ParseDict(parsed, record)
+            json_format.Parse(data, record)
         else:
             record.ParseFromString(data)
-    # ParseDict raises one of several errors, depending on what is wrong.
+    # Parse raises one of several errors, depending on what is wrong.
     except (
         json_format.ParseError,
         ArithmeticError,
@@ -51,14 +46,6 @@ def read(path: Path) -> MatchRecord:
         what = " ".join(str(error).split())
         raise ValueError(f"it is not a record: {what}") from None
     return record
-
-
-def _with_new_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # An object of a file in JSON, with the present names of its fields.
-    named = {_OLD_NAMES.get(name, name): value for name, value in pairs}
-    if len(named) < len(pairs):
-        raise ValueError(f"a field is there twice: {', '.join(name for name, _ in pairs)}")
-    return named
 
 
 def write(record: MatchRecord, directory: Path, form: str) -> Path:

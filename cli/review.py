@@ -14,9 +14,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import arguments, record_files
-from cli.arguments import CommandError, Commands
-from cli.verify import add_records
+from cli import arguments
+from cli.arguments import Commands
+from cli.verify import add_records, verify_all
 from croupier import enums
 from croupier.terminal import drawing
 from croupier.terminal.review import Review
@@ -26,7 +26,7 @@ from lab import workers
 from service import wire
 from service.api.catalog_service import best, in_all_languages
 from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
-from service.hosting.records import RecordError, digest, verify
+from service.hosting.records import digest, write_record
 from service.reviewing.alone import review_record
 from service.reviewing.reviews import Options
 
@@ -121,7 +121,8 @@ def _review(task: _Task) -> _Found:
 
 def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Reviews the records, and prints what was found."""
-    records, wrong = _read(chosen)
+    verified, wrong = verify_all(chosen.records)
+    records = [write_record(state) for state in verified]
     tasks = [_Task(each.SerializeToString(), _options(chosen, each)) for each in records]
     console = Console(
         width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False, emoji=False
@@ -145,25 +146,6 @@ def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif chosen.summary:
         players.print(console, in_language(best(chosen.language, LANGUAGES)))
     return int(wrong)
-
-
-def _read(chosen: argparse.Namespace) -> tuple[list[match_pb2.MatchRecord], bool]:
-    records, wrong = [], False
-    try:
-        for path in record_files.find(chosen.records):
-            try:
-                record = record_files.read(path)
-                verify(record)
-                records.append(record)
-            except RecordError as error:
-                print(f"{path}: not true: {error}", file=sys.stderr)
-                wrong = True
-            except (OSError, ValueError) as error:
-                print(f"{path}: {error}", file=sys.stderr)
-                wrong = True
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-    return records, wrong
 
 
 def _options(chosen: argparse.Namespace, record: match_pb2.MatchRecord) -> Options:

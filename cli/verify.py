@@ -67,8 +67,8 @@ def run(chosen: argparse.Namespace) -> int:
             scores = "-".join(f"{score:g}" for score in write_record(state).result.scores)
             print(f"{path}: true: matches/{header.match_id}, {header.game}, {scores}")
 
-    verified = verify_all(chosen.records, check)
-    if verified is None:
+    verified, wrong = verify_all(chosen.records, check)
+    if wrong:
         return 1
     if chosen.secret_hash is not None and len(verified) != 1:
         raise UsageError("--secret-hash is for one record")
@@ -77,11 +77,11 @@ def run(chosen: argparse.Namespace) -> int:
 
 def verify_all(
     paths: Sequence[Path], check: Callable[[Path, MatchState], None] = lambda path, state: None
-) -> list[MatchState] | None:
+) -> tuple[list[MatchState], bool]:
     """Verifies all records of some files and directories; `check` may raise ValueError for one.
 
-    Prints what is wrong with each record that is not true or cannot be read; then returns None.
-    Raises CommandError for a directory without records.
+    Returns those that are true, and whether any was not or could not be read, of which each is
+    printed with what is wrong. Raises CommandError for a directory without records.
     """
     verified: list[MatchState] = []
     wrong = False
@@ -99,4 +99,4 @@ def verify_all(
                 wrong = True
     except ValueError as error:
         raise CommandError(str(error)) from error
-    return None if wrong else verified
+    return verified, wrong

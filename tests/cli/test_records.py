@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 
 import pytest
 
@@ -498,25 +497,6 @@ def test_a_file_that_holds_no_record_is_not_true(tmp_path, content, capsys):
     assert status("verify", path) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: not true: ")
-
-
-def test_a_record_with_the_names_of_an_older_schema_is_read(tmp_path):
-    state = random_match("champion_chess", "default", seeded("old names"))
-    record = write_record(state)
-    record.entries.add(entropy_hash={"seat": 1, "entropy_hash": bytes(32)})
-    path = record_files.write(record, tmp_path, "json")
-    text = path.read_text()
-    for new, old in (("name", "match"), ("movement", "move"), ("entropyHash", "hash")):
-        assert text.count(f'"{new}": ') >= 1
-        # The entry of a record is called entropyHash too, and was before.
-        quoted = rf'"{new}": (?!\{{)'
-        text = re.sub(quoted, f'"{old}": ', text)
-    path.write_text(text)
-    assert '"hash": ' in text
-    assert record_files.read(path) == record
-    path.write_text(text.replace('"match": ', '"name": "matches/other", "match": ', 1))
-    with pytest.raises(ValueError, match="a field is there twice"):
-        record_files.read(path)
 
 
 def test_a_path_without_records_is_reported(tmp_path, capsys):
