@@ -52,7 +52,6 @@ WIDTH = 100  # Columns of what is drawn.
 WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than clients wait for us.
 MAX_WAIT = 60.0
 CALLERS = 64  # Whose connections are kept.
-BUSY_TRIES = 10
 INSTRUCTIONS = """\
 Plays card games with hidden information. Start with create_match, or with join_match if you have an
 invitation. Both answer with the name of the match, the token of your seat, and a view with numbered
@@ -195,7 +194,9 @@ def make_server(
         seed: Annotated[int | None, Field(ge=0, description="finds the same again")] = None,
     ) -> str:
         """Ask what a search would play in your place, if the match allows hints."""
-        return _Table(client(context), match, token, language).hint(iterations, seed)
+        table = _Table(client(context), match, token, language)
+        found = hints.ask(table.seat, iterations=iterations, seed=seed)
+        return _drawn(*hints.shown(table.drawing, found))
 
     @told()
     def resign(context: Context, match: Match, token: Token) -> str:
@@ -348,18 +349,6 @@ class _Table:
         if view is None or view.version != self.seat.version:
             view = self.seat.view()
         return self.tell(view, happened)
-
-    def hint(self, iterations: int, seed: int | None) -> str:
-        """Tells what a search finds; waits while the server is busy."""
-        for tries in range(BUSY_TRIES):
-            try:
-                hint = self.seat.suggest(iterations=iterations, seed=seed)
-                break
-            except CroupierError as error:
-                if error.retry_after is None or tries == BUSY_TRIES - 1:
-                    raise
-                time.sleep(error.retry_after)
-        return _drawn(*hints.shown(self.drawing, hint))
 
 
 def _seated(client: Client, match: NewMatch, language: str) -> str:

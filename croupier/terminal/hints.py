@@ -1,16 +1,34 @@
-"""Draws hints, and the cards of a game."""
+"""Asks for hints and draws them, and the cards of a game."""
 
+import time
 from collections.abc import Iterator
+from typing import Unpack
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from croupier.client import CroupierError, Seat
+from croupier.connection import SearchOptions
+from croupier.terminal import drawing
 from croupier.terminal.drawing import Drawing
 from croupier.v1 import catalog_pb2, hint_pb2
 
 ROWS = 8  # Actions that a hint shows.
 STEPS = 4  # Actions that a hint expects, one after the other.
+TRIES = 10  # How often a hint is asked for while the server is too busy.
+
+
+def ask(seat: Seat, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
+    """Returns a hint for what a seat knows; waits while the server is busy."""
+    for _ in range(TRIES):
+        try:
+            return seat.suggest(**options)
+        except CroupierError as error:
+            if error.retry_after is None:
+                raise
+            time.sleep(error.retry_after)
+    return seat.suggest(**options)
 
 
 def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
@@ -22,12 +40,9 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
         style="dim",
     )
     yield line
-    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
-    table.add_column("play", justify="right")
-    table.add_column("action")
-    table.add_column("score", justify="right")
-    table.add_column("best in", justify="right")
-    table.add_column("searched", justify="right")
+    right = ("play", "score", "best in", "searched")
+    table = drawing.table("play", "action", *right[1:], right=right)
+    table.padding = (0, 2, 0, 2)
     listed = list(hint.actions[:ROWS])
     listed += [item for item in hint.actions[ROWS:] if item.action == hint.action]
     for item in listed:
@@ -53,14 +68,9 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
 
 def cards(game: catalog_pb2.Game) -> Table:
     """Draws the cards of a game with their numbers and texts."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("card", "kind"):
-        table.add_column(heading)
-    table.add_column("copies", justify="right")
     titles = list(dict.fromkeys(number.title for card in game.cards for number in card.numbers))
-    for title in titles:
-        table.add_column(title.lower(), justify="right")
-    table.add_column("")
+    right = ["copies", *map(str.lower, titles)]
+    table = drawing.table("card", "kind", *right, "", right=right)
     for card in game.cards:
         numbers = {number.title: str(number.value) for number in card.numbers}
         cells = (numbers.get(title, "") for title in titles)

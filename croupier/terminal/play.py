@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import grpc
 from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
 from rich.text import Text
@@ -234,12 +233,7 @@ def _join(client: Client, settings: Settings, screen: Screen) -> Session:
 
 def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None:
     # Says what the player is invited to; raises Left if they do not want it.
-    try:
-        invitation = client.get_invitation(settings.invitation)
-    except CroupierError as error:
-        if error.code is grpc.StatusCode.UNIMPLEMENTED:
-            return  # An older server.
-        raise
+    invitation = client.get_invitation(settings.invitation)
     if invitation.state == match_pb2.INVITATION_STATE_USED:
         raise PlayError(_REFUSALS["INVITATION_USED"])
     if invitation.state == match_pb2.INVITATION_STATE_EXPIRED:

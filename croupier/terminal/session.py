@@ -19,7 +19,6 @@ from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
 RESULT_LINES = 5  # The ending in at most three, the result, and what a key does.
-TRIES = 10  # How often a hint is asked for while the server is too busy.
 DEEPER = 3  # Times the iterations of a review, for decisions that may have lost much.
 REMATCH = "Rematch?"
 REVIEW = "v reviews the match: who erred where, and what was luck."
@@ -261,15 +260,7 @@ class Session:
         iterations = settings.hint_iterations or (0 if settings.hint_time else HINT_ITERATIONS)
         # Another seed for each decision, so that chance does not repeat itself within a match.
         seed = None if settings.seed is None else (settings.seed * 1000 + self.decisions) % 2**64
-        seconds = settings.hint_time
-        for _ in range(TRIES):
-            try:
-                return self.seat.suggest(iterations=iterations, seconds=seconds, seed=seed)
-            except CroupierError as error:
-                if error.retry_after is None:
-                    raise
-                time.sleep(error.retry_after)
-        return self.seat.suggest(iterations=iterations, seconds=seconds, seed=seed)
+        return hints.ask(self.seat, iterations=iterations, seconds=settings.hint_time, seed=seed)
 
     def _show_hint(self) -> None:
         try:
