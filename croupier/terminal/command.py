@@ -3,7 +3,7 @@
 import argparse
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from rich.console import Console
 
@@ -101,7 +101,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     whole, seconds = arguments.whole, arguments.seconds(MAX_SECONDS)
     types = {"--seat": int, "--name": _name, "--clock": whole(1, MAX_CLOCK_SECONDS), "S": seconds}
     types |= {"N": whole(), "--review-iterations": whole(*REVIEW_ITERATIONS)}
-    more = {"--resume": {"nargs": "?", "const": ""}, "--review-iterations": {"default": 0}}
+    more = {
+        "--join": {"dest": "invitation"},
+        "--resume": {"nargs": "?", "const": ""},
+        "--no-save": {"dest": "save", "action": "store_false"},
+        "--option": {"dest": "options"},
+    }
     arguments.declare(parser.add_mutually_exclusive_group(), OPPONENTS, more=more)
     arguments.declare(parser, OPTIONS, types, more)
     arguments.declare(parser.add_mutually_exclusive_group(), LIMITS, types)
@@ -115,29 +120,11 @@ def run(chosen: argparse.Namespace, program: str) -> int:
         raise UsageError("--seed repeats a match only with --hint-iterations, not with --hint-time")
     _check(chosen)
     console = _console(chosen.no_color)
-    settings = Settings(
-        program=program,
-        server=chosen.server or arguments.DEFAULT_ADDRESS,
-        security=arguments.security(chosen),
-        game=chosen.game or "",
-        seat=chosen.seat or 0,
-        opponent=chosen.opponent or "casual",
-        invite=chosen.invite,
-        invitation=chosen.join or "",
-        name=chosen.name,
-        hints=HINT_CHOICES.get(chosen.hints, ""),
-        yes=chosen.yes,
-        save=not chosen.no_save,
-        options=chosen.option,
-        language=chosen.language,
-        clock=chosen.clock,
-        auto=chosen.auto,
-        seed=chosen.seed,
-        hint_iterations=chosen.hint_iterations,
-        hint_time=chosen.hint_time,
-        review_iterations=chosen.review_iterations,
-        delay=chosen.delay,
-    )
+    # What is not given has the default of the settings.
+    named = {each.name for each in fields(Settings)}
+    given = {k: v for k, v in vars(chosen).items() if k in named and v is not None}
+    given["hints"] = HINT_CHOICES.get(chosen.hints, "")
+    settings = Settings(program=program, security=arguments.security(chosen), **given)
     try:
         if chosen.resume is None:
             return play(settings, console)
@@ -166,23 +153,18 @@ def _resume(chosen: argparse.Namespace, settings: Settings, console: Console) ->
 
 
 def _check(chosen: argparse.Namespace) -> None:
-    if chosen.join is None and chosen.resume is None:
+    if chosen.invitation is None and chosen.resume is None:
         if chosen.game is None:
             raise UsageError("name a GAME, join a match with --join, or come back with --resume")
         return
-    given = {
-        "GAME": chosen.game,
-        "--seat": chosen.seat,
-        "--option": chosen.option or None,
-        "--clock": chosen.clock,
-        "--hints": chosen.hints,
-        "--seed": chosen.seed,
-    }
-    for name, value in given.items():
-        if value is not None and chosen.join is not None:
-            raise UsageError(f"{name} does not go with --join: your friend has chosen it")
-        if value is not None:
-            raise UsageError(f"{name} does not go with --resume: the match has it")
+    for name in ("game", "seat", "options", "clock", "hints", "seed"):
+        value = getattr(chosen, name)
+        flag = {"game": "GAME", "options": "--option"}.get(name, f"--{name}")
+        if value in (None, []):
+            continue
+        if chosen.invitation is not None:
+            raise UsageError(f"{flag} does not go with --join: your friend has chosen it")
+        raise UsageError(f"{flag} does not go with --resume: the match has it")
     if chosen.name and chosen.resume is not None:
         raise UsageError("--name does not go with --resume: the match has it")
 

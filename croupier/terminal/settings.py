@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from croupier.terminal.arguments import DEFAULT_ADDRESS
 from croupier.transport import CLEARTEXT, Security
 
 HINT_ITERATIONS = 5000  # Of a hint without a limit.
@@ -12,7 +13,7 @@ HINT_ITERATIONS = 5000  # Of a hint without a limit.
 class Settings:
     """What is played, against whom and how."""
 
-    server: str  # "HOST:PORT".
+    server: str = DEFAULT_ADDRESS  # "HOST:PORT".
     program: str = "croupier play"  # What a friend joins with.
     game: str = ""  # Its id; empty if an invitation names the match.
     seat: int = 0
