@@ -12,6 +12,7 @@ import sys
 import termios
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[3]
 PROMPTS = ("> ", "Enter: go on ", "(y or n) ")
@@ -21,15 +22,22 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class Terminal:
     """A session on a terminal; what it prints up to each prompt is a list of lines."""
 
-    def __init__(self, address: str, *words: str, state: Path, rows: int = 24) -> None:
+    def __init__(
+        self, address: str, *words: str, state: Path, rows: int = 24, no_color: str = ""
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
-        kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+        kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
         server = ("--server", address) if address else ()
         self.process = subprocess.Popen(
             (sys.executable, "-m", "cli", "play", *server, *words),
             cwd=ROOT,
-            env={**kept, "TERM": "xterm-256color", "XDG_STATE_HOME": str(state)},
+            env={
+                **kept,
+                "TERM": "xterm-256color",
+                "XDG_STATE_HOME": str(state),
+                "NO_COLOR": no_color,
+            },
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -76,9 +84,9 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(address: str, *words: str, state: Path, rows: int = 24) -> Iterator[Terminal]:
-    """A session that ends with the block."""
-    session = Terminal(address, *words, state=state, rows=rows)
+def terminal(address: str, *words: str, **options: Any) -> Iterator[Terminal]:
+    """A session that ends with the block; the options are those of `Terminal`."""
+    session = Terminal(address, *words, **options)
     try:
         yield session
     finally:

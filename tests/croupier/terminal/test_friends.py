@@ -83,7 +83,9 @@ def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
     session.read("> ")
     match.seats[0].resign()
     session.type("#1")
-    assert "resignation" in read_to(session, "Rematch? (y or n) ")
+    shown = read_to(session, "Rematch? (y or n) ")
+    assert "Too late: the match is over." in shown
+    assert "result: seat 1 wins 0-1 (resignation)" in shown
     return match.seats[0]
 
 

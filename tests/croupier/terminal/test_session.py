@@ -4,15 +4,11 @@ import contextlib
 import io
 import itertools
 import os
-import pty
 import re
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +23,7 @@ from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
 from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
 from service import wire
+from tests.croupier.terminal.terminals import terminal
 from tests.support.serving import Servers
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +31,6 @@ DRAWINGS = [
     Path(__file__).with_name("any_game.txt"),
     *sorted((ROOT / "tests" / "games").glob("*/drawing.txt")),
 ]
-COMMAND = (sys.executable, "-m", "cli")
 # No setting of the machine that runs the tests may change the output, and no test the machine.
 ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
@@ -172,119 +168,22 @@ def test_leaving_names_the_match_that_stays_open(server: str, typed: str) -> Non
     assert match and back == f"Come back with: croupier play --resume {match[1]}"
 
 
-def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(server: str) -> None:
-    assert "\x1b[1;36m" in in_terminal(server, {})
-    assert "\x1b[1;36m" not in in_terminal(server, {"NO_COLOR": "1"})
-    assert "\x1b[1;36m" not in in_terminal(server, {}, "--no-color")
-
-
-def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
-    # Starts a match on a terminal, interrupts it at the prompt and returns the output.
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        # With this seed, the match asks for a decision on its first screen.
-        (*COMMAND, "play", "champion_chess", "--seed", "5", "--server", address, *words),
-        cwd=ROOT,
-        env=ENVIRONMENT | environment,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    )
-    os.close(slave)
-    shown = ""
-    while "> " not in shown:
-        shown += os.read(master, 65536).decode(errors="replace")
-    process.send_signal(signal.SIGINT)
-    # If Python does not read yet, it notices the interrupt at the end of a line.
-    os.write(master, b"\n")
-    with contextlib.suppress(OSError):  # The end of the other side, on Linux.
-        while data := os.read(master, 65536):
-            shown += data.decode(errors="replace")
-    os.close(master)
-    assert process.wait() == 130
-    assert "unfinished" in shown and "Traceback" not in shown
-    return shown
-
-
-# A match against a friend
-
-
-def start_play(address: str, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        (*COMMAND, "play", "--server", address, *words),
-        cwd=ROOT,
-        env={**ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def invitation_of(host: subprocess.Popen[str], address: str) -> str:
-    # Reads what the host prints up to the invitation, which is on one line however long it is.
-    assert host.stdout is not None
-    assert host.stdout.readline() == "Your friend joins with:\n"
-    prefix = f"croupier play --server {address} --join "
-    line = host.stdout.readline()
-    assert line.startswith(prefix)
-    return line.removeprefix(prefix).strip()
-
-
-def rest_of(host: subprocess.Popen[str]) -> str:
-    # What it prints until it ends. `communicate` would leave out what `readline` has read ahead.
-    assert host.stdout is not None
-    shown = host.stdout.read()
-    host.wait()
-    return shown
-
-
-def read_prompt(session: subprocess.Popen[str]) -> None:
-    # Reads what a session prints until it asks for a decision.
-    assert session.stdout is not None
-    shown = ""
-    while not shown.endswith("> "):
-        character = session.stdout.read(1)
-        assert character, shown
-        shown += character
-
-
-def test_two_friends_play_a_match_through_an_invitation(server: str) -> None:
-    auto = ("--auto", "--hint-iterations", "30")
-    words = ("skystones", "--invite", "--hints", "allow", "--seat", "1", "--option", "hand_size=2")
-    with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
-        invitation = invitation_of(host, server)
-        assert host.stdout is not None
-        lines = [""]
-        while lines[-1] != "The match begins when your friend has joined.":
-            lines.append(host.stdout.readline().rstrip("\n"))
-        showing = pool.submit(rest_of, host)
-        joined = run_play(server, "--join", invitation, *auto)
-        lines += showing.result().splitlines()
-    assert (host.returncode, joined.status, joined.stderr) == (0, 0, "")
-    heading = next(line for line in lines if "against" in line)
-    assert heading.endswith("a friend")
-    assert "Your friend has joined." in lines
-    assert lines[-1].startswith("result: ")
-    assert joined.stdout.splitlines()[-1] == lines[-1]
-    assert joined.stdout.splitlines()[0].endswith("a friend")
-    again = run_play(server, "--join", invitation)
-    assert (again.status, again.stdout) == (1, "")
-    assert "somebody else sits in your seat" in again.stderr
-
-
-def test_a_friend_who_resigns_ends_the_match_for_both(server: str) -> None:
-    # With this seed, both seats have a choice.
-    with start_play(server, "champion_chess", "--invite", "--seed", "6") as host:
-        invitation = invitation_of(host, server)
-        with start_play(server, "--join", invitation) as guest:
-            # The host is asked for a decision, and makes it too late.
-            read_prompt(host)
-            guest.communicate("r\ny\n")
-        shown, _ = host.communicate("1\n")
-    assert (host.returncode, guest.returncode) == (0, 0)
-    assert "Too late: the match is over." in shown
-    assert shown.splitlines()[-1] == "result: seat 0 wins 1-0 (resignation)"
+@pytest.mark.parametrize(
+    ("words", "no_color", "coloured"),
+    [((), "", True), ((), "1", False), (("--no-color",), "", False)],
+)
+def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(
+    server: str, tmp_path: Path, words: tuple[str, ...], no_color: str, coloured: bool
+) -> None:
+    # With this seed, the match asks for a decision on its first screen.
+    words = ("champion_chess", "--seed", "5", *words)
+    with terminal(server, *words, state=tmp_path, no_color=no_color) as session:
+        session.read("> ")
+        session.interrupt()
+        assert "unfinished" in "\n".join(session.read())
+        assert session.process.wait() == 130
+        assert ("\x1b[1;36m" in session.raw) is coloured
+        assert "Traceback" not in session.raw
 
 
 @pytest.mark.parametrize(
