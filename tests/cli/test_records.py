@@ -338,37 +338,6 @@ def test_a_rematch_of_a_seeded_match_is_not_seeded(shared_server):
         assert record.secret != match.spectator.record().secret
 
 
-def test_two_servers_that_are_asked_at_the_same_time_make_one_rematch(servers, postgres):
-    place = PostgresPlace(postgres)
-    stores = [place.store(), place.store()]
-    for store in stores:
-        servers.run(store.open())
-    running = [servers.start(store) for store in stores]
-    clients = [Client(address) for _, address in running]
-    for _ in range(4):
-        match = clients[0].create_match("champion_chess")
-        match.seats[0].resign()
-        state = [
-            servers.run(server.matches.load(match.name.removeprefix("matches/")))
-            for server, _ in running
-        ]
-
-        async def both(state=state):
-            calls = (
-                server.matches.rematch(each, 0, "")
-                for (server, _), each in zip(running, state, strict=True)
-            )
-            return await asyncio.gather(*calls)
-
-        one, other = servers.run(both())
-        assert one.header == other.header
-    for each in clients:
-        each.close()
-    for (server, _), store in zip(running, stores, strict=True):
-        servers.stop(server)
-        servers.run(store.close())
-
-
 # Records as files
 
 

@@ -224,12 +224,6 @@ def test_the_descriptor_set_is_complete(written, form):
     assert "expected_version" in method.input_type.fields_by_name
 
 
-def test_what_was_there_before_is_written_over(written, tmp_path):
-    for _ in range(2):
-        assert croupier("--output", tmp_path)[0] == 0
-    assert names(tmp_path) == names(written["full"])
-
-
 def test_faults_are_reported(tmp_path):
     assert croupier() == (1, "", "croupier: give --output or --descriptor-set\n")
     taken = tmp_path / "taken"
@@ -237,9 +231,3 @@ def test_faults_are_reported(tmp_path):
     status, _, errors = croupier("--output", taken)
     assert status == 1
     assert "taken" in errors
-
-
-def test_help_helps():
-    status, printed, _ = croupier("--help")
-    assert status == 0
-    assert "protoc -I schemas" in " ".join(printed.split())

@@ -230,14 +230,6 @@ def test_an_unusable_token_key_is_reported(tmp_path):
         assert said in line
 
 
-@pytest.mark.parametrize("address", ["50051", "host:", "host:x", "host:65536", ":1"])
-def test_an_invalid_address_is_refused(address, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--listen", address])
-    assert ended.value.code == 2
-    assert "--listen" in capsys.readouterr().err
-
-
 def test_the_commands_health_and_games_ask_a_server(client, capsys, monkeypatch):
     def say(*arguments):
         with pytest.raises(SystemExit) as ended:
@@ -291,29 +283,6 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(servers, tmp_pa
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
     assert line == f"croupier: {tmp_path} is in use by another server"
-
-
-def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
-    options = ("--metrics-port", "0", "--store", postgres.url(postgres.new_schema()))
-    one, two = (start(*options) for _ in range(2))
-    clients = [Client(one.address), Client(two.address)]
-    rng = seeded("replicas")
-    table = clients[0].create(ruleset_of("skystones"))
-    streams = [table.spectator.watch()]
-    table.spectator.move_to(clients[1])
-    streams.append(table.spectator.watch())
-    table.players[0].move_to(clients[1])
-    play_on(table, rng, 6)
-    table.players[1].resign()
-    seen = [[each.SerializeToString(deterministic=True) for each in stream] for stream in streams]
-    assert len(seen[0]) == len(seen[1]) == table.spectator.view().version + 1
-    # One server ends, and a match of it goes on at the other.
-    other = clients[0].create(ruleset_of("skystones"))
-    assert one.end()[0] == 0
-    for player in other.everyone():
-        player.move_to(clients[1])
-    play_on(other, rng, 6)
-    assert two.end()[0] == 0
 
 
 def test_the_options_about_matches_that_nobody_plays_reach_the_server(start, capsys):

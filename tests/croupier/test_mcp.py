@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import uuid
 
 import pytest
 
@@ -20,21 +19,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from cli.main import main
 from croupier.mcp import make_server
-from croupier.v1 import match_pb2
 from service import wire
-from tests.support.leak_pairs import (
-    any_decision,
-    counterpart,
-    pair_of_servers,
-    received,
-    shown,
-)
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.ports import free_port
-from tests.support.serving import ruleset_of
 from tests.support.waiting import PAUSE
-from tests.support.worlds import another_world
 
 PLAYED = list(wire.hosted_games())
 MATCHES = 25 if LONG_FORM else 1  # Of each game.
@@ -235,86 +224,6 @@ def test_hints_are_told_in_words(shared_server):
         assert hint == await model.ask("hint", iterations=100, seed=1)
 
     in_process(shared_server[1], script)
-
-
-@pytest.mark.parametrize("game", PLAYED)
-def test_pairs_of_matches_tell_a_model_the_same(servers, tmp_path, game):
-    # The pairs of tests/service/test_leak_pairs.py: matches that differ in what a seat cannot know.
-    key = tmp_path / "key"
-    key.write_bytes(bytes(range(32)))
-    rng = seeded("mcp pairs", SEED, game)
-
-    async def run():
-        with pair_of_servers(servers, key, "grpc") as pair:
-            async with contextlib.AsyncExitStack() as stack:
-                models = []
-                for world in pair:
-                    client = Client(make_server(world.client.address))
-                    models.append(Model(await stack.enter_async_context(client)))
-                compared = await play_pair(pair, models, game, rng)
-        assert compared >= 2
-
-    with note_on_failure(game=game, seed=SEED):
-        anyio.run(run)
-
-
-async def both(models, tool, **arguments):
-    """Asks the models of both matches, whose answers must be the same byte by byte."""
-    results = []
-    for model in models:
-        named = {"match": model.match, "token": model.token, **arguments}
-        results.append((await model.client.call_tool(tool, named)).model_dump_json())
-    assert results[0] == results[1]
-    return results[0]
-
-
-async def play_pair(pair, models, game, rng, decisions=4 if not LONG_FORM else 1000):
-    """Plays a pair of matches; returns how often hidden cards differed when all was asked."""
-    first, second = pair
-    viewer = rng.randrange(2)
-    request = match_pb2.CreateMatchRequest(
-        ruleset=ruleset_of(game, "default"),
-        seed=rng.getrandbits(63),
-        request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
-        hint_policy="HINT_POLICY_ALLOWED",
-    )
-    assert first.create(request) == second.create(request)
-    for world, model in zip(pair, models, strict=True):
-        model.match, model.token = world.players[viewer].match, world.players[viewer].token
-    compared, same = 0, True
-    for _ in range(decisions):
-        second.state = another_world(first.state, viewer, rng)
-        version = first.state.version
-        compared += first.state.match.position != second.state.match.position
-        await both(models, "view", wait=0)
-        await both(models, "view", since=0, wait=0)
-        await both(models, "hint", iterations=30, seed=rng.getrandbits(32))
-        await both(models, "play", action=5000, version=version, wait=0)
-        await both(models, "play", action=1, version=version + 1, wait=0)
-        seat = rng.choice(first.state.deciders)
-        action = rng.choice(first.state.match.legal(seat))
-        wanted = shown(first.state, seat, action, viewer)
-        found = counterpart(second.state, seat, action, wanted, viewer, rng)
-        same = found is not None
-        found = found or any_decision(second.state, seat, action, wanted, viewer, rng)
-        if found is None:
-            break
-        second.state, choice = found
-        if seat == viewer and same:
-            number = first.state.match.legal(viewer).index(action) + 1
-            await both(models, "play", action=number, version=version, wait=0)
-        else:
-            for world, chosen in zip(pair, (action, choice), strict=True):
-                player = world.players[seat]
-                message = wire.write_action(world.state.game, chosen)
-                submit = player.request(message, version, f"{version}")
-                received(world.client.matches.SubmitAction, submit, player)
-        if first.state.over:
-            break
-    if same:
-        await both(models, "view", wait=0)
-        await both(models, "resign")
-    return compared
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

@@ -16,11 +16,9 @@ from open_spiel.python.algorithms import (
     cfr,
     evaluate_bots,
     exploitability,
-    external_sampling_mccfr,
     generate_playthrough,
     ismcts,
     mcts,
-    outcome_sampling_mccfr,
 )
 
 from croupier import openspiel
@@ -61,28 +59,6 @@ def test_a_playthrough_is_replayed_alike():
     assert "is_terminal() = True\n" in text.replace("IsTerminal", "is_terminal")
     actions = [int(line[8:]) for line in text.splitlines() if line.startswith("action: ")]
     assert generate_playthrough.playthrough(name, actions) == text
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_random_play_keeps_the_rules(game):
-    loaded = openspiel.load_game(game, seed=SEED)
-    rng = seeded(SEED, game)
-    state = loaded.new_initial_state()
-    assert state.is_chance_node()
-    simultaneous = 0
-    with note_on_failure(seed=SEED):
-        while not state.is_terminal():
-            copy = state.clone()
-            before = str(copy)
-            if state.is_simultaneous_node():
-                simultaneous += 1
-                state.apply_actions([rng.choice(state.legal_actions(player)) for player in (0, 1)])
-            else:
-                state.apply_action(rng.choice(state.legal_actions()))
-            assert str(copy) == before
-        assert sum(state.returns()) == 0
-    declared = loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
-    assert bool(simultaneous) == declared
 
 
 def walk(ours, theirs, meet):
@@ -234,18 +210,6 @@ def test_cfr_finds_what_ours_finds():
     ours = 4 * tree.nash_conv(tree.cfr_plus(50))
     assert exploitability.nash_conv(game, solver.average_policy()) == pytest.approx(ours, abs=1e-9)
     assert ours < 0.02
-
-
-@pytest.mark.parametrize("module", [external_sampling_mccfr, outcome_sampling_mccfr])
-def test_mccfr_learns(module):
-    game = openspiel.load_game("kuhn_poker", chance="explicit")
-    kinds = {external_sampling_mccfr: "ExternalSamplingSolver"}
-    solver = getattr(module, kinds.get(module, "OutcomeSamplingSolver"))(game)
-    np.random.seed(SEED)
-    uniform = exploitability.nash_conv(game, policy.UniformRandomPolicy(game))
-    for _ in range(300):
-        solver.iteration()
-    assert exploitability.nash_conv(game, solver.average_policy()) < uniform / 2
 
 
 def test_openspiels_own_turns_play_simultaneous_nodes():
