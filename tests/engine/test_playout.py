@@ -2,20 +2,30 @@
 
 import itertools
 import random
+import zlib
+from collections import Counter
 
 import pytest
 
 from ai.results import Parameters
 from ai.search import search
 from engine import games
+from engine.features import Features
 from engine.game import Game
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import compare, upper_tail
+from tests.games import facts_of
 from tests.support.long_form import LONG_FORM
+from tests.support.models import random_model
+from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
 MATCHES = 10 if LONG_FORM else 5
 WORLDS = 5
+PLAYED_ON = 1_000  # Playouts by the rules, from each of so many positions:
+STARTS = 4
+LEAST_P = 1e-6
 
 GAMES = [pytest.param(game_class(), id=game_id) for game_id, game_class in games().items()]
 HOSTED = [one for one in GAMES if not one.values[0].reference]
@@ -114,3 +124,82 @@ def test_a_node_tries_few_of_many_actions_first() -> None:
     assert tried(400, 0.5) <= 0.5 * 400**0.5 + 1
     assert tried(400, 0.5) < tried(1_600, 0.5) < tried(1_600, 1) <= legal
     assert tried(2 * legal, 0) == legal
+
+
+# Of the choices and estimates below. Matches have shown what they are worth, so a policy that was
+# not meant to change gives the same ones.
+CHECKSUMS = {
+    "castle_rampage": 2_092_466_460,
+    "champion_chess": 729_465_024,
+    "powershot_soccer": 85_724_125,
+    "skystones": 3_083_548_877,
+}
+
+
+@pytest.mark.parametrize("game_id", CHECKSUMS)
+def test_its_choices_and_estimates_are_those_that_were_measured(game_id: str) -> None:
+    facts = facts_of(game_id)
+    checksum = 0
+    for name in (*facts.rulesets, *facts.small_rulesets):
+        game, _ = game_of(game_id, name)
+        policy = PlayoutPolicy.of(game)
+        for seed in range(5):
+            rng = seeded("choices", game_id, name, seed)
+            position = Position.deal(game, seed)
+            while not position.over:
+                joint = random_joint(position, rng)
+                found: list[float] = [round(each, 9) for each in policy.score(position)]
+                for seat in joint:
+                    chosen = [policy.action(position, seat, rng.getrandbits(64)) for _ in range(5)]
+                    found += chosen
+                    if rng.random() < 0.5:
+                        joint[seat] = chosen[0]
+                checksum = zlib.crc32(repr(found).encode(), checksum)
+                position.apply(joint, rng.getrandbits(64))
+    assert checksum == CHECKSUMS[game_id]
+
+
+def played_on(policy: PlayoutPolicy, position: Position, rng: random.Random) -> tuple[float, float]:
+    """The score and the draw at the end of a playout whose choices are applied by the rules."""
+    position = position.copy()
+    end = policy.at(position) + policy.horizon
+    while not position.over and policy.at(position) < end:
+        joint = {
+            seat: policy.action(position, seat, rng.getrandbits(64)) for seat in position.deciders
+        }
+        position.apply(joint, rng.getrandbits(64))
+    if position.scores is None:
+        return policy.score(position)
+    return position.scores[0], position.scores[0] == 0.5
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_its_playouts_are_play_by_its_choices(game_id: str, ruleset: str) -> None:
+    # Playouts have forms of positions, and rules, of their own.
+    game, _ = game_of(game_id, ruleset)
+    policies = {"uniform": PlayoutPolicy.uniform(game), "own": PlayoutPolicy.of(game)}
+    # In Champion Chess, only what a search tries in its tree is learned.
+    if Features.of(game) is not None and game_id != "champion_chess":
+        policies["learned"] = PlayoutPolicy.of(game, random_model(game, 5))
+    statistic, freedom = 0.0, 0
+    for name, policy in policies.items():
+        rng = seeded("playouts", game_id, ruleset, name)
+        for seed in range(STARTS):
+            with note_on_failure(policy=name, seed=seed):
+                found = positions(game, seed)
+                position = found[(seed + 1) * (len(found) - 1) // STARTS]
+                fast, slow = (
+                    Counter(tuple(round(float(each), 9) for each in one) for one in several)
+                    for several in (
+                        [
+                            policy.playouts(position, 1, rng.getrandbits(64))
+                            for _ in range(10 * PLAYED_ON)
+                        ],
+                        [played_on(policy, position, rng) for _ in range(PLAYED_ON)],
+                    )
+                )
+                chi, degrees = compare(fast, slow)
+                assert upper_tail(chi, degrees) > LEAST_P, f"{fast}, {slow}"
+                statistic, freedom = statistic + chi, freedom + degrees
+    assert freedom > 0
+    assert upper_tail(statistic, freedom) > LEAST_P

@@ -1,8 +1,10 @@
 """Models with random weights, and positions to try them on, for tests."""
 
+import math
 import random
+import struct
 
-from engine.features import Features
+from engine.features import SCALE, Features
 from engine.model import Model
 from engine.net import shapes
 from engine.position import Position
@@ -33,6 +35,37 @@ def random_net(inputs, seed, most=100):
         name: [chance.randint(-most, most) for _ in range(rows * columns)]
         for name, (rows, columns) in shapes(inputs).items()
     }
+
+
+def rows_of(features, position, seat):
+    """The kind of a decision, and the features of each legal action; None for no choice."""
+    if (found := features.rows(position, seat)) is None:
+        return None
+    kind, packed = found
+    width = 2 * len(features.decisions[kind])
+    return kind, [
+        struct.unpack(f"{width // 2}h", packed[at : at + width])
+        for at in range(0, len(packed), width)
+    ]
+
+
+def likelihoods(position, seat, model, sharpness=1):
+    """How likely each legal action is, in proportion, by the weights of a model."""
+    legal = position.legal(seat)
+    if (found := rows_of(model.features, position, seat)) is None:
+        return dict.fromkeys(legal, 1.0)
+    kind, rows = found
+    weights = model.weights[kind].values()
+    sums = [sum(a * b for a, b in zip(row, weights, strict=True)) for row in rows]
+    return {
+        action: math.exp(sharpness * each / SCALE) for action, each in zip(legal, sums, strict=True)
+    }
+
+
+def shared(likely):
+    """Likelihoods as probabilities."""
+    whole = sum(likely.values())
+    return {key: each / whole for key, each in likely.items()}
 
 
 def positions(game, seed):

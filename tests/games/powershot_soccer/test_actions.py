@@ -1,4 +1,4 @@
-"""What PowerShot Soccer says of actions without listing them, and which of them it leaves out."""
+"""Which actions PowerShot Soccer leaves out: those that others dominate."""
 
 import itertools
 from collections import Counter
@@ -7,7 +7,6 @@ import pytest
 
 from engine import games
 from engine.position import Position
-from engine.sampler import Sampler
 from tests.games import facts_of
 from tests.games.powershot_soccer import ROLES, read_card_list
 from tests.support.long_form import LONG_FORM
@@ -16,7 +15,6 @@ from tests.support.play import random_joint, seeded
 FACTS = facts_of("powershot_soccer")
 RULESETS = {**FACTS.rulesets, **FACTS.small_rulesets}
 MATCHES = 10 if LONG_FORM else 4
-WORLDS = 6
 ENDINGS = 600
 ENDING = (
     "PASS 3, PASS 6, CROSS 4, DRIBBLE 2, DRIBBLE 5, SHOOT 2, SHOOT 5, LONG_RANGE_SHOT 4, TACKLE 2,"
@@ -32,29 +30,8 @@ def positions(name):
         rng = seeded("actions", name, seed)
         position = Position.deal(GAMES[name], seed)
         while not position.over:
-            yield seed, position, position.deciders[0], rng
+            yield seed, position, position.deciders[0]
             position.apply(random_joint(position, rng), rng.getrandbits(64))
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_actions_are_known_without_a_list(name):
-    answers = Counter()
-    for seed, position, seat, rng in positions(name):
-        sampler = Sampler.of(position.view(1 - seat))
-        worlds = [position, *(sampler.sample(rng.getrandbits(64)) for _ in range(WORLDS))]
-        listed = [world.legal(seat) for world in worlds]
-        for world, legal in zip(worlds, listed, strict=True):
-            for action in set().union(*listed):
-                assert world.is_legal(seat, action) == (action in legal), f"seed {seed}: {action}"
-                answers[action in legal] += 1
-            only = legal[0] if len(legal) == 1 else 0
-            assert world.only_action(seat) == only, f"seed {seed}: {legal}"
-            answers["only"] += only > 0
-    assert min(answers[True], answers[False]) > 50
-    assert answers["only"] or name in ("default", "pairs", "small", "stars")
-
-
-# What is dominated
 
 
 def covers(card, other):
@@ -87,7 +64,7 @@ def effect(position, action):
 def test_the_better_of_two_cards_is_kept(name):
     cards = GAMES[name].ruleset["cards"]
     counts = Counter()
-    for seed, position, seat, _ in positions(name):
+    for seed, position, seat in positions(name):
         fields = position.fields["common"]
         if min(fields["draw_sizes"]) < 2:
             continue  # The end of the half would hide what the action did.
