@@ -179,20 +179,34 @@ class _Environment:
     metadata: dict[str, Any]
     agents: list[str]
 
-    def __init__(self, table: Table, render_mode: str | None) -> None:
+    def __init__(
+        self,
+        game: str,
+        ruleset: Mapping[str, Any] | None = None,
+        *,
+        table: Sequence[int] = (),
+        spare: int = MAX_ACTIONS,
+        render_mode: str | None = None,
+    ) -> None:
+        """An environment of a game of `engine.games()`, under the options of a ruleset.
+
+        `table` and `spare` number the actions (see `engine/encoding.py`). `render_mode` is "ansi"
+        for a text, "human" to print it. Raises ValueError for a game, and RulesetError for an
+        option, that there is not.
+        """
         super().__init__()
-        self.table = table
-        self.labels = table.labels
+        self.table = Table(game, ruleset, table, spare)
+        self.labels = self.table.labels
         self.render_mode = render_mode
         self.metadata = {
-            "name": f"croupier_{table.game.id}",
+            "name": f"croupier_{self.table.game.id}",
             "render_modes": RENDER_MODES,
             "is_parallelizable": True,
         }
         self.possible_agents = list(AGENTS)
         self.agents = []
-        self.observation_spaces = table.observation_spaces
-        self.action_spaces = table.action_spaces
+        self.observation_spaces = self.table.observation_spaces
+        self.action_spaces = self.table.action_spaces
 
     def observation_space(self, agent: str) -> Any:
         """What the observations of an agent look like."""
@@ -272,30 +286,4 @@ class BothEnv(_Environment, ParallelEnv):  # type: ignore[misc]
         )
 
 
-def env(
-    game: str,
-    ruleset: Mapping[str, Any] | None = None,
-    *,
-    table: Sequence[int] = (),
-    spare: int = MAX_ACTIONS,
-    render_mode: str | None = None,
-) -> TurnEnv:
-    """The AEC environment of a game of `engine.games()`, under the options of a ruleset.
-
-    `table` and `spare` number the actions (see `engine/encoding.py`). `render_mode` is "ansi" for a
-    text, "human" to print it. Raises ValueError for a game, and RulesetError for an option, that
-    there is not.
-    """
-    return TurnEnv(Table(game, ruleset, table, spare), render_mode)
-
-
-def parallel_env(
-    game: str,
-    ruleset: Mapping[str, Any] | None = None,
-    *,
-    table: Sequence[int] = (),
-    spare: int = MAX_ACTIONS,
-    render_mode: str | None = None,
-) -> BothEnv:
-    """The parallel environment of a game; the arguments are those of `env`."""
-    return BothEnv(Table(game, ruleset, table, spare), render_mode)
+env, parallel_env = TurnEnv, BothEnv
