@@ -5,7 +5,6 @@ it is.
 """
 
 import argparse
-from enum import StrEnum
 
 from cli import arguments
 from cli.arguments import UsageError
@@ -27,13 +26,6 @@ MAX_SEARCH_PROCESSES = 64
 MAX_SEARCH_CONNECTION_SECONDS = 300.0
 _LIMITS = ConnectionLimits()
 _WEB = WebOptions()
-
-
-class Role(StrEnum):
-    """What a server is for."""
-
-    MATCH = "match"
-    SEARCH = "search"
 
 
 OPTIONS = {
@@ -178,7 +170,7 @@ def add_options(parser: ConfiguredParser) -> None:
 
 def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
     """Returns the options of the server; raises UsageError if they do not fit together."""
-    if chosen.role == Role.SEARCH:
+    if chosen.role == "search":
         return _search_server_options(chosen)
     arguments.check_data(chosen.store, chosen.data)
     same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
@@ -187,12 +179,7 @@ def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
         **same,
         host=host,
         port=port,
-        connections=ConnectionLimits(
-            connections=chosen.max_connections,
-            streams=chosen.max_streams,
-            idle=chosen.max_idle,
-            age=chosen.max_age,
-        ),
+        connections=_connections(chosen),
         tls=_tls_files(chosen),
         web=_web_options(chosen),
         search_security=_search_security(chosen),
@@ -211,12 +198,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             chosen.searches_waiting,
             chosen.learned,
         ),
-        ConnectionLimits(
-            connections=chosen.max_connections,
-            streams=chosen.max_streams,
-            idle=chosen.max_idle,
-            age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS),
-        ),
+        _connections(chosen)._replace(age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS)),
         _tls_files(chosen),
         (host, chosen.metrics_port) if chosen.metrics_port else None,
     )
@@ -240,6 +222,15 @@ def _web_origin(text: str) -> str:
 
 
 # Options of which several make one of the server
+
+
+def _connections(chosen: argparse.Namespace) -> ConnectionLimits:
+    return ConnectionLimits(
+        connections=chosen.max_connections,
+        streams=chosen.max_streams,
+        idle=chosen.max_idle,
+        age=chosen.max_age,
+    )
 
 
 def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
