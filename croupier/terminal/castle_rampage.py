@@ -19,7 +19,6 @@ from croupier.v1 import castle_rampage_pb2 as castle
 from croupier.v1 import catalog_pb2, game_pb2
 
 NUMBERS = ("attack", "gate", "castle", "cost")
-FIRST_SCHEME = castle.CASTLE_RAMPAGE_CARD_VOLLEY
 UNIT_CARDS = {
     castle.CASTLE_RAMPAGE_UNIT_KNIGHT: castle.CASTLE_RAMPAGE_CARD_KNIGHT,
     castle.CASTLE_RAMPAGE_UNIT_ARCHER: castle.CASTLE_RAMPAGE_CARD_ARCHER,

@@ -11,7 +11,7 @@ from croupier.client import STRENGTHS
 from croupier.terminal import arguments, resuming
 from croupier.terminal.arguments import CommandError, UsageError
 from croupier.terminal.drawing import printable
-from croupier.terminal.play import INTERRUPTED, PlayError, SettingsError, play, resume
+from croupier.terminal.play import INTERRUPTED, PlayError, SettingsError, play
 from croupier.terminal.screen import Left
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.transport import CLEARTEXT, Security
@@ -149,7 +149,7 @@ def _resume(chosen: argparse.Namespace, settings: Settings, console: Console) ->
         security=Security(**saved.security) if same else settings.security,  # type: ignore[arg-type]
         language=settings.language or saved.language,
     )
-    return resume(settings, saved, console)
+    return play(settings, console, saved)
 
 
 def _check(chosen: argparse.Namespace) -> None:

@@ -1,6 +1,5 @@
 """Opens or joins a match, or comes back to one, and plays it in the terminal."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,21 +55,19 @@ class SettingsError(PlayError):
     """The settings do not fit the server or the game."""
 
 
-def play(settings: Settings, console: Console) -> int:
-    """Plays a match, and rematches of it; returns the exit status. Raises PlayError."""
-    return _play(settings, console, lambda client, screen: _open(client, settings, screen))
+def play(settings: Settings, console: Console, saved: SavedSeat | None = None) -> int:
+    """Plays a match, and rematches of it; returns the exit status. Raises PlayError.
 
-
-def resume(settings: Settings, saved: SavedSeat, console: Console) -> int:
-    """Goes on with the match of a saved seat; returns the exit status. Raises PlayError."""
-    return _play(settings, console, lambda client, screen: _resume(client, settings, saved, screen))
-
-
-def _play(settings: Settings, console: Console, start: Callable[[Client, Screen], Session]) -> int:
+    With a saved seat, it goes on with the match of that seat.
+    """
     screen = Screen(console, stops=not settings.auto)
     with Client(settings.server, **settings.security._asdict()) as client:
         try:
-            session: Session | None = start(client, screen)
+            session: Session | None = (
+                _resume(client, settings, saved, screen)
+                if saved
+                else _open(client, settings, screen)
+            )
             while session is not None:
                 session = _play_one(session)
         except KeyboardInterrupt:

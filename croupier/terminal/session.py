@@ -162,7 +162,7 @@ class Session:
             self._show_events()
             action = view.legal_actions[0]
             self.screen.print(Text(f"You can only play: {self.draw.action(action)}"))
-            self._submit(view, action)
+            self.seat.submit(action, view.version)
         else:
             self._draw(view, asks=True)
             self._choose(view)
@@ -174,7 +174,7 @@ class Session:
             return
         chosen = Text(self.draw.action(action), style="bold not dim")
         self.screen.print(Text("You choose: ", style="dim").append_text(chosen))
-        self._submit(view, action)
+        self.seat.submit(action, view.version)
 
     def _decide_by_hint(self, view: game_pb2.View) -> None:
         self._show(view)
@@ -185,10 +185,7 @@ class Session:
         line.append(f"   expected score {hint.expected_score:.2f}")
         self.screen.print(line)
         time.sleep(self.settings.delay)
-        self._submit(view, hint.action)
-
-    def _submit(self, view: game_pb2.View, action: game_pb2.MatchAction) -> None:
-        self.seat.submit(action, view.version)
+        self.seat.submit(hint.action, view.version)
 
     # The player's input.
 
@@ -222,7 +219,7 @@ class Session:
             ("h", "hint"): self._show_hint,
             ("p", "play"): lambda: self.screen.print(Text("There is no hint yet: h asks for one.")),
             ("v", "view"): lambda: self._show_all(view),
-            ("c", "cards"): self._show_cards,
+            ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game)),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
             ("?", "help"): lambda: self.screen.print(Text(HELP)),
         }
@@ -239,28 +236,22 @@ class Session:
         return places
 
     def _list(self, view: game_pb2.View, words: str) -> None:
-        places = list(range(len(view.legal_actions)))
-        if words:
-            places = [
-                p
-                for p in places
-                if drawing.has_words(self.draw.action(view.legal_actions[p]), words)
-            ]
+        said = map(self.draw.action, view.legal_actions)
+        places = [place for place, text in enumerate(said) if drawing.has_words(text, words)]
         self.screen.print(self.draw.numbered(view, places) if places else Text("None."))
 
     # Hints.
 
     def _search(self) -> hint_pb2.Hint:
-        if self.hint is None:
-            self.hint = self._suggest()
-        return self.hint
-
-    def _suggest(self) -> hint_pb2.Hint:
+        if self.hint is not None:
+            return self.hint
         settings = self.settings
         iterations = settings.hint_iterations or (0 if settings.hint_time else HINT_ITERATIONS)
         # Another seed for each decision, so that chance does not repeat itself within a match.
         seed = None if settings.seed is None else (settings.seed * 1000 + self.decisions) % 2**64
-        return hints.ask(self.seat, iterations=iterations, seconds=settings.hint_time, seed=seed)
+        seconds = settings.hint_time
+        self.hint = hints.ask(self.seat, iterations=iterations, seconds=seconds, seed=seed)
+        return self.hint
 
     def _show_hint(self) -> None:
         try:
@@ -339,9 +330,6 @@ class Session:
         shown, menu = next(iter(self.draw.screens(view, self.screen.console.width)))
         title = Rule(self.draw.title(view), align="left", style="dim")
         self.screen.print(title, shown, *self._questions(view, menu))
-
-    def _show_cards(self) -> None:
-        self.screen.print(hints.cards(self.draw.game))
 
     # After the end.
 
