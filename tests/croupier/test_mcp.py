@@ -1,4 +1,4 @@
-"""The MCP server: scripted models play whole matches, and learn what their seat may know alone."""
+"""The MCP server: scripted models play whole matches, and are told what is refused and why."""
 
 import contextlib
 import hashlib
