@@ -3,6 +3,8 @@
 import json
 import math
 import struct
+import zlib
+from collections import Counter
 
 import pytest
 
@@ -13,14 +15,26 @@ from engine.features import Features
 from engine.model import BELIEFS, Model, ModelError, learned, nothing
 from engine.net import LEAST_HALF_WIDTH, SCALES
 from engine.playout_policy import PlayoutPolicy
+from engine.position import Position
 from engine.sampler import Sampler
+from tests.games import facts_of
 from tests.support.long_form import LONG_FORM
-from tests.support.models import has_features, positions, random_model
+from tests.support.models import has_features, likelihoods, positions, random_model, shared
+from tests.support.play import game_of
 
 MATCHES = 5 if LONG_FORM else 3
 WORLDS = 5
 SUM_UNIT = SCALES["direct"]
 LEARNABLE = [game_id for game_id, game in games().items() if has_features(game)]
+# Of all features below. Weights are for the features from which they were learned: these stay.
+CHECKSUMS = {
+    "castle_rampage": 2_395_864_350,
+    "champion_chess": 101_981_835,
+    "powershot_soccer": 917_562_622,
+    "skystones": 3_840_146_731,
+}
+SHARPNESS = {"champion_chess": 2, "powershot_soccer": 3}  # Of playout policies.
+DRAWS = 2_000
 
 
 def a_view(game_id, seed=1, plies=7):
@@ -64,6 +78,79 @@ def test_every_feature_is_named_and_differs(game_id):
     for kind, values in seen.items():
         constant = [i for i, found in enumerate(values) if len(found) < 2]
         assert not constant, (kind, [features.decisions[kind][i] for i in constant])
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_features_are_those_from_which_weights_were_learned(game_id):
+    facts, checksum = facts_of(game_id), 0
+    for ruleset in (*facts.rulesets, *facts.small_rulesets):
+        game, _ = game_of(game_id, ruleset)
+        if (features := Features.of(game)) is None:
+            continue
+        checksum = zlib.crc32(repr((features.decisions, features.inputs)).encode(), checksum)
+        for seed in range(4):
+            for position in positions(game, seed):
+                for seat in position.deciders:
+                    kind, packed = features.rows(position, seat) or ("", b"")
+                    checksum = zlib.crc32(kind.encode() + packed, checksum)
+                if features.inputs and not position.over:
+                    seat, packed = features.row(position)
+                    checksum = zlib.crc32(bytes([seat]) + packed, checksum)
+    assert checksum == CHECKSUMS[game_id]
+
+
+@pytest.mark.parametrize("game_id", SHARPNESS)
+def test_the_policy_chooses_by_a_sharp_softmax(game_id):
+    game = games()[game_id]()
+    tested = Counter()
+    for seed in range(60):
+        model = random_model(game, seed % 4, uses=("playouts",), most=300)
+        policy = PlayoutPolicy.of(game, model)
+        for ply, position in enumerate(positions(game, seed)):
+            for seat in position.deciders if (ply + seed) % 8 == 4 else ():
+                likely = shared(likelihoods(position, seat, model, SHARPNESS[game_id]))
+                kind = (Features.of(game).rows(position, seat) or (None,))[0]
+                if not 2 <= len(likely) <= 40 or tested[kind] == 20:
+                    continue
+                tested[kind] += 1
+                drawn = Counter(policy.action(position, seat, n) for n in range(DRAWS))
+                for action, share in likely.items():
+                    noise = 5 * math.sqrt(share * (1 - share) / DRAWS) + 0.003
+                    assert drawn[action] / DRAWS == pytest.approx(share, abs=noise), (seed, ply)
+    assert len(tested) >= 3 and all(n == 20 for n in tested.values()), tested
+
+
+@pytest.mark.parametrize("game_id", ["skystones", "powershot_soccer"])
+def test_playouts_value_a_position_as_the_position_itself_is_valued(game_id):
+    # A playout describes its own form of a position, and the estimate the position.
+    game = games()[game_id]()
+    policy = PlayoutPolicy.of(game, random_model(game, 3, uses=("value",)))
+    policy.horizon = 1
+    seen = 0
+    for seed in range(20):
+        for ply, position in enumerate(positions(game, seed)):
+            after = {outcome(position, action, 1) for action in legal_of_one(position)}
+            last = {outcome(position, action, 2) for action in legal_of_one(position)}
+            found = [Position.from_bytes(game, each) for each in after]
+            if after != last or not found or any(each.over for each in found):
+                continue
+            if all(policy.at(each) > policy.at(position) for each in found):
+                values = [pytest.approx(policy.score(each)) for each in found]
+                assert policy.playouts(position, 1, seed) in values, (seed, ply)
+                seen += 1
+    assert seen > 20
+
+
+def legal_of_one(position):
+    """The actions of a seat that decides alone."""
+    return position.legal(position.deciders[0]) if len(position.deciders) == 1 else ()
+
+
+def outcome(position, action, chance):
+    """The bytes of a position after an action of the seat that decides alone."""
+    after = position.copy()
+    after.apply({position.deciders[0]: action}, chance)
+    return bytes(after)
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)

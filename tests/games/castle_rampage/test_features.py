@@ -1,7 +1,6 @@
-"""What is learned of Castle Rampage, compared with slow sums, deals and choices."""
+"""What is learned of Castle Rampage, compared with slow deals and choices."""
 
 import math
-import struct
 from collections import Counter
 
 import pytest
@@ -19,28 +18,20 @@ from tests.games.castle_rampage.layout import (
     NAMES,
     OGRE,
     PRIEST,
-    SABOTEUR,
     read_cards,
 )
-from tests.support.models import positions, random_model
-from tests.support.play import note_on_failure
+from tests.support.models import likelihoods, positions, random_model, shared
 
-KNIGHT, ARCHER, AXE_MAN, MERCENARY, VETERAN, DIGGER, BOMBER, SPY, JESTER, SUMMONER, VOLLEY = (
-    read_cards("Knight Archer Axe_Man Mercenary Veteran Digger Bomber Spy Jester Summoner Volley")
-)
+KNIGHT, ARCHER, AXE_MAN, SPY = read_cards("Knight Archer Axe_Man Spy")
 DEAL = 5
 UNIFORM = 0.1
 SHARPNESS = 2  # Of the playout policy.
-SET_UP, TURN = 1, 2  # Phases.
+TURN = 2  # A phase.
 P = 1e-4  # Tests of chance fail with this probability.
 
 
 def default_game():
     return games()["castle_rampage"]()
-
-
-def titles():
-    return [name.replace("_", " ").lower() for name in NAMES]
 
 
 def model_with(game, named, uses):
@@ -52,180 +43,25 @@ def model_with(game, named, uses):
     return Model(game, weights, uses)
 
 
-def rows_of(features, position, seat):
-    kind, packed = features.rows(position, seat)
-    width = len(features.decisions[kind])
-    numbers = struct.unpack(f"{len(packed) // 2}h", packed)
-    return kind, [numbers[i : i + width] for i in range(0, len(numbers), width)]
-
-
 def standing(fields, seat, structure):
     stack = fields["stacks"][2 * seat + structure]
-    cards = stack["cards"][stack["top"] : stack["count"]]
-    return cards, stack["known"][stack["top"] : stack["count"]]
-
-
-def described(position, seat, action):
-    """The kind of a decision, and the features of an action by their names but for zeros."""
-    game, fields, name = position.game, position.fields, titles()
-    common = fields["common"]
-    given = game.read_action(action)
-    numbers = {spec["card"]: spec for spec in game.ruleset["cards"]}
-    if common["phase"] == SET_UP:
-        low, top = given["castle"][1], given["castle"][0]
-        found = Counter([f"on gate {name[given['gate'][0]]}", f"castle {name[low]}"])
-        found.update([f"castle {name[top]}", f"on castle {name[top]}"])
-        return "set-up", found + Counter([f"keep {name[given['keep']]}"])
-    hand, other = common["sides"][seat]["hand_size"], common["sides"][1 - seat]
-    fresh = not common["strengthened"]
-    own_gate, own_castle = (len(standing(fields, seat, i)[0]) for i in range(2))
-    kind, card, choice = given["kind"], given.get("card", 0), given.get("choice", 0)
-    if kind == "end_turn":
-        return "turn", Counter({"end": 1, "end, not strengthened": fresh, "end, cards": hand})
-    paid = [each for each in given["discards"] if each]
-    found = Counter(f"{'unit' if card >= VOLLEY else 'pay'} {name[each]}" for each in paid)
-    if kind == "strengthen":
-        where = ("gate", "castle")[given["structure"]]
-        found[f"{where} {name[card]}"] += 1
-        return "turn", found + Counter(
-            {
-                "strengthen, cards": hand,
-                f"{where}, gate cards": own_gate,
-                f"{where}, castle cards": own_castle,
-            }
-        )
-    found[f"play {name[card]}"] += 1
-    found |= Counter({"play, not strengthened": fresh, "play, cards": hand})
-    gate, castle = (standing(fields, 1 - seat, i) for i in range(2))
-    extra = {
-        PRIEST: {
-            "priest, other hand": other["hand_size"],
-            "priest, archers": choice == 2,
-            "priest, axe men": choice == 3,
-        },
-        SABOTEUR: {"saboteur, granary": choice == GRANARY},
-        BOMBER: {"bomber, gate cards": len(gate[0])},
-        JESTER: {"jester, castle cards": own_castle, "jester, last card": own_castle == 1},
-        SUMMONER: {
-            "summoner, castle cards": own_castle,
-            "summoner, other castle cards": len(castle[0]),
-            "summoner, wins": len(castle[0]) == 1 and own_castle > 1,
-            "summoner, loses": own_castle == 1,
-        },
-        ARCHER: {"archer, other hand": other["hand_size"]},
-        MERCENARY: {"mercenary, paid": len(paid)},
-    }.get(card, {})
-    found |= Counter(extra)
-    if not numbers[card]["attack"]:
-        return "turn", found
-    bonus = numbers[card]["bonus"] * (len(paid) if card == MERCENARY else choice)
-    strength = numbers[card]["attack"] + bonus + common["sides"][seat]["catapults"]
-    found |= Counter({"strength": strength, "bonus": card >= VOLLEY and choice})
-    met, structure = (castle, "castle") if card == DIGGER or not gate[0] else (gate, "gate")
-    if structure == "castle":
-        found |= Counter(
-            {
-                "at castle": 1,
-                "at castle, strength": strength,
-                "at castle, cards": len(castle[0]),
-                "at castle, last card": len(castle[0]) == 1,
-            }
-        )
-    if met[1][0]:
-        margin = strength - numbers[met[0][0]][structure]
-        found |= Counter(
-            {
-                "beats": margin > 0,
-                "beats, margin": max(0, margin),
-                "equals": margin == 0,
-                "stopped": margin < 0,
-                "stopped, veteran": margin < 0 and card == VETERAN,
-            }
-        )
-    return "turn", found
-
-
-def test_actions_are_described_as_by_a_slow_reading_of_them():
-    game = default_game()
-    features = Features.of(game)
-    seen = Counter()
-    for seed in range(12):
-        for position in positions(game, seed):
-            for seat in position.deciders:
-                if len(position.legal(seat)) < 2:
-                    continue
-                kind, rows = rows_of(features, position, seat)
-                names = features.decisions[kind]
-                for action, row in zip(position.legal(seat), rows, strict=True):
-                    expected = described(position, seat, action)
-                    found = {name: n for name, n in zip(names, row, strict=True) if n}
-                    with note_on_failure(seed=seed):
-                        assert (kind, found) == (expected[0], dict(+expected[1]))
-                    seen.update(found)
-    never = {
-        name
-        for names in features.decisions.values()
-        for name in names
-        if not seen[name] and not name.startswith(("gate ", "castle ", "pay ", "play "))
-    }
-    assert len(never) < 4, never
-
-
-def test_the_start_of_a_turn_is_described_as_the_seat_to_move_sees_it():
-    game = default_game()
-    features, names = Features.of(game), titles()
-    sides = {0: 0, 1: 0}
-    for seed in range(6):
-        for position in positions(game, seed):
-            fields = position.fields
-            common = fields["common"]
-            expected = Counter()
-            for side, seat in (("own", common["active"]), ("other", 1 - common["active"])):
-                for card, n in enumerate(fields["own"][seat]["hand"]):
-                    if card:
-                        expected[f"{side} hand: {names[card]}"] += n
-                for structure, title in enumerate(("gate", "castle")):
-                    cards, _ = standing(fields, seat, structure)
-                    for card in cards:
-                        expected[f"{side} {title}: {names[card]}"] += 1
-                    for card in cards[:1]:
-                        expected[f"{side} {title}: {names[card]} on top"] += 1
-                    expected[f"{side} {title}: cards"] += len(cards)
-                    expected[f"{side} {title}: empty"] += not cards
-                    expected[f"{side} {title}: one card"] += len(cards) == 1
-                given = common["sides"][seat]
-                expected[f"{side} catapults"] += given["catapults"]
-                expected[f"{side} granaries"] += given["granaries"]
-                expected[f"{side} hand size"] += given["hand_size"]
-            seat, packed = features.row(position)
-            row = struct.unpack(f"{len(packed) // 2}h", packed)
-            found = dict(zip(features.inputs, row, strict=True))
-            assert seat == common["active"]
-            assert {n: v for n, v in found.items() if v} == {n: v for n, v in expected.items() if v}
-            sides[seat] += 1
-    assert min(sides.values()) > 50
+    return stack["cards"][stack["top"] : stack["count"]]
 
 
 def test_a_card_lies_where_set_ups_by_the_model_put_it():
     game = default_game()
     model = random_model(game, 5, most=2 * SCALE)
-    weights = list(model.weights["set-up"].values())
-    features = Features.of(game)
     put, dealt = Counter(), Counter()
     for seed in range(1500):
         position = Position.deal(game, seed)
         for seat in position.deciders:
-            legal = position.legal(seat)
-            if len(legal) < 2:
+            if len(position.legal(seat)) < 2:
                 continue
-            _, rows = rows_of(features, position, seat)
-            sums = [sum(a * b for a, b in zip(row, weights, strict=True)) / SCALE for row in rows]
-            likely = [math.exp(each) for each in sums]
-            for action, weight in zip(legal, likely, strict=True):
+            for action, chance in shared(likelihoods(position, seat, model)).items():
                 given = game.read_action(action)
                 cards = [*given["gate"], *given["castle"], given["keep"]]
                 for place, card in enumerate(cards):
-                    put[place, card] += weight / sum(likely)
+                    put[place, card] += chance
             dealt.update(cards)
     found = list(model.features.place_weights().values())
     for (place, card), n in put.items():
@@ -258,7 +94,7 @@ def test_the_card_on_a_gate_is_drawn_in_proportion():
         copies = {spec["card"]: spec["copies"] for spec in game.ruleset["cards"]}
         unseen = Counter(copies)
         for i in range(2):
-            unseen.subtract(standing(fields, seat, i)[0])
+            unseen.subtract(standing(fields, seat, i))
         unseen.subtract(dict(enumerate(fields["own"][seat]["hand"])))
         likely = model.features.place_weights()["gate top"]
         expected = {
@@ -267,7 +103,7 @@ def test_the_card_on_a_gate_is_drawn_in_proportion():
         total = sum(expected.values())
         sampler = Sampler.of(view, model)
         seen = Counter(
-            standing(sampler.sample(world).fields, 1 - seat, 0)[0][0] for world in range(3000)
+            standing(sampler.sample(world).fields, 1 - seat, 0)[0] for world in range(3000)
         )
         p = p_of_distribution(seen, {card: n / total for card, n in expected.items()})
         assert p > P, seed
@@ -330,8 +166,7 @@ def test_the_policy_chooses_by_a_sharp_softmax():
     # Of hands of which no card costs others, where the policy leaves nothing to an order of cards.
     game = default_game()
     model = random_model(game, 7, most=SCALE)
-    features, policy = Features.of(game), PlayoutPolicy.of(game, model)
-    weights = list(model.weights["turn"].values())
+    policy = PlayoutPolicy.of(game, model)
     plain = {KNIGHT, ARCHER, AXE_MAN, SPY, 0}
     tested = 0
     for seed in range(200):
@@ -341,15 +176,10 @@ def test_the_policy_chooses_by_a_sharp_softmax():
                 continue
             seat = position.deciders[0]
             hand = fields["own"][seat]["hand"]
-            legal = position.legal(seat)
-            if len(legal) < 4 or not {i for i, n in enumerate(hand) if n} <= plain:
+            if len(position.legal(seat)) < 4 or not {i for i, n in enumerate(hand) if n} <= plain:
                 continue
-            _, rows = rows_of(features, position, seat)
-            sums = [sum(a * b for a, b in zip(row, weights, strict=True)) / SCALE for row in rows]
-            likely = [math.exp(SHARPNESS * (each - max(sums))) for each in sums]
             seen = Counter(policy.action(position, seat, n) for n in range(2000))
-            for action, weight in zip(legal, likely, strict=True):
-                share = weight / sum(likely)
+            for action, share in shared(likelihoods(position, seat, model, SHARPNESS)).items():
                 noise = 5 * math.sqrt(share * (1 - share) / 2000) + 0.015
                 assert seen[action] / 2000 == pytest.approx(share, abs=noise), (seed, ply)
             tested += 1

@@ -1,16 +1,12 @@
-"""What is learned of Champion Chess, compared with slow sums of its own."""
+"""What the choices of a model tell of hands in Champion Chess, compared with slow sums."""
 
 import collections
 import itertools
-import math
 import random
-import struct
 
 import pytest
 
 from engine import games
-from engine.features import SCALE, Features
-from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import p_of_distribution
@@ -25,14 +21,12 @@ from tests.games.champion_chess import (
     remove,
 )
 from tests.support.long_form import LONG_FORM
-from tests.support.models import positions, random_model
+from tests.support.models import likelihoods, random_model, shared
 from tests.support.play import note_on_failure
 
 UNIFORM = 0.1
-SHARPNESS = 2  # Of the playout policy.
-CHAMPION, AID = 1, 2
-QUEEN, ROOK, PAWN = (NAMES.index(name) for name in ("QUEEN", "ROOK", "PAWN"))
-CATEGORIES = ("movement", "attack", "defend")
+CHAMPION = 1
+ROOK = NAMES.index("ROOK")
 DRAWS = 2000
 MATCHES = 20 if LONG_FORM else 5
 TURN = 3  # Decisions of a seat.
@@ -53,132 +47,12 @@ RULESETS = {
 }
 
 
-def left_of(fields, game, seat):
-    """What is not defeated of a seat."""
-    return [
-        n - lost for n, lost in zip(copies(game), fields["side"][seat]["defeated"], strict=True)
-    ]
-
-
-def described(position, seat, action):
-    """The features of an action by their names; those that are left out are 0."""
-    fields, game = position.fields, position.game
-    hand, left = fields["own"][seat]["hand"], left_of(fields, game, seat)
-    nobles, aid = sum(hand[:PAWN]), sum(hand[PAWN:])
-    nobles_left, aid_left = sum(left[:PAWN]), sum(left[PAWN:])
-    made = game.read_action(action)
-    if fields["phase"] == CHAMPION:
-        if made["castle"]:
-            return {"castles": 1}
-        noble = made["noble"]
-        found = {NAMES[noble].lower(): 1, "several": hand[noble] > 1}
-        if noble == QUEEN:
-            found |= {"queen, aid in hand": aid, "queen, nobles left": nobles_left}
-        if noble == KING:
-            found["king, nobles left"] = nobles_left
-        return found
-    cards = counts_of(made["cards"])
-    if fields["phase"] != AID:
-        some_nobles, some_aid = sum(cards[:PAWN]), sum(cards[PAWN:])
-        found = {name.lower(): n for name, n in zip(NAMES, cards, strict=True)}
-        found["of several"] = sum(cards[card] for card in range(PAWN, 12) if hand[card] > 1)
-        for what, n in (
-            ("nobles in hand", nobles),
-            ("aid in hand", aid),
-            ("deck", fields["side"][seat]["deck_size"]),
-            ("nobles left", nobles_left),
-        ):
-            found |= {f"nobles, {what}": some_nobles * n, f"aid, {what}": some_aid * n}
-        found["king, nobles left"] = cards[KING] * nobles_left
-        found["king, nobles in hand"] = cards[KING] * (nobles - hand[KING])
-        return found
-    own, other = (fields["side"][each]["champion"] - 1 for each in (seat, 1 - seat))
-    numbers = game.ruleset["cards"]
-    before = [numbers[own][each] - numbers[other][each] for each in CATEGORIES]
-    adds = [sum(numbers[card][each] for card in made["cards"]) for each in CATEGORIES]
-    leads = [a + b for a, b in zip(before, adds, strict=True)]
-    n, ahead, middle = len(made["cards"]), sum(lead > 0 for lead in leads), sorted(leads)[1]
-    wins, none = ahead >= 2, n == 0
-    playable = hand[PAWN] + sum(held > 0 for held in hand[PAWN + 1 :])
-    kings = KING in (own, other)
-    found = {NAMES[card].lower(): cards[card] for card in range(PAWN, 12)}
-    found |= {
-        "none": none,
-        "one card": n == 1,
-        "one category": ahead == 1,
-        "two categories": ahead == 2,
-        "three categories": ahead == 3,
-        "a king, lead above 6": kings and middle > 6,
-        "a king, lead above 12": kings and middle > 12,
-        "least lead": min(leads),
-        "greatest lead": max(leads),
-        "wasted": sum(add for add, lead in zip(adds, leads, strict=True) if lead <= 0),
-        "surplus": sum(add for add, lead in zip(adds, before, strict=True) if lead > 0),
-        "cards, nobles left": n * nobles_left,
-        "wins, nobles left": wins * nobles_left,
-        "cards, aid left": n * aid_left,
-        "cards, playable": n * playable,
-        "wins, playable": wins * playable,
-        "none, playable": none * playable,
-    }
-    for name, noble in (("king", KING), ("queen", QUEEN)):
-        for who, champion in ((name, own), (f"against {name}", other)):
-            is_it = champion == noble
-            found |= {f"{who}, cards": is_it * n, f"{who}, wins": is_it * wins}
-            if noble == QUEEN:
-                found[f"{who}, none"] = is_it * none
-    for mark in (-6, -3, 0, 2, 3, 4, 6, 8, 10, 12):
-        found[f"lead above {mark}"] = middle > mark
-    return found
-
-
-def numbers_of(packed):
-    return struct.unpack(f"{len(packed) // 2}h", packed)
-
-
-def test_actions_are_described_as_by_slow_sums():
-    game = games()["champion_chess"]()
-    features = Features.of(game)
-    compared = collections.Counter()
-    for seed in range(20):
-        for position in positions(game, seed):
-            for seat in position.deciders:
-                if (rows := features.rows(position, seat)) is None:
-                    continue
-                kind, packed = rows
-                names, numbers = features.decisions[kind], numbers_of(packed)
-                for i, action in enumerate(position.legal(seat)):
-                    row = numbers[i * len(names) : (i + 1) * len(names)]
-                    expected = described(position, seat, action)
-                    assert expected.keys() <= set(names)
-                    assert dict(zip(names, row, strict=True)) == {
-                        name: expected.get(name, 0) for name in names
-                    }, (seed, game.read_action(action))
-                    compared[kind] += 1
-    assert all(compared[kind] > 300 for kind in features.decisions)
-
-
-# The likelihood of the opponent's past choices
-
-
-def chances(position, seat, model, uniform=UNIFORM, sharpness=1):
+def chances(position, seat, model):
     """The probability of each legal action of a seat, by the weights of a model."""
     legal = position.legal(seat)
-    kind = ("champion", "aid", "discards")[position.fields["phase"] - CHAMPION]
-    likelihoods = [
-        math.exp(
-            sharpness
-            * sum(
-                model.weights[kind][name] * n
-                for name, n in described(position, seat, action).items()
-            )
-            / SCALE
-        )
-        for action in legal
-    ]
     return {
-        action: uniform / len(legal) + (1 - uniform) * each / sum(likelihoods)
-        for action, each in zip(legal, likelihoods, strict=True)
+        action: UNIFORM / len(legal) + (1 - UNIFORM) * likely
+        for action, likely in shared(likelihoods(position, seat, model)).items()
     }
 
 
@@ -276,27 +150,3 @@ def test_hands_have_the_likelihood_of_the_choices(ruleset):
                     hands[seat].fill()
             position.apply(joint, chance.getrandbits(64))
     assert compared > 3 * MATCHES
-
-
-# Choices by a model
-
-
-def test_the_policy_chooses_by_a_sharp_softmax():
-    game = games()["champion_chess"]()
-    compared = collections.Counter()
-    tests = 60
-    for seed in range(4):
-        model = random_model(game, seed, uses=("playouts",), most=200)
-        policy = PlayoutPolicy.of(game, model)
-        for position in itertools.islice(positions(game, seed), 2, 17):
-            for seat in position.deciders:
-                exact = chances(position, seat, model, uniform=0, sharpness=SHARPNESS)
-                if len(exact) < 2 or len(exact) > 40:
-                    continue
-                drawn = collections.Counter(
-                    policy.action(position, seat, number) for number in range(DRAWS)
-                )
-                with note_on_failure(seed=seed, exact=exact):
-                    assert p_of_distribution(drawn, exact) > P / tests
-                compared[position.fields["phase"]] += 1
-    assert len(compared) == 3 and all(n > 5 for n in compared.values())

@@ -1,8 +1,7 @@
-"""What is learned of PowerShot Soccer, compared with slow rules and sums of its own."""
+"""What the choices of a model tell of hands in PowerShot Soccer."""
 
 import math
 import random
-import struct
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import combinations, islice
@@ -10,22 +9,17 @@ from itertools import combinations, islice
 import pytest
 
 from engine import games
-from engine.features import SCALE, Features
 from engine.model import Model
-from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import p_of_distribution
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
 from tests.support.long_form import LONG_FORM
-from tests.support.models import random_model
+from tests.support.models import likelihoods, random_model, shared
 from tests.support.play import note_on_failure
 
 UNIFORM = 0.1
-SHARPNESS = 3  # Of the playout policy.
 ATTACK, DEFEND = 1, 2
-DEFENCES = {"pass": "intercept", "dribble": "tackle", "shoot": "save"}
-HIGH = 6
 SMALL = (
     4,
     "PASS 1, PASS 5, DRIBBLE 3, DRIBBLE 7, CROSS 4, SHOOT 2, SHOOT 6, SAVE 3, SAVE 7, TACKLE 2,"
@@ -49,219 +43,12 @@ def positions(game, seed, choose=None):
         position.apply({seat: action}, chance.getrandbits(64))
 
 
-def described(position, action):
-    """The kind of a decision, and the features of an action by their names but for zeros."""
-    game, common = position.game, position.fields["common"]
-    titles = [card["title"] for card in game.cards()]
-    cards = game.ruleset["cards"]
-    fields = game.read_action(action)
-    card, role = fields["card"], ROLES[fields["role"]]
-    own, power, title = ROLES[cards[card]["role"]], cards[card]["power"], titles[card]
-    star = own == "star_player"
-    standing = common["standing"]
-    plays = common["plays"][: common["play_count"]]
-    bonus_cards = ("cross", "fancy_footwork")
-    if common["phase"] == ATTACK:
-        kind = ("attack", "attack after 1", "attack after 2")[min(standing, 2)]
-        bonus = standing and ROLES[cards[plays[-2]["card"]]["role"]] in bonus_cards
-        if role == "give_up":
-            return kind, {f"gives up with {title}": 1}
-        if role != "shoot":
-            found = {f"{title} as {role}": 1}
-            if standing >= 2:
-                found |= {"plays on after 3": standing >= 3, "plays on with bonus": bonus}
-            return kind, found
-        total = power + 2 * (standing - (1 if own == "long_range_shot" else 2)) + 2 * bool(bonus)
-        found = {"power shot" if total > 8 else f"shot of {total}": 1}
-        if standing >= 2:
-            found |= {
-                "long range": own == "long_range_shot",
-                "star shoots": star,
-                "power spent": power if total > 8 else 0,
-            }
-        return kind, found
-    against = ROLES[plays[-1]["role"]]
-    kind = "answer to a shot" if against == "shoot" else "answer"
-    attacked = cards[plays[-1]["card"]]["power"]
-    if against == "shoot":
-        shooter = ROLES[cards[plays[-1]["card"]]["role"]]
-        attacked += 2 * (standing - (1 if shooter == "long_range_shot" else 2))
-        attacked += 2 * (ROLES[cards[plays[-3]["card"]]["role"]] in bonus_cards)
-    if role != DEFENCES[against] or power < attacked or (against == "shoot" and attacked > 8):
-        return kind, {f"throws away {title}": 1}
-    when = {"after 1": standing == 1, "after 2": standing >= 2}
-    if power == attacked:
-        found = {"repels": 1, "repels: power": power}
-        found |= {f"repels {name}": value for name, value in when.items()}
-        return kind, found | ({"repels by star": star} if against != "shoot" else {})
-    found = {"wins": 1, "wins: margin": power - attacked, "wins: power": power}
-    found |= {"wins by star": star} | {f"wins {name}": value for name, value in when.items()}
-    return kind, found | ({"wins a dribble": against == "dribble"} if against != "shoot" else {})
-
-
-def likelihoods(position, seat, model, sharpness=1):
-    """How likely each legal action is, in proportion, by the weights of a model."""
-    found = {}
-    for action in position.legal(seat):
-        kind, features = described(position, action)
-        weights = model.weights[kind]
-        sum_of_weights = sum(weights[name] * n for name, n in features.items())
-        found[action] = math.exp(sharpness * sum_of_weights / SCALE)
-    return found
-
-
-def shared(likely):
-    whole = sum(likely.values())
-    return {key: value / whole for key, value in likely.items()}
-
-
 def as_the_model_plays(model):
     def choose(position, seat, chance):
         likely = likelihoods(position, seat, model)
         return chance.choices(list(likely), list(likely.values()))[0]
 
     return choose
-
-
-def test_actions_are_described_as_a_slow_reader_does():
-    game = games()["powershot_soccer"]()
-    features = Features.of(game)
-    kinds = Counter()
-    for seed in range(12):
-        with note_on_failure(seed=seed):
-            for position in positions(game, seed):
-                seat = position.deciders[0]
-                kind, packed = features.rows(position, seat)
-                names = features.decisions[kind]
-                numbers = struct.unpack(f"{len(packed) // 2}h", packed)
-                kinds[kind] += 1
-                for i, action in enumerate(position.legal(seat)):
-                    row = numbers[i * len(names) : (i + 1) * len(names)]
-                    found = {n: value for n, value in zip(names, row, strict=True) if value}
-                    slow_kind, slow = described(position, action)
-                    assert kind == slow_kind
-                    assert found == {name: int(value) for name, value in slow.items() if value}
-    assert len(kinds) == 5 and min(kinds.values()) > 20, kinds
-
-
-def test_the_policy_plays_with_the_probabilities_of_the_model():
-    game = games()["powershot_soccer"]()
-    model = random_model(game, 1)
-    policy = PlayoutPolicy.of(game, model)
-    chance = random.Random(3)
-    tested = 0
-    for seed in range(8):
-        with note_on_failure(seed=seed):
-            for position in positions(game, seed):
-                if chance.random() > 0.05:
-                    continue
-                seat = position.deciders[0]
-                drawn = Counter(policy.action(position, seat, draw) for draw in range(2_000))
-                expected = shared(likelihoods(position, seat, model, SHARPNESS))
-                assert p_of_distribution(drawn, expected) > 1e-6
-                tested += 1
-    assert tested > 30
-
-
-@pytest.mark.parametrize("uses", [("playouts",), ("value",), ("playouts", "value")])
-def test_playouts_are_play_by_the_model(uses):
-    # The means of many playouts, and of as many matches that the policy plays on as far.
-    game = games()["powershot_soccer"]()
-    model = random_model(game, 5, uses=uses)
-    policy = PlayoutPolicy.of(game, model)
-    n = 4_000
-    for seed, ply in ((0, 30), (1, 75), (2, 140)):
-        with note_on_failure(seed=seed):
-            position = next(islice(positions(game, seed), ply, None))
-            fast, _ = policy.playouts(position, n, seed)
-            total, squares = 0.0, 0.0
-            for number in range(n):
-                played = position.copy()
-                end = policy.at(position) + policy.horizon
-                chance = (seed + 1) << 40 | number << 8
-                while not played.over and policy.at(played) < end:
-                    seat = played.deciders[0]
-                    chance += 2
-                    played.apply({seat: policy.action(played, seat, chance)}, chance + 1)
-                score = played.scores[0] if played.over else policy.score(played)[0]
-                total += score
-                squares += score * score
-            mean = total / n
-            error = math.sqrt(max(squares / n - mean * mean, 0) * 2 / n)
-            assert abs(fast - mean) < 5 * error + 1e-9, (fast, mean, error)
-
-
-def test_positions_are_described_as_the_seat_in_possession_sees_them():
-    game = games()["powershot_soccer"]()
-    features = Features.of(game)
-    titles = [card["title"] for card in game.cards()]
-    pending, attackers = Counter(), Counter()
-    for seed in range(8):
-        with note_on_failure(seed=seed):
-            for position in positions(game, seed):
-                if position.over:
-                    break
-                fields = position.fields
-                common = fields["common"]
-                own = common["possession"]
-                expected = Counter()
-                for side, seat in (("own", own), ("other", 1 - own)):
-                    for card, n in enumerate(fields["own"][seat]["hand"][: len(titles)]):
-                        expected[f"{side} hand: {titles[card]}"] += n
-                    pile = fields["own"][seat]["draw_pile"][: common["draw_sizes"][seat]]
-                    for card in pile:
-                        expected[f"{side} draw pile: {titles[card]}"] += 1
-                lead = common["goals"][own] - common["goals"][1 - own]
-                left = min(sum(common["draw_sizes"]) // 8, 11)
-                expected["lead"] = lead
-                expected[f"lead {max(-3, min(lead, 3))}"] = 1
-                expected[f"half {common['half']}, {4 * left} cards left"] = 1
-                expected["standing"] = common["standing"]
-                expected["may shoot"] = common["standing"] >= 2
-                if common["phase"] == DEFEND:
-                    answers = [described(position, a) for a in position.legal(position.deciders[0])]
-                    can = any({"wins", "repels"} & names.keys() for _, names in answers)
-                    what = "goal" if answers[0][0] == "answer to a shot" else "card"
-                    name = f"{'unsure' if can else 'sure'} {what}"
-                    pending[name] += 1
-                    expected[name] = 1
-                seat, packed = features.row(position)
-                row = struct.unpack(f"{len(packed) // 2}h", packed)
-                found = dict(zip(features.inputs, row, strict=True))
-                assert seat == own
-                assert {n: v for n, v in found.items() if v} == {
-                    n: v for n, v in expected.items() if v
-                }
-                attackers[own] += 1
-    assert len(pending) == 4 and len(attackers) == 2
-
-
-def test_playouts_value_a_position_as_it_is_described():
-    # A playout describes its own form of a position, and the estimate the position.
-    game = games()["powershot_soccer"]()
-    policy = PlayoutPolicy.of(game, random_model(game, 3, uses=("value",)))
-    policy.horizon = 1
-    seen = 0
-    for seed in range(8):
-        with note_on_failure(seed=seed):
-            for position in positions(game, seed):
-                if position.over or position.fields["common"]["play_count"] % 4 != 3:
-                    continue
-                seat = position.deciders[0]
-                after = []
-                for action in position.legal(seat):
-                    after.append(position.copy())
-                    after[-1].apply({seat: action}, 1)
-                if any(each.over or each.fields["common"]["play_count"] == 0 for each in after):
-                    continue
-                assert policy.playouts(position, 1, seed) in [
-                    pytest.approx(policy.score(each)) for each in after
-                ]
-                seen += 1
-    assert seen > 30
-
-
-# Beliefs
 
 
 def hand_after_one_choice(position, other, model):
