@@ -13,7 +13,7 @@ anything, so that its play does not change when the search does. Do not improve 
 cimport cython
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ai.memory cimport NO_ENTRY, Arena, HashIndex
 from ai.worker cimport now
@@ -25,7 +25,6 @@ from engine.sampler cimport Sampler
 
 cdef enum:
     MAX_PATH = 256             # Decisions of one iteration that are updated.
-    SCRATCH = 1 << 15          # Actions available at these decisions, together.
     CHECK_TIME_EVERY = 16      # Iterations.
     MAX_NODES = 1 << 21
     MAX_CHILDREN = 1 << 22
@@ -40,7 +39,7 @@ cdef struct Child:             # An action of a node.
 
 cdef struct Node:
     uint64_t key               # Of its seat and what that seat has observed.
-    uint32_t first             # Its children: a run of the arena, ascending by action.
+    uint32_t first             # Its children: a run of the arena, in the order of their creation.
     uint16_t count
     uint16_t capacity
 
@@ -48,9 +47,7 @@ cdef struct Node:
 cdef struct Step:              # A decision of the current iteration.
     uint32_t node
     int seat
-    int count                  # Actions available,
-    uint32_t first             # from here in the scratch,
-    uint32_t chosen            # and which of them was chosen.
+    int chosen                 # The number of a child.
 
 
 @cython.internal
@@ -69,27 +66,23 @@ cdef class Uct:
     cdef size_t node_capacity, child_capacity
     cdef size_t node_count, child_count
     cdef Step path[MAX_PATH]
-    cdef uint16_t* available   # Scratch: children that are available in this iteration.
     cdef int path_length
-    cdef size_t scratch_used
     cdef uint64_t root_key
     cdef readonly uint64_t iterations
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, double exploration,
                   uint64_t iterations):
-        cdef Arena arena = Arena()
-        self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
         self.policy = PlayoutPolicy.uniform(self.game)
         self.exploration = exploration
         rng_seed(&self.rng, seed)
         # Memory is taken once; what is not touched costs nothing.
+        self.arena = Arena()
         self.node_capacity = min(SEATS * iterations + 2, MAX_NODES) if iterations else MAX_NODES
         self.child_capacity = min(2 * MAX_ACTIONS * self.node_capacity, MAX_CHILDREN)
-        self.nodes = <Node*> arena.take(self.node_capacity, sizeof(Node))
-        self.children = <Child*> arena.take(self.child_capacity, sizeof(Child))
-        self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
+        self.nodes = <Node*> self.arena.take(self.node_capacity, sizeof(Node))
+        self.children = <Child*> self.arena.take(self.child_capacity, sizeof(Child))
         self.index = HashIndex()
         self.index.use(self.nodes, sizeof(Node), self.node_capacity)
         self.node_count = NO_ENTRY + 1
@@ -117,7 +110,6 @@ cdef class Uct:
         memset(&state, 0, sizeof(state))
         self.sampler.draw(&state, &self.rng)
         self.path_length = 0
-        self.scratch_used = 0
         for seat in range(SEATS):
             keys[seat] = mix(self.game.root_key(&state, seat), seat)
         self.root_key = keys[self.sampler.seat]
@@ -146,6 +138,7 @@ cdef class Uct:
     cdef Action select(self, const State* state, int seat, uint64_t key,
                        bint* at_leaf) noexcept nogil:
         cdef Action actions[MAX_ACTIONS]
+        cdef int available[MAX_ACTIONS]
         cdef int count = self.game.legal(state, seat, actions)
         cdef Step* step
         cdef uint32_t at
@@ -153,20 +146,15 @@ cdef class Uct:
             return actions[0]
         at = self.find_or_expand(key, at_leaf)
         if (at == NO_ENTRY or self.path_length == MAX_PATH
-                or self.scratch_used + count > SCRATCH
-                or not self.mark_available(&self.nodes[at], actions, count)):
+                or not self.mark_available(&self.nodes[at], actions, count, available)):
             at_leaf[0] = True
             return actions[rng_below(&self.rng, count)]
         step = &self.path[self.path_length]
         self.path_length += 1
         step.node = at
         step.seat = seat
-        step.count = count
-        step.first = self.scratch_used
-        self.scratch_used += count
-        self.select_by_ucb1(step)
-        return self.children[
-            self.nodes[at].first + self.available[step.first + step.chosen]].action
+        step.chosen = self.select_by_ucb1(&self.nodes[at], available, count)
+        return self.children[self.nodes[at].first + step.chosen].action
 
     cdef uint32_t find_or_expand(self, uint64_t key, bint* at_leaf) noexcept nogil:
         # The node of a key. A new node makes this the leaf of the iteration.
@@ -184,101 +172,95 @@ cdef class Uct:
         self.node_count += 1
         return at
 
-    cdef bint mark_available(self, Node* node, const Action* actions, int count) noexcept nogil:
-        # Writes to the scratch which children of the node the actions are, adds those that are
-        # missing, and counts that all were available. False: there is no memory for them.
+    cdef bint mark_available(self, Node* node, const Action* actions, int count,
+                             int* available) noexcept nogil:
+        # Writes which children of the node the actions are, adds those that are missing, and counts
+        # that all were available. False: there is no memory for them.
         cdef Child* children = self.children + node.first
-        cdef uint16_t* available = self.available + self.scratch_used
-        cdef int i, j = 0, missing = 0
+        cdef int i, at = -1, known = node.count
         for i in range(count):
-            while j < node.count and children[j].action < actions[i]:
-                j += 1
-            if j < node.count and children[j].action == actions[i]:
-                available[i] = j
-                j += 1
-            else:
-                missing += 1
-        if missing:
-            if not self.add_children(node, actions, count, missing):
-                return False
-            return self.mark_available(node, actions, count)
+            at = place_of(children, known, actions[i], at)
+            if at < 0:
+                if node.count == node.capacity:
+                    if not self.lengthen(node, count):
+                        return False
+                    children = self.children + node.first
+                at = node.count
+                memset(&children[at], 0, sizeof(Child))
+                children[at].action = actions[i]
+                node.count += 1
+            available[i] = at
         for i in range(count):
             children[available[i]].availability += 1
         return True
 
-    cdef bint add_children(self, Node* node, const Action* actions, int count,
-                           int missing) noexcept nogil:
-        # Merges the actions that are missing into the children of a node, which move to a longer
-        # run, with room for more, if theirs is too short.
-        cdef size_t capacity = node.capacity
-        cdef Child* old = self.children + node.first
-        cdef Child* new = old
-        cdef int i = count - 1, j = node.count - 1, k = node.count + missing - 1
-        if node.count + missing > node.capacity:
-            # Often the first actions are all there will be.
-            capacity = (node.count + missing if node.count == 0
-                        else (node.count + missing) * 3 // 2 + 1)
-            if capacity > MAX_ACTIONS * 8 or self.child_count + capacity > self.child_capacity:
-                return False
-            new = self.children + self.child_count
-            node.first = self.child_count
-            node.capacity = capacity
-            self.child_count += capacity
-        node.count += missing
-        while k >= 0:              # From the end, since the runs may be the same.
-            if i >= 0 and (j < 0 or actions[i] > old[j].action):
-                memset(&new[k], 0, sizeof(Child))
-                new[k].action = actions[i]
-                i -= 1
-            else:
-                if i >= 0 and actions[i] == old[j].action:
-                    i -= 1
-                new[k] = old[j]
-                j -= 1
-            k -= 1
+    cdef bint lengthen(self, Node* node, int actions) noexcept nogil:
+        # Moves the children of a node to a run with room for more: often the first actions are all
+        # that there will be. False: there is no memory for it.
+        cdef size_t capacity = max(actions, 3 * node.count // 2 + 1)
+        if capacity > MAX_ACTIONS * 8 or self.child_count + capacity > self.child_capacity:
+            return False
+        memcpy(self.children + self.child_count, self.children + node.first,
+               node.count * sizeof(Child))
+        node.first = self.child_count
+        node.capacity = capacity
+        self.child_count += capacity
         return True
 
-    cdef void select_by_ucb1(self, Step* step) noexcept nogil:
-        cdef const Child* children = self.children + self.nodes[step.node].first
-        cdef const uint16_t* available = self.available + step.first
+    cdef int select_by_ucb1(self, const Node* node, const int* available,
+                            int count) noexcept nogil:
         cdef const Child* child
         cdef double value, best = -1
-        cdef int i, unvisited = 0
-        for i in range(step.count):
-            child = &children[available[i]]
+        cdef int i, chosen = 0, unvisited = 0
+        for i in range(count):
+            child = &self.children[node.first + available[i]]
             if child.visits == 0:
                 # One of the unvisited, each with the same probability.
                 unvisited += 1
                 if rng_below(&self.rng, unvisited) == 0:
-                    step.chosen = i
+                    chosen = available[i]
             elif unvisited == 0:
                 value = (child.total / child.visits
                          + self.exploration * sqrt(log(<double> child.availability)
                                                    / child.visits))
                 if value > best:
                     best = value
-                    step.chosen = i
+                    chosen = available[i]
+        return chosen
 
     cdef void update(self, const Step* step, double score) noexcept nogil:
-        cdef Child* child = (self.children + self.nodes[step.node].first
-                             + self.available[step.first + step.chosen])
+        cdef Child* child = &self.children[self.nodes[step.node].first + step.chosen]
         child.visits += 1
         child.total += score
 
     def most_visited(self):
         """The most visited action at the root; the first of several."""
         cdef uint32_t at = self.index.find(self.root_key)
-        cdef const Node* root
         cdef const Child* best
+        cdef const Child* child
         cdef int i
         if at == NO_ENTRY:
             raise ValueError("the seat of the view has no choice")
-        root = &self.nodes[at]
-        best = self.children + root.first
-        for i in range(root.count):
-            if self.children[root.first + i].visits > best.visits:
-                best = self.children + root.first + i
+        best = &self.children[self.nodes[at].first]
+        for i in range(1, self.nodes[at].count):
+            child = &self.children[self.nodes[at].first + i]
+            if (child.visits > best.visits
+                    or child.visits == best.visits and child.action < best.action):
+                best = child
         return best.action
+
+
+cdef inline int place_of(const Child* children, int count, Action action,
+                         int after) noexcept nogil:
+    # Which of the children an action is; -1 if it is none. Often it is the one after `after`.
+    cdef int i
+    for i in range(after + 1, count):
+        if children[i].action == action:
+            return i
+    for i in range(min(after + 1, count)):
+        if children[i].action == action:
+            return i
+    return -1
 
 
 def uct(view, *, iterations=0, seconds=0.0, seed=0, exploration=0.5):
