@@ -37,6 +37,14 @@ def chances(worlds, hidden):
     return likely
 
 
+def check_uniform(p_values):
+    """Check that p-values are distributed as for draws in proportion."""
+    n = len(p_values)
+    assert n > 20
+    assert min(p_values) > 1e-3 / n
+    assert abs(sum(p_values) / n - 0.5) < 4 / (12 * n) ** 0.5
+
+
 def decisions(game_id, count, seed):
     """Yield positions of random matches, each with a seat that has several actions there."""
     rng = seeded(seed, game_id)

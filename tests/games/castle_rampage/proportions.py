@@ -59,11 +59,3 @@ def p_of_draws(sampler, expected, rng, draws=None):
     assert drawn.keys() <= expected.keys(), "an impossible world is drawn"
     assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}
     return p_of_distribution(drawn, expected)
-
-
-def check_uniform(p_values):
-    """Check that p-values are distributed as for draws in proportion."""
-    n = len(p_values)
-    assert n > 20
-    assert min(p_values) > P / n
-    assert abs(sum(p_values) / n - 0.5) < 4 / (12 * n) ** 0.5

@@ -12,9 +12,9 @@ from tests.games import facts_of
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, World, world_of
 from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_cards, spread
-from tests.games.castle_rampage.proportions import check_uniform, game_with, p_of_draws
+from tests.games.castle_rampage.proportions import game_with, p_of_draws
 from tests.support.long_form import LONG_FORM
-from tests.support.play import note_on_failure, seeded
+from tests.support.play import check_uniform, note_on_failure, seeded
 
 PLAY, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 3, 35, 30, 31  # Parts of an action.
 MAX_TURNS, MAX_HISTORY, MAX_DRAWN, MAX_DECISIONS = 200, 1600, 800, 800

@@ -17,13 +17,19 @@ from tests.games.castle_rampage.filter import Filter, world_of
 from tests.games.castle_rampage.layout import NAMES, read_cards
 from tests.games.castle_rampage.proportions import (
     P,
-    check_uniform,
     count_worlds,
     game_with,
     p_of_draws,
 )
 from tests.support.long_form import LONG_FORM
-from tests.support.play import game_of, note_on_failure, random_joint, random_secret, seeded
+from tests.support.play import (
+    check_uniform,
+    game_of,
+    note_on_failure,
+    random_joint,
+    random_secret,
+    seeded,
+)
 
 STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Parts of an action.
 KNIGHT, ARCHER, AXE_MAN, GIANT, MERCENARY, VETERAN, DRAGON, OGRE, BOMBER = read_cards(
