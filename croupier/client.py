@@ -15,7 +15,9 @@ For what the client does not have, use its stubs with `Client.call`.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack
+
+import grpc
 
 from croupier import enums
 from croupier.connection import (
@@ -29,7 +31,7 @@ from croupier.connection import (
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
 from croupier.seats import NewMatch, Seat, Spectator, one_seat
-from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS
+from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
 from croupier.v1 import (
     catalog_pb2,
     clock_pb2,
@@ -69,20 +71,11 @@ CATALOG_PATIENCE = 1.0  # Seconds.
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 # The strengths of bots by name: "random", "beginner", "casual", "regular", "skilled", "expert".
-STRENGTHS = {
-    name: cast(match_pb2.BotStrength, number)
-    for number, name in enums.words(match_pb2.BotStrength.DESCRIPTOR).items()
-}
+STRENGTHS: dict[str, match_pb2.BotStrength] = enums.numbers(match_pb2.BotStrength.DESCRIPTOR)
 # Whether seats may ask for hints, by name: "allowed", "after_end".
-HINT_POLICIES = {
-    name: cast(game_pb2.HintPolicy, number)
-    for number, name in enums.words(game_pb2.HintPolicy.DESCRIPTOR).items()
-}
+HINT_POLICIES: dict[str, game_pb2.HintPolicy] = enums.numbers(game_pb2.HintPolicy.DESCRIPTOR)
 # Which updates of the feed to get, by name: "due", "over".
-UPDATE_FILTERS = {
-    name: cast(feed_pb2.UpdateFilter, number)
-    for number, name in enums.words(feed_pb2.UpdateFilter.DESCRIPTOR).items()
-}
+UPDATE_FILTERS: dict[str, feed_pb2.UpdateFilter] = enums.numbers(feed_pb2.UpdateFilter.DESCRIPTOR)
 # Why a match has ended, as a word: "rules", "resignation" and so on.
 END_REASONS = enums.words(game_pb2.EndReason.DESCRIPTOR)
 
@@ -256,17 +249,36 @@ class Client(Connection):
         *,
         update_filter: feed_pb2.UpdateFilter = feed_pb2.UPDATE_FILTER_UNSPECIFIED,
         patience: float | None = None,
+        operator_token: str | None = None,
     ) -> Iterator[feed_pb2.WatchMatchesResponse]:
         """Yields what changes in all matches that were created with this client's API key.
 
-        It begins with the matches that run, or after the `cursor` of an earlier response. A caller
-        that keeps the `cursor` of the last response that it has dealt with misses no update,
-        whatever becomes of it and of the server; an update can come again. A response without
+        With an `operator_token`, it is what changes in all matches of the log. It begins with the
+        matches that run, or after the `cursor` of an earlier response. A caller that keeps the
+        `cursor` of the last response that it has dealt with misses no update, whatever becomes of
+        it and of the server; an update can come again. A response without
         updates brings a newer cursor. When the connection is lost, the stream is resumed; raises
         CroupierError only if that fails for `patience` seconds, by default this client's, and with
         the reason CURSOR_EXPIRED if it has to begin anew.
         """
-        return self.follow_matches(cursor, update_filter, patience)
+        retry = self.retry(patience)
+        request = feed_pb2.WatchMatchesRequest(
+            cursor=cursor, filter=update_filter, heartbeat_interval=duration(HEARTBEAT_INTERVAL)
+        )
+        limit = SILENT_INTERVALS * HEARTBEAT_INTERVAL
+        while True:
+            metadata = self.metadata(operator_token)
+            stream: Any = self.feed_stub.WatchMatches(request, metadata=metadata)
+            try:
+                for response in until_silent(stream, limit):
+                    retry.reset()
+                    yield response
+                    # After the caller has dealt with it.
+                    request.cursor = response.cursor or request.cursor
+            except grpc.RpcError as error:
+                self.wait(retry, CroupierError.from_call(error))
+            finally:
+                stream.cancel()
 
     def views(self, holders: Sequence[Spectator]) -> list[feed_pb2.ViewResult]:
         """Returns what each of at most 100 holders of tokens knows: a view, or an error."""
@@ -366,7 +378,12 @@ class Operator:
         patience: float | None = None,
     ) -> Iterator[feed_pb2.WatchMatchesResponse]:
         """Yields what changes in all matches of the log; as `Client.watch_matches`."""
-        return self.client.follow_matches(cursor, update_filter, patience, self.token)
+        return self.client.watch_matches(
+            cursor,
+            update_filter=update_filter,
+            patience=patience,
+            operator_token=self.token,
+        )
 
     def match(self, name: str) -> match_pb2.Match:
         """Returns a match by its name: its state and seats, but no cards."""

@@ -11,11 +11,9 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.errors import CroupierError
 from croupier.retry import Retry, Tally
-from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
 from croupier.transport import Security, open_channel
 from croupier.v1 import (
     catalog_pb2_grpc,
-    feed_pb2,
     feed_pb2_grpc,
     hint_pb2,
     hint_pb2_grpc,
@@ -241,32 +239,6 @@ class Connection:
                         told.add(key)
                         yield response
                 return
-            except grpc.RpcError as error:
-                self.wait(retry, CroupierError.from_call(error))
-            finally:
-                stream.cancel()
-
-    def follow_matches(
-        self,
-        cursor: str,
-        update_filter: feed_pb2.UpdateFilter,
-        patience: float | None,
-        token: str | None = None,
-    ) -> Iterator[feed_pb2.WatchMatchesResponse]:
-        """Yields the responses of the feed, which is resumed when it is lost."""
-        retry = self.retry(patience)
-        request = feed_pb2.WatchMatchesRequest(
-            cursor=cursor, filter=update_filter, heartbeat_interval=duration(HEARTBEAT_INTERVAL)
-        )
-        limit = SILENT_INTERVALS * HEARTBEAT_INTERVAL
-        while True:
-            stream: Any = self.feed_stub.WatchMatches(request, metadata=self.metadata(token))
-            try:
-                for response in until_silent(stream, limit):
-                    retry.reset()
-                    yield response
-                    # After the caller has dealt with it.
-                    request.cursor = response.cursor or request.cursor
             except grpc.RpcError as error:
                 self.wait(retry, CroupierError.from_call(error))
             finally:

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor
 
@@ -18,3 +19,8 @@ def words(enum: EnumDescriptor) -> dict[int, str]:
         for value in enum.values
         if value.number
     }
+
+
+def numbers(enum: EnumDescriptor) -> dict[str, Any]:
+    """Returns the numbers of the values by their words."""
+    return {word: number for number, word in words(enum).items()}

@@ -284,15 +284,10 @@ class _Table:
             )
         elif view.legal_actions:
             lines.append(f"{draw.question(view)} Legal actions at version {view.version}:")
-            lines += self.menu(view)
+            lines += [f"{n}. {draw.action(each)}" for n, each in enumerate(view.legal_actions, 1)]
         else:
             lines.append(f"You have nothing to decide yet. To wait: view, since={view.version}.")
         return "\n".join(lines)
-
-    def menu(self, view: game_pb2.View) -> list[str]:
-        """Lists the legal actions, numbered from 1."""
-        actions = enumerate(view.legal_actions, 1)
-        return [f"{number}. {self.drawing.action(action)}" for number, action in actions]
 
     def refuse(self, why: str, view: game_pb2.View) -> NoReturn:
         """Raises ToolError with the reason and what can be done now."""

@@ -200,12 +200,7 @@ class Drawing(drawing.Drawing):
                 f' first; "list" with words shows some of the {len(view.legal_actions)} choices.',
                 style="dim",
             )
-        groups = [
-            (label, list(group))
-            for label, group in groupby(
-                enumerate(view.legal_actions, 1), lambda item: self._unpaid(item[1])
-            )
-        ]
+        groups = self._groups(view)
         under = [group for _, group in groups if group[0][1].castle_rampage.HasField("strengthen")]
         parts: list[RenderableType] = [self._under(under)] if under else []
         parts.append(self._plays(groups[len(under) :]))
@@ -245,10 +240,7 @@ class Drawing(drawing.Drawing):
         under: dict[castle.CastleRampageCard, list[str]] = {}
         plays: dict[castle.CastleRampageCard, list[str]] = {}
         end = ""
-        for _, group in groupby(
-            enumerate(view.legal_actions, 1), lambda item: self._unpaid(item[1])
-        ):
-            ways = list(group)
+        for _, ways in self._groups(view):
             what = ways[0][1].castle_rampage
             match what.WhichOneof("action"):
                 case "strengthen":
@@ -273,6 +265,10 @@ class Drawing(drawing.Drawing):
         hint.append(end, style="bold yellow not dim").append(": end the turn; ")
         hint.append('7-9: add discards ("dragon spy"); c: effects')
         return Group(table, hint)
+
+    def _groups(self, view: game_pb2.View) -> list[tuple[str, Ways]]:
+        grouped = groupby(enumerate(view.legal_actions, 1), lambda item: self._unpaid(item[1]))
+        return [(label, list(group)) for label, group in grouped]
 
     def _unpaid(self, action: game_pb2.MatchAction) -> str:
         # Describes an action without its discards. Actions that differ only in these are adjacent.

@@ -8,17 +8,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from croupier import enums
 from croupier.terminal import drawing
 from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import champion_chess_pb2 as chess
 
 TURNS_SHOWN = 4
 CATEGORIES = ("movement", "attack", "defend")
-PHASES = {
-    chess.CHAMPION_CHESS_PHASE_CHAMPION: "champion phase",
-    chess.CHAMPION_CHESS_PHASE_AID: "aid phase",
-    chess.CHAMPION_CHESS_PHASE_END: "end phase",
-}
+PHASES = enums.words(chess.ChampionChessPhase.DESCRIPTOR)
 
 
 class Drawing(drawing.Drawing):
@@ -37,7 +34,7 @@ class Drawing(drawing.Drawing):
         state = view.champion_chess
         title = Text(f"Challenge {state.challenge}", style="bold")
         if phase := PHASES.get(state.phase):
-            title.append(f", {phase}", style="not bold")
+            title.append(f", {phase} phase", style="not bold")
         return title
 
     def view(self, view: game_pb2.View) -> RenderableType:
