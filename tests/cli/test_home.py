@@ -2,17 +2,13 @@
 
 import os
 import pwd
-import signal
-import subprocess
-import sys
 
 import pytest
 
+from cli import arguments as types
 from cli.main import main
 from tests.support.server_process import ServerProcess
 
-COMMAND = [sys.executable, "-m", "cli"]
-SERVE = ("serve", "--listen", "127.0.0.1:0", "--web", "off", "--metrics-port", "0")
 # In this process, a server that does not refuse must not stay.
 NOWHERE = ("serve", "--listen", "300.1.1.1:1")
 HOMELESS = {"no absolute path": {"HOME": "nowhere"}, "empty": {"HOME": ""}, "unknown user": {}}
@@ -63,13 +59,6 @@ def test_a_tilde_is_the_home_directory_wherever_it_comes_from(tmp_path):
     assert (home / "data" / "croupier.db").exists()
 
 
-def test_who_keeps_nothing_needs_no_home():
-    with subprocess.Popen(
-        [*COMMAND, *SERVE, "--search-processes", "0", "--store", "memory"],
-        env=environment(HOME=""),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        assert server.stdout.readline().startswith("croupier serves on ")
-        server.send_signal(signal.SIGTERM)
-        assert server.wait() == 0
+def test_who_keeps_nothing_needs_no_home(monkeypatch):
+    monkeypatch.setenv("HOME", "")
+    types.check_data("memory", types.directory("~/data"))

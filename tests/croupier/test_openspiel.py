@@ -266,16 +266,6 @@ def test_the_search_is_a_bot(game):
     assert sum(returns) == 0
 
 
-def test_the_bot_finds_obvious_actions():
-    # A King calls, a Jack folds.
-    loaded = openspiel.load_game("kuhn_poker")
-    for card, answer in ((3, "call"), (1, "fold")):
-        position = Position.from_fields(loaded.game, {"cards": [2, card], "decisions": [2, 0, 0]})
-        state = loaded.at(position)
-        action = openspiel.SearchBot(1, iterations=300).step(state)
-        assert state.action_to_string(1, action) == answer
-
-
 def test_rulesets_and_their_faults():
     ruleset = dict(presets()["skystones_small"].ruleset)
     loaded = pyspiel.load_game(
