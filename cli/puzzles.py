@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
-from cli.verify import verify_all
+from cli.verify import add_records, verify_all
 from croupier.v1 import puzzle_pb2
 from lab import puzzles, workers
 from lab.puzzles import CONFIRMING, Options, Task
@@ -61,13 +61,7 @@ def add_parser(commands: Commands) -> None:
         "is not confirmed.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "records",
-        metavar="RECORD",
-        nargs="*",
-        type=Path,
-        help="a file as `croupier export` writes it, JSON or binary, or a directory of such files",
-    )
+    add_records(parser, "*")
     more = {"--self-play": {"choices": sorted(wire.hosted_games())}}
     whole = {"N": arguments.whole(1), "--iterations": arguments.whole(MIN_ITERATIONS)}
     types = whole | {"--seed": arguments.whole(0)}

@@ -45,12 +45,12 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(run=run)
 
 
-def add_records(parser: argparse.ArgumentParser) -> None:
+def add_records(parser: argparse.ArgumentParser, count: str = "+") -> None:
     """Adds the argument for records."""
     parser.add_argument(
         "records",
         metavar="RECORD",
-        nargs="+",
+        nargs=count,
         type=Path,
         help="a file as `croupier export` writes it, JSON or binary, or a directory of such files",
     )
