@@ -122,17 +122,12 @@ class _SecretGuard(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInter
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def _continue(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+    ) -> Any:
+        details = client_call_details
         if details.metadata or details.method.startswith("/croupier.v1.MatchService/"):
             raise CleartextError(self._address)
         return continuation(details, request)
 
-    def intercept_unary_unary(
-        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
-    ) -> Any:
-        return self._continue(continuation, client_call_details, request)
-
-    def intercept_unary_stream(
-        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
-    ) -> Any:
-        return self._continue(continuation, client_call_details, request)
+    intercept_unary_stream = intercept_unary_unary

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
 from rich.text import Text
 
@@ -250,18 +249,17 @@ def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None
 
 
 def _clock(control: clock_pb2.TimeControl | None) -> str:
-    parts = []
-    if control is not None and control.HasField("per_decision"):
-        parts.append(f"{_seconds(control.per_decision)} for a decision")
-    if control is not None and control.HasField("per_match"):
-        parts.append(f"{_seconds(control.per_match)} for the match")
-    if control is not None and control.HasField("increment"):
-        parts.append(f"{_seconds(control.increment)} back after each decision")
+    kinds = {
+        "per_decision": "for a decision",
+        "per_match": "for the match",
+        "increment": "back after each decision",
+    }
+    parts = [
+        f"{getattr(control, name).ToMilliseconds() / 1000:g} seconds {what}"
+        for name, what in kinds.items()
+        if control is not None and control.HasField(name)
+    ]
     return f"Each of you has {', '.join(parts)}." if parts else "There is no clock."
-
-
-def _seconds(duration: Duration) -> str:
-    return f"{duration.ToMilliseconds() / 1000:g} seconds"
 
 
 def _resume(client: Client, settings: Settings, saved: SavedSeat, screen: Screen) -> Session:
