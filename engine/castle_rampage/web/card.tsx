@@ -44,16 +44,16 @@ addGlyphs({
 });
 
 export const SCHEMES = ["VOLLEY", "CHARGE", "SKIRMISH", "GRAND_ASSAULT"];
-const FAMILIES: Record<string, string[]> = {
-	unit: ["KNIGHT", "ARCHER", "AXE_MAN", "GIANT", "MERCENARY"],
-	purple: ["OGRE", "BOMBER", "SABOTEUR", "SPY"],
-	permanent: ["CATAPULT", "GRANARY"],
-	scheme: SCHEMES,
-	special: ["JESTER", "SUMMONER", "PRIEST"],
+const TINTS: Record<string, string[]> = {
+	"#8d2f22": ["KNIGHT", "ARCHER", "AXE_MAN", "GIANT", "MERCENARY"],
+	"#5f2f7d": ["OGRE", "BOMBER", "SABOTEUR", "SPY"],
+	"#6a5311": ["CATAPULT", "GRANARY"],
+	"#22436f": SCHEMES,
+	"#1f5f5a": ["JESTER", "SUMMONER", "PRIEST"],
 };
 
-const familyOf = (id: string) =>
-	Object.keys(FAMILIES).find((family) => FAMILIES[family]!.includes(id)) ?? "strike";
+const tintOf = (id: string) =>
+	Object.keys(TINTS).find((tint) => TINTS[tint]!.includes(id)) ?? "#9a4b12";
 
 /** The numbers in the catalog's order: Gate and Castle, then Attack, Bonus and Cost if not zero. */
 export function numbersOf(id: string, numbers: readonly { title: string; value: number }[]) {
@@ -78,7 +78,7 @@ export function CastleCard({ card }: CardProps) {
 	const { gate, castle, attack, bonus, cost } = numbersOf(card.id, card.numbers);
 	const label = `${card.title}, ${card.numbers.map((each) => `${each.title} ${each.value}`).join(", ")}`;
 	return (
-		<CardFrame class={`castle ${familyOf(card.id)}`} label={label}>
+		<CardFrame class="castle" tint={tintOf(card.id)} label={label}>
 			<path class="banner tinted" d="M8 1h84v92L50 106 8 93z" />
 			<GlyphAt
 				class="figure"
@@ -144,7 +144,8 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 	const counts = structure === "GATE" ? gate : castle;
 	return (
 		<CardFrame
-			class={`castle inwall ${familyOf(card.id)}`}
+			class="castle inwall"
+			tint={tintOf(card.id)}
 			label={`${card.title}, ${counts?.title} ${counts?.value}`}
 		>
 			<path class="banner tinted" d="M10 1h18v138H10a9 9 0 0 1-9-9V10a9 9 0 0 1 9-9z" />

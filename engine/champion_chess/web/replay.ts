@@ -1,5 +1,4 @@
 // The table of Champion Chess after each event of a record, and the deal derived again from chance.
-import { create, ViewSchema } from "@app/api/types";
 import type { Follower } from "@app/games/module";
 import {
 	ChampionChessCard,
@@ -7,7 +6,7 @@ import {
 	ChampionChessPhase,
 } from "@app/gen/croupier/v1/champion_chess_pb";
 import { deckByCard, ownDecks } from "@app/replay/deal";
-import { sorted, take } from "@app/replay/states";
+import { type On, sorted, take } from "@app/replay/states";
 
 const KING = ChampionChessCard.KING;
 
@@ -22,67 +21,60 @@ export function follow(): Follower {
 	}));
 	let phase = ChampionChessPhase.CHAMPION;
 	let challenge = 1;
-	return {
-		follow(value) {
-			const { seat, event } = value as ChampionChessEvent;
-			const side = sides[seat]!;
-			switch (event.case) {
-				case "shuffled":
-					side.deckSize = event.value.count;
-					if (event.value.fromReserve) side.reserve = [];
-					break;
-				case "drawn":
-					if (phase === ChampionChessPhase.END) {
-						phase = ChampionChessPhase.CHAMPION;
-						challenge++;
-					}
-					side.deckSize -= event.value.count;
-					side.hand.push(...event.value.cards);
-					break;
-				case "mulligan":
-					take(side.hand, event.value.cards);
-					side.reserve.push(...event.value.cards);
-					break;
-				case "championRevealed":
-					phase = ChampionChessPhase.AID;
-					side.champion = event.value.champion;
-					// After castling the King is in the deck, and the Rook came from there.
-					take(side.hand, [event.value.castled ? KING : event.value.champion]);
-					break;
-				case "aidRevealed":
-					side.aid = [...event.value.cards];
-					take(side.hand, side.aid);
-					break;
-				case "challengeDecided":
-					phase = ChampionChessPhase.END;
-					(event.value.won ? side.reserve : side.defeated).push(event.value.champion);
-					side.defeated.push(...side.aid);
-					side.aid = [];
-					side.champion = 0;
-					break;
-				case "discarded":
-					take(side.hand, event.value.cards);
-					side.reserve.push(...event.value.cards);
-					break;
-			}
+	const on: On<ChampionChessEvent["event"]> = {
+		shuffled: ({ count, fromReserve }, seat) => {
+			sides[seat]!.deckSize = count;
+			if (fromReserve) sides[seat]!.reserve = [];
 		},
-		game: () =>
-			create(ViewSchema, {
-				game: {
-					case: "championChess",
-					value: {
-						phase,
-						challenge,
-						sides: sides.map((side) => ({
-							handSize: side.hand.length,
-							deckSize: side.deckSize,
-							reserve: sorted(side.reserve),
-							defeated: sorted(side.defeated),
-							champion: side.champion,
-						})),
-					},
-				},
-			}).game,
+		drawn: ({ count, cards }, seat) => {
+			if (phase === ChampionChessPhase.END) {
+				phase = ChampionChessPhase.CHAMPION;
+				challenge++;
+			}
+			sides[seat]!.deckSize -= count;
+			sides[seat]!.hand.push(...cards);
+		},
+		mulligan: ({ cards }, seat) => toReserve(seat, cards),
+		championRevealed: ({ champion, castled }, seat) => {
+			phase = ChampionChessPhase.AID;
+			sides[seat]!.champion = champion;
+			// After castling the King is in the deck, and the Rook came from there.
+			take(sides[seat]!.hand, [castled ? KING : champion]);
+		},
+		aidRevealed: ({ cards }, seat) => {
+			sides[seat]!.aid = [...cards];
+			take(sides[seat]!.hand, cards);
+		},
+		challengeDecided: ({ won, champion }, seat) => {
+			const side = sides[seat]!;
+			phase = ChampionChessPhase.END;
+			(won ? side.reserve : side.defeated).push(champion);
+			side.defeated.push(...side.aid);
+			side.aid = [];
+			side.champion = 0;
+		},
+		discarded: ({ cards }, seat) => toReserve(seat, cards),
+	};
+	function toReserve(seat: number, cards: number[]) {
+		take(sides[seat]!.hand, cards);
+		sides[seat]!.reserve.push(...cards);
+	}
+	return {
+		on,
+		game: () => ({
+			case: "championChess",
+			value: {
+				phase,
+				challenge,
+				sides: sides.map((side) => ({
+					handSize: side.hand.length,
+					deckSize: side.deckSize,
+					reserve: sorted(side.reserve),
+					defeated: sorted(side.defeated),
+					champion: side.champion,
+				})),
+			},
+		}),
 		hands: () => [sides[0]!.hand, sides[1]!.hand],
 		nameOf: (card) => ChampionChessCard[card] ?? "",
 	};

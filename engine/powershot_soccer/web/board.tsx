@@ -234,17 +234,13 @@ export function roleOf(catalog: Catalog, card: string): string {
 	return PowerShotSoccerRole[spec?.role ?? 0] ?? "";
 }
 
-const FAMILIES: Record<string, string> = {
-	PASS: "ball",
-	DRIBBLE: "ball",
-	CROSS: "ball",
-	FANCY_FOOTWORK: "ball",
-	SHOOT: "shot",
-	LONG_RANGE_SHOT: "shot",
-	TACKLE: "defence",
-	INTERCEPT: "defence",
-	SAVE: "defence",
-	STAR_PLAYER: "star",
+const TINTS: Record<string, string> = {
+	SHOOT: "#c2400f",
+	LONG_RANGE_SHOT: "#c2400f",
+	TACKLE: "#23509e",
+	INTERCEPT: "#23509e",
+	SAVE: "#23509e",
+	STAR_PLAYER: "#8a6400",
 };
 
 export const isSpecial = (role: string) => role === "CROSS" || role === "FANCY_FOOTWORK";
@@ -256,7 +252,11 @@ export function SoccerCard({ card, catalog }: CardProps) {
 	// The catalog's title ends in the power, which the card shows anyway.
 	const title = card.title.replace(/ \d+$/, "");
 	return (
-		<CardFrame class={`soccer ${FAMILIES[role] ?? ""}`} label={`${card.title}, ${card.kind}`}>
+		<CardFrame
+			class={role === "STAR_PLAYER" ? "soccer star" : "soccer"}
+			tint={TINTS[role] ?? "#16794a"}
+			label={`${card.title}, ${card.kind}`}
+		>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v42L1 72z" />
 			<text class="power" x="14" y="46" font-size="46">
 				{power}

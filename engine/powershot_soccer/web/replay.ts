@@ -1,5 +1,4 @@
 // The table of PowerShot Soccer after each event of a record, and the deal derived again from chance.
-import { create, ViewSchema } from "@app/api/types";
 import type { Follower } from "@app/games/module";
 import {
 	type PowerShotSoccerEvent,
@@ -7,7 +6,7 @@ import {
 	PowerShotSoccerPhase,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { deckByIndex, ownDecks } from "@app/replay/deal";
-import { take } from "@app/replay/states";
+import { type On, take } from "@app/replay/states";
 
 export function follow(): Follower {
 	const sides = [0, 1].map(() => ({ hand: [] as number[], goals: 0, drawPileSize: 0 }));
@@ -17,75 +16,64 @@ export function follow(): Follower {
 	let standing = 0;
 	let half = 1;
 	let phase = PowerShotSoccerPhase.ATTACK;
-	return {
-		follow(value) {
-			const { event } = value as PowerShotSoccerEvent;
-			switch (event.case) {
-				case "shuffled":
-					sides[event.value.seat]!.drawPileSize = event.value.count;
-					break;
-				case "drawn": {
-					const side = sides[event.value.seat]!;
-					side.drawPileSize -= event.value.count;
-					side.hand.push(...event.value.cards);
-					break;
-				}
-				case "halfEnded":
-					for (const side of sides) side.hand = [];
-					break;
-				case "halfStarted":
-					half = event.value.half;
-					possession = event.value.kickOff;
-					plays = [];
-					attackStart = standing = 0;
-					phase = PowerShotSoccerPhase.ATTACK;
-					break;
-				case "played": {
-					const { seat, card, role } = event.value;
-					take(sides[seat]!.hand, [card]);
-					plays.push({ seat, card, role, outcome: 0 });
-					phase = seat === possession ? PowerShotSoccerPhase.DEFEND : PowerShotSoccerPhase.ATTACK;
-					break;
-				}
-				case "exchangeDecided": {
-					const { seat, outcome } = event.value;
-					const last = plays.findLast((play) => play.seat === seat);
-					if (last) last.outcome = outcome;
-					phase = PowerShotSoccerPhase.ATTACK;
-					if (outcome === PowerShotSoccerOutcome.STANDS) {
-						standing++;
-						break;
-					}
-					if (outcome === PowerShotSoccerOutcome.GOAL) sides[seat]!.goals++;
-					if (outcome !== PowerShotSoccerOutcome.REPELLED) possession = 1 - seat;
-					attackStart = plays.length;
-					standing = 0;
-					break;
-				}
-			}
+	const on: On<PowerShotSoccerEvent["event"]> = {
+		shuffled: ({ count }, seat) => {
+			sides[seat]!.drawPileSize = count;
 		},
-		game: () =>
-			create(ViewSchema, {
-				game: {
-					case: "powershotSoccer",
-					value: {
-						phase,
-						half,
-						possession,
-						standing,
-						plays: plays.map((play) => ({ ...play })),
-						attackStart,
-						sides: sides.map((side, seat) => ({
-							goals: side.goals,
-							drawPileSize: side.drawPileSize,
-							handSize: side.hand.length,
-							discardPile: plays
-								.slice(0, attackStart)
-								.flatMap((play) => (play.seat === seat ? [play.card] : [])),
-						})),
-					},
-				},
-			}).game,
+		drawn: ({ count, cards }, seat) => {
+			sides[seat]!.drawPileSize -= count;
+			sides[seat]!.hand.push(...cards);
+		},
+		halfEnded: () => {
+			for (const side of sides) side.hand = [];
+		},
+		halfStarted: (started) => {
+			half = started.half;
+			possession = started.kickOff;
+			plays = [];
+			attackStart = standing = 0;
+			phase = PowerShotSoccerPhase.ATTACK;
+		},
+		played: ({ card, role }, seat) => {
+			take(sides[seat]!.hand, [card]);
+			plays.push({ seat, card, role, outcome: 0 });
+			phase = seat === possession ? PowerShotSoccerPhase.DEFEND : PowerShotSoccerPhase.ATTACK;
+		},
+		exchangeDecided: ({ outcome }, seat) => {
+			const last = plays.findLast((play) => play.seat === seat);
+			if (last) last.outcome = outcome;
+			phase = PowerShotSoccerPhase.ATTACK;
+			if (outcome === PowerShotSoccerOutcome.STANDS) {
+				standing++;
+				return;
+			}
+			if (outcome === PowerShotSoccerOutcome.GOAL) sides[seat]!.goals++;
+			if (outcome !== PowerShotSoccerOutcome.REPELLED) possession = 1 - seat;
+			attackStart = plays.length;
+			standing = 0;
+		},
+	};
+	return {
+		on,
+		game: () => ({
+			case: "powershotSoccer",
+			value: {
+				phase,
+				half,
+				possession,
+				standing,
+				plays: plays.map((play) => ({ ...play })),
+				attackStart,
+				sides: sides.map((side, seat) => ({
+					goals: side.goals,
+					drawPileSize: side.drawPileSize,
+					handSize: side.hand.length,
+					discardPile: plays
+						.slice(0, attackStart)
+						.flatMap((play) => (play.seat === seat ? [play.card] : [])),
+				})),
+			},
+		}),
 		hands: () => [sides[0]!.hand, sides[1]!.hand],
 		nameOf: String,
 	};

@@ -204,6 +204,14 @@ export const fieldName = (catalog: Catalog, field: number) =>
 export const edgesOf = (card: CatalogCard) => card.numbers.slice(1, 5).map((each) => each.value);
 export const totalOf = (card: CatalogCard) => card.numbers[0]?.value ?? 0;
 
+const COLOURS: Record<string, string> = {
+	FIRE: "--paper: #f6c9a8; --tint: #b23a12",
+	EARTH: "--paper: #d9c99a; --tint: #6b4c12",
+	ELECTRO: "--paper: #efe08d; --tint: #7a5c00",
+	WATER: "--paper: #afd3ea; --tint: #0f4f86",
+	AIR: "--paper: #d5e6dd; --tint: #2f6a55",
+};
+
 export function SkyCard({ card, catalog, small }: CardProps) {
 	if (!card) return null;
 	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
@@ -212,7 +220,8 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 	const label = `${card.title}, ${card.kind}, ${card.numbers.map((n) => `${n.title} ${n.value}`).join(", ")}`;
 	return (
 		<svg
-			class={`face sky ${element.toLowerCase()}`}
+			class="face sky"
+			style={COLOURS[element]}
 			viewBox={small ? "0 0 100 100" : "0 0 100 124"}
 			role={small ? undefined : "img"}
 			aria-label={small ? undefined : label}

@@ -1,9 +1,9 @@
 // The table of Skystones after each event of a record, and the deal derived again from chance.
-import { create, type MatchRecord, ViewSchema } from "@app/api/types";
+import type { MatchRecord } from "@app/api/types";
 import type { Deal, Follower } from "@app/games/module";
 import { type SkystonesEvent, SkystonesPhase } from "@app/gen/croupier/v1/skystones_pb";
 import { deckByIndex } from "@app/replay/deal";
-import { take } from "@app/replay/states";
+import { type On, take } from "@app/replay/states";
 
 export function follow(record: MatchRecord): Follower {
 	const ruleset = record.ruleset?.game.case === "skystones" ? record.ruleset.game.value : undefined;
@@ -15,59 +15,49 @@ export function follow(record: MatchRecord): Follower {
 	const sides = [0, 1].map(() => ({ hand: [] as number[], pile: [] as number[], points: 0 }));
 	let phase = SkystonesPhase.PICK;
 	let round = 1;
-	return {
-		follow(value) {
-			const { event } = value as SkystonesEvent;
-			switch (event.case) {
-				case "dealt":
-					if (event.value.seat !== undefined)
-						sides[event.value.seat]!.pile = [...event.value.cards];
-					break;
-				case "fieldLaid":
-					board[event.value.square]!.field = event.value.field;
-					break;
-				case "roundStarted":
-					round = event.value.round;
-					phase = SkystonesPhase.PICK;
-					break;
-				case "picked": {
-					const side = sides[event.value.seat]!;
-					if (event.value.card === undefined) break;
-					take(side.pile, [event.value.card]);
-					side.hand.push(event.value.card);
-					break;
-				}
-				case "placed": {
-					const { seat, card, square, taken } = event.value;
-					phase = SkystonesPhase.PLACE;
-					take(sides[seat]!.hand, [card]);
-					board[square] = { ...board[square]!, card, owner: seat };
-					for (const each of taken) board[each]!.owner = seat;
-					break;
-				}
-				case "roundEnded":
-					if (event.value.winner !== undefined) sides[event.value.winner]!.points++;
-					for (const side of sides) side.pile.push(...side.hand.splice(0));
-					for (const [at, square] of board.entries()) board[at] = { field: square.field };
-					break;
-			}
+	const on: On<SkystonesEvent["event"]> = {
+		dealt: ({ seat, cards }) => {
+			if (seat !== undefined) sides[seat]!.pile = [...cards];
 		},
-		game: () =>
-			create(ViewSchema, {
-				game: {
-					case: "skystones",
-					value: {
-						phase,
-						round,
-						board: board.map((square) => ({ ...square })),
-						sides: sides.map(({ hand, pile, points }) => ({
-							points,
-							handSize: hand.length,
-							pileSize: pile.length,
-						})),
-					},
-				},
-			}).game,
+		fieldLaid: ({ square, field }) => {
+			board[square]!.field = field;
+		},
+		roundStarted: (started) => {
+			round = started.round;
+			phase = SkystonesPhase.PICK;
+		},
+		picked: ({ card }, seat) => {
+			if (card === undefined) return;
+			take(sides[seat]!.pile, [card]);
+			sides[seat]!.hand.push(card);
+		},
+		placed: ({ card, square, taken }, seat) => {
+			phase = SkystonesPhase.PLACE;
+			take(sides[seat]!.hand, [card]);
+			board[square] = { ...board[square]!, card, owner: seat };
+			for (const each of taken) board[each]!.owner = seat;
+		},
+		roundEnded: ({ winner }) => {
+			if (winner !== undefined) sides[winner]!.points++;
+			for (const side of sides) side.pile.push(...side.hand.splice(0));
+			for (const [at, square] of board.entries()) board[at] = { field: square.field };
+		},
+	};
+	return {
+		on,
+		game: () => ({
+			case: "skystones",
+			value: {
+				phase,
+				round,
+				board: board.map((square) => ({ ...square })),
+				sides: sides.map(({ hand, pile, points }) => ({
+					points,
+					handSize: hand.length,
+					pileSize: pile.length,
+				})),
+			},
+		}),
 		hands: () => [sides[0]!.hand, sides[1]!.hand],
 		nameOf: String,
 	};

@@ -4,10 +4,11 @@ import type { ComponentChildren } from "preact";
 export const WIDTH = 100;
 export const HEIGHT = 140;
 
-/** A card as a drawing of 100 by 140. Its colours come from the style sheet, by its classes. */
+/** A card as a drawing of 100 by 140. Its colours come from the style sheet, but for its tint. */
 export function CardFrame(props: {
 	class: string;
 	label: string;
+	tint?: string;
 	children: ComponentChildren;
 	height?: number;
 }) {
@@ -15,6 +16,7 @@ export function CardFrame(props: {
 	return (
 		<svg
 			class={`face ${props.class}`}
+			style={props.tint && { "--tint": props.tint }}
 			viewBox={`0 0 ${WIDTH} ${height}`}
 			role="img"
 			aria-label={props.label}

@@ -1,4 +1,5 @@
 // What a game adds to the web app. Everything else is the same for all games.
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ComponentType } from "preact";
 import {
 	type Action,
@@ -9,6 +10,7 @@ import {
 	type Ruleset,
 	RulesetSchema,
 	type View,
+	type ViewSchema,
 } from "../api/types";
 import { list, t } from "../i18n";
 import type { Choice, Click, Key } from "../match/choices";
@@ -111,8 +113,9 @@ export interface LobbyOption {
 
 /** A game that follows the events of a record and draws the table as it is then. */
 export interface Follower {
-	follow(event: Event["event"]["value"]): void;
-	game(): View["game"];
+	/** What each kind of event does, with the seat that it is about. */
+	on: Record<string, ((what: never, seat: number) => void) | undefined>;
+	game(): MessageInitShape<typeof ViewSchema>["game"];
 	/** The cards of each seat, by number. */
 	hands(): [number[], number[]];
 	/** The id in the catalog of the card with a number. */

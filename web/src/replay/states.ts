@@ -21,6 +21,17 @@ export interface Moment {
 	hands: [string[], string[]];
 }
 
+/** The event of a game. Some games say beside all kinds of events whose it is, others in each kind. */
+interface Happened {
+	seat?: number;
+	event: { case?: string; value?: { seat?: number } };
+}
+
+/** What each kind of event of a game does. */
+export type On<Kind extends { case: unknown; value?: unknown }> = {
+	[K in Kind as K["case"] & string]?: (what: NonNullable<K["value"]>, seat: number) => void;
+};
+
 /** The table after each step; without a follower the view has no state of the game. */
 export function moments(record: MatchRecord, follower: Follower | undefined): Moment[] {
 	const kind = record.ruleset?.game.case;
@@ -43,9 +54,14 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 		});
 		events = [];
 	};
+	const follow = ({ event: { case: of, value } }: Event) => {
+		if (of !== kind) return;
+		const { seat, event } = value as Happened;
+		follower?.on[event.case ?? ""]?.(event.value as never, seat ?? event.value?.seat ?? 0);
+	};
 	if (record.start) {
 		events = [...record.start.events];
-		for (const { event } of events) if (event.case === kind) follower?.follow(event.value);
+		events.forEach(follow);
 		finish(0n);
 	}
 	let version = record.entries[0]?.version ?? 0n;
@@ -54,7 +70,7 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 		version = at;
 		if (entry.case !== "event") continue;
 		events.push(entry.value);
-		if (entry.value.event.case === kind) follower?.follow(entry.value.event.value);
+		follow(entry.value);
 	}
 	finish(version);
 	const last = found.at(-1);
