@@ -49,6 +49,11 @@ if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
     (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas/plain.binpb)
     touch web/src/gen/.generated
 fi
+# The made-up game of the tests.
+if [ "$1" != build ] && stale web/src/gen/whist.binpb web/tests/support/whist.proto; then
+    "$python" -m grpc_tools.protoc --include_imports -o web/src/gen/whist.binpb \
+        -I web/tests/support -I build/stubs/croupier/v1/schemas/full whist.proto
+fi
 
 # The shell of Chromium draws no windows around the pages, and takes two thirds of the time.
 CHROMIUM="${CHROMIUM:-$(command -v chromium-headless-shell || echo /usr/bin/chromium)}"

@@ -1,27 +1,14 @@
 // A made-up game of whist for two as the catalog of a server would describe it, with a view of it.
+import { readFileSync } from "node:fs";
 import {
 	create,
 	createFileRegistry,
 	type DescMessage,
+	fromBinary,
 	fromJson,
 	type JsonObject,
-	toBinary,
 } from "@bufbuild/protobuf";
-import {
-	type Any,
-	anyPack,
-	type DescriptorProto,
-	DescriptorProtoSchema,
-	type FieldDescriptorProto,
-	FieldDescriptorProto_Label,
-	FieldDescriptorProto_Type,
-	FieldDescriptorProtoSchema,
-	FieldOptionsSchema,
-	FileDescriptorProtoSchema,
-	type FileDescriptorSet,
-	FileDescriptorSetSchema,
-	file_google_protobuf_descriptor,
-} from "@bufbuild/protobuf/wkt";
+import { type Any, anyPack, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import {
 	type Action,
 	ActionSchema,
@@ -35,173 +22,10 @@ import {
 import { CardSchema, GameSchema } from "../../src/gen/croupier/v1/catalog_pb";
 
 const PACKAGE = "acme.whist.v1";
-const KINDS = FieldDescriptorProto_Type;
-const TYPES: Record<string, number> = {
-	bool: KINDS.BOOL,
-	bytes: KINDS.BYTES,
-	uint32: KINDS.UINT32,
-	int32: KINDS.INT32,
-};
+// scripts/web.sh compiles whist.proto.
+const schema = readFileSync("src/gen/whist.binpb");
 
-/** A field from a line such as "repeated uint32 cards". */
-function field(line: string, number: number, more: object): FieldDescriptorProto {
-	const words = line.split(" ");
-	const name = words.pop()!;
-	const kind = words.pop()!;
-	const optional = words.includes("optional");
-	return create(FieldDescriptorProtoSchema, {
-		name,
-		jsonName: name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()),
-		number,
-		label: words.includes("repeated")
-			? FieldDescriptorProto_Label.REPEATED
-			: FieldDescriptorProto_Label.OPTIONAL,
-		type: TYPES[kind] ?? (kind === "Suit" ? KINDS.ENUM : KINDS.MESSAGE),
-		typeName: TYPES[kind] ? "" : `.${PACKAGE}.${kind}`,
-		proto3Optional: optional,
-		...more,
-	});
-}
-
-/** A message from the lines of its fields; those after "oneof NAME" belong to one. */
-function message(name: string, ...lines: string[]): DescriptorProto {
-	const made = create(DescriptorProtoSchema, { name });
-	let choice = false;
-	for (const line of lines) {
-		if (line.startsWith("oneof ")) {
-			choice = true;
-			made.oneofDecl.push({
-				$typeName: "google.protobuf.OneofDescriptorProto",
-				name: line.slice(6),
-			});
-			continue;
-		}
-		const optional = line.startsWith("optional ");
-		if (optional)
-			made.oneofDecl.push({
-				$typeName: "google.protobuf.OneofDescriptorProto",
-				name: `_${line.split(" ").at(-1)}`,
-			});
-		const more = choice
-			? { oneofIndex: 0 }
-			: optional
-				? { oneofIndex: made.oneofDecl.length - 1 }
-				: {};
-		made.field.push(field(line, made.field.length + 1, more));
-	}
-	return made;
-}
-
-/** From 1 to 13, as the rules of buf.validate say it: FieldRules.uint32 = {gte: 1, lte: 13}. */
-const BOUNDS = Uint8Array.from([0x2a, 0x04, 0x28, 0x01, 0x18, 0x0d]);
-
-const rules = create(FileDescriptorProtoSchema, {
-	name: "buf/validate/validate.proto",
-	package: "buf.validate",
-	syntax: "proto3",
-	dependency: ["google/protobuf/descriptor.proto"],
-	messageType: [
-		{
-			name: "FieldRules",
-			oneofDecl: [{ name: "type" }],
-			field: [
-				{
-					name: "uint32",
-					number: 5,
-					type: KINDS.MESSAGE,
-					label: FieldDescriptorProto_Label.OPTIONAL,
-					typeName: ".buf.validate.UInt32Rules",
-					oneofIndex: 0,
-				},
-			],
-		},
-		{
-			name: "UInt32Rules",
-			oneofDecl: [{ name: "less_than" }, { name: "greater_than" }],
-			field: (["lt", "lte", "gt", "gte"] as const).map((name, index) => ({
-				name,
-				number: index + 2,
-				type: KINDS.UINT32,
-				label: FieldDescriptorProto_Label.OPTIONAL,
-				oneofIndex: index < 2 ? 0 : 1,
-			})),
-		},
-	],
-	extension: [
-		{
-			name: "field",
-			number: 1159,
-			type: KINDS.MESSAGE,
-			label: FieldDescriptorProto_Label.OPTIONAL,
-			typeName: ".buf.validate.FieldRules",
-			extendee: ".google.protobuf.FieldOptions",
-			proto3Optional: false,
-		},
-	],
-});
-
-const ruleset = message("WhistRuleset", "uint32 tricks", "bool open_stock", "optional int32 bonus");
-ruleset.field[0]!.options = create(FieldOptionsSchema, {});
-ruleset.field[0]!.options.$unknown = [
-	{ no: 1159, wireType: 2, data: Uint8Array.from([BOUNDS.length, ...BOUNDS]) },
-];
-
-export const schema: FileDescriptorSet = create(FileDescriptorSetSchema, {
-	file: [
-		file_google_protobuf_descriptor.proto,
-		rules,
-		create(FileDescriptorProtoSchema, {
-			name: "acme/whist/v1/whist.proto",
-			package: PACKAGE,
-			syntax: "proto3",
-			dependency: ["buf/validate/validate.proto"],
-			enumType: [
-				{
-					name: "Suit",
-					value: ["UNSPECIFIED", "CLUBS", "DIAMONDS", "HEARTS", "SPADES"].map((name, number) => ({
-						name: `SUIT_${name}`,
-						number,
-					})),
-				},
-			],
-			messageType: [
-				ruleset,
-				message("Play", "uint32 card"),
-				message("Exchange", "repeated uint32 cards"),
-				message("Pass"),
-				message("WhistAction", "oneof action", "Play play", "Exchange exchange", "Pass pass"),
-				message("Dealt", "uint32 seat", "uint32 count", "repeated uint32 cards"),
-				message("Played", "uint32 seat", "optional uint32 card"),
-				message("Drawn", "uint32 seat", "optional uint32 card"),
-				message("TrickWon", "uint32 winner", "Suit suit"),
-				message(
-					"WhistEvent",
-					"oneof event",
-					"Dealt dealt",
-					"Played played",
-					"TrickWon trick_won",
-					"Drawn drawn",
-				),
-				message(
-					"WhistView",
-					"Suit trumps",
-					"repeated uint32 hand_cards",
-					"optional uint32 led_card",
-					"optional uint32 turn_up_card",
-					"uint32 stock_size",
-					"repeated uint32 tricks_won",
-					"repeated uint32 hand_sizes",
-					"uint32 leader_seat",
-					"bool last_stock",
-					"bytes memory",
-					"repeated uint32 taken_cards",
-				),
-			],
-		}),
-	],
-});
-
-const registry = createFileRegistry(schema);
+export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, schema));
 const descOf = (name: string) => registry.getMessage(`${PACKAGE}.Whist${name}`) as DescMessage;
 const pack = (name: string, json: JsonObject): { case: "packaged"; value: Any } => ({
 	case: "packaged",
@@ -267,7 +91,7 @@ export const whist = (language: "en" | "de" = "en"): Game =>
 		languageCode: language,
 		languageCodes: ["en", "de"],
 		origin: "acme-whist 1.2",
-		schema: toBinary(FileDescriptorSetSchema, schema),
+		schema,
 		phrases: PHRASES[language],
 	});
 
