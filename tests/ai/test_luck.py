@@ -46,6 +46,13 @@ def match_of(luck, game, rng, shares_of):
     return found, position.scores[0]
 
 
+def check_zero(steps, seed=""):
+    """Check that each step is 0 on average given those before it: their sum is about normal."""
+    z = sum(steps) / math.sqrt(sum(step * step for step in steps))
+    assert any(steps)
+    assert abs(z) < 4, f"seed {seed!r}: z = {z:.1f}"
+
+
 def uneven(position, seat):
     """Shares that fall with the number of the action: 1/2, 1/3, 1/4 and so on, of their sum."""
     weights = [(action, 1 / (2 + i)) for i, action in enumerate(position.legal(seat))]
@@ -78,10 +85,7 @@ def test_corrections_are_0_on_average(game_id, shares_of):
     steps = []
     while len(steps) < STEPS:
         steps += match_of(luck, game, rng, shares_of)[0]
-    # Each step is 0 on average given those before it, so their sum is about normal.
-    z = sum(steps) / math.sqrt(sum(step * step for step in steps))
-    assert any(steps)
-    assert abs(z) < 4, f"seed {game_id!r}: z = {z:.1f}"
+    check_zero(steps, game_id)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -106,8 +110,7 @@ def test_a_decision_is_drawn_from_its_shares(seed):
         after = luck.shuffled(position, rng.getrandbits(64))
         after.apply(joint, rng.getrandbits(64))
         steps.append(luck.correction(position, shares, after, rng.getrandbits(64)))
-    z = sum(steps) / math.sqrt(sum(step * step for step in steps))
-    assert abs(z) < 4, f"z = {z:.1f}"
+    check_zero(steps)
 
 
 @pytest.mark.parametrize("game_id", PILES)
@@ -120,9 +123,7 @@ def test_corrections_are_0_on_average_where_the_order_of_a_pile_is_known(game_id
     steps = []
     while len(steps) < STEPS:
         steps += match_of(luck, game, rng, by_policy)[0]
-    z = sum(steps) / math.sqrt(sum(step * step for step in steps))
-    assert any(steps)
-    assert abs(z) < 4, f"seed {game_id!r}: z = {z:.1f}"
+    check_zero(steps, game_id)
 
 
 def test_in_kuhn_poker_the_expectation_stays_and_the_variance_falls():
@@ -332,9 +333,7 @@ def test_a_searched_action_is_drawn_from_its_shares():
         choice = player.choose(position.view(0), position.legal(0), seed)
         action, share = choice.shares[0]
         differences.append(share - (choice.action == action))
-    z = sum(differences) / math.sqrt(sum(each * each for each in differences))
-    assert any(differences)
-    assert abs(z) < 4
+    check_zero(differences)
 
 
 # Statistics
@@ -451,8 +450,7 @@ def test_the_luck_of_deals_is_0_on_average(game_id):
         starts.append(mean)
     assert all(0 <= mean <= 1 for mean in starts)
     if any(found):
-        z = sum(found) / math.sqrt(sum(each * each for each in found))
-        assert abs(z) < 4, f"seed {game_id!r}: z = {z:.1f}"
+        check_zero(found, game_id)
 
 
 @pytest.mark.parametrize("game_id", PILES)

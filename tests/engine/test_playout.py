@@ -18,6 +18,7 @@ from engine.sampler import Sampler
 from lab.chi_squared import compare, upper_tail
 from tests.games import facts_of
 from tests.support.long_form import LONG_FORM
+from tests.support.models import positions as match_positions
 from tests.support.models import random_model
 from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
@@ -33,16 +34,7 @@ HOSTED = [one for one in GAMES if not one.values[0].reference]
 
 def positions(game: Game, seed: int) -> list[Position]:
     """Return all positions of a random match in which a seat must decide."""
-    chance = random.Random(seed)
-    position = Position.deal(game, seed)
-    found = []
-    for ply in itertools.count():
-        if position.over:
-            return found
-        found.append(position.copy())
-        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
-        position.apply(joint, seed * 100_003 + ply)
-    raise AssertionError
+    return list(match_positions(game, seed))[:-1]
 
 
 @pytest.mark.parametrize("game", GAMES)
