@@ -1,6 +1,8 @@
 // How a person plays: by what can be clicked, with the mouse or with the keyboard alone.
 import type { Page } from "playwright-core";
 
+export const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+
 /** A sequence of numbers from 0 to 1 that a seed determines. */
 export function chance(seed: number): () => number {
 	let state = seed >>> 0;

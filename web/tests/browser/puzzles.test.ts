@@ -1,11 +1,10 @@
 // Puzzles in a real browser: wrong and right attempts, by mouse and by keyboard, and what is remembered.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, play, playWithKeys } from "./players";
-import { audit, browserIsHere, openSite, visit } from "./visitor";
+import { chance, GAMES, play, playWithKeys } from "./players";
+import { audit, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
-const GAMES = ["skystones", "champion_chess", "powershot_soccer", "castle_rampage"];
 const VERDICT = "[data-testid=verdict]";
 /** A puzzle without a verdict: the page may still show the last one where the next was asked for. */
 const UNTRIED = `[data-testid=puzzle]:not(:has(${VERDICT}))`;
@@ -29,14 +28,14 @@ async function goOn(page: Page, link: string) {
 
 const solved = (page: Page) => page.textContent("[data-testid=solved]");
 
-describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
+describe(`puzzles (SEED=${SEED})`, () => {
 	const site = openSite();
 
 	it.each(GAMES)(
 		"of %s are tried again until they are solved, which is remembered",
 		async (game) => {
 			const random = chance(SEED);
-			const { page, complaints } = await visit(site.browser, site.url);
+			const { page } = await visit(site.browser, site.url);
 			await page.click(`[data-testid=puzzles-${game}]`);
 			await page.waitForSelector("[data-testid=puzzle]");
 			expect(await solved(page)).toMatch(/^0 of \d{3} solved$/);
@@ -77,12 +76,11 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 			await page.click("text=Back to the lobby");
 			const [done, all] = /(\d+) of (\d+)/.exec(count!)!.slice(1);
 			expect(await page.textContent(`[data-testid=puzzles-${game}]`)).toContain(`${done}/${all}`);
-			expect(complaints).toEqual([]);
 		},
 	);
 
 	it("of one theme alone are set if that is chosen, which the address remembers", async () => {
-		const { page, complaints } = await visit(site.browser, `${site.url}#/puzzles/powershot_soccer`);
+		const { page } = await visit(site.browser, `${site.url}#/puzzles/powershot_soccer`);
 		const theme = page.locator("[data-testid=theme]");
 		await theme.waitFor();
 		const words = (await theme.locator("option").allTextContents()).join();
@@ -130,7 +128,6 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		await page.goto(`${site.url}#/puzzles/skystones`);
 		await page.waitForSelector(".game-skystones [data-testid=solved]");
 		expect(await theme.count()).toBe(0);
-		expect(complaints).toEqual([]);
 	});
 
 	it("are solved on a phone with the keyboard alone, in German and in the dark", async () => {

@@ -1,49 +1,35 @@
 // A real server on free ports with a store of its own, for one test file.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 
-export interface Server {
-	url: string;
-	/** Where it serves gRPC. */
-	grpc: string;
-	/** Ends the process; the matches stay in its store. */
-	kill(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
-	/** Starts it again, at other ports and with the same store. */
-	again(): Promise<void>;
-	/** Keeps a copy of the store, which nothing may have open. */
-	backUp(): void;
-	/** Puts the copy in the place of the store, which nothing may have open. */
-	restore(): void;
-	stop(): Promise<void>;
-}
+export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** A server with these options besides. */
-export async function startServer(...options: string[]): Promise<Server> {
+export async function startServer(...options: string[]) {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
 	const copy = `${data}-copy`;
 	let [running, url, grpc] = await serve(data, options);
-	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
-		if (running.exitCode !== null || running.signalCode !== null) return;
-		const gone = once(running, "exit");
-		running.kill(signal);
-		await gone;
-	};
+	const kill = (signal: "SIGTERM" | "SIGKILL") => end(running, signal);
 	return {
 		get url() {
 			return url;
 		},
+		/** Where it serves gRPC. */
 		get grpc() {
 			return grpc;
 		},
+		/** Ends the process; the matches stay in its store. */
 		kill,
+		/** Starts it again, at other ports and with the same store. */
 		again: async () => {
 			[running, url, grpc] = await serve(data, options);
 		},
+		/** Keeps a copy of the store, which nothing may have open. */
 		backUp: () => cpSync(data, copy, { recursive: true }),
+		/** Puts the copy in the place of the store, which nothing may have open. */
 		restore: () => {
 			rmSync(data, { recursive: true });
 			cpSync(copy, data, { recursive: true });
@@ -55,27 +41,34 @@ export async function startServer(...options: string[]): Promise<Server> {
 	};
 }
 
-async function serve(data: string, options: string[]): Promise<[ChildProcess, string, string]> {
-	const server = spawn(
-		process.env.CROUPIER ?? "../.venv/bin/croupier",
-		[
-			...["serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0"],
-			...["--metrics-port", "0", "--data", data, ...options],
-		],
-		{ stdio: ["ignore", "pipe", "pipe"] },
-	);
-	let errors = "";
-	server.stderr.on("data", (text) => {
-		errors += text;
+async function serve(data: string, options: string[]) {
+	const server = spawn(process.env.CROUPIER ?? "../.venv/bin/croupier", [
+		...["serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0"],
+		...["--metrics-port", "0", "--data", data, ...options],
+	]);
+	const [grpc, url] = await said(server, /serves on (\S+).*in a browser: (\S+)\n/s);
+	return [server, url!, grpc!] as const;
+}
+
+/** What the groups of a pattern find in all that a process says, once it has said that. */
+export async function said(running: ChildProcessWithoutNullStreams, pattern: RegExp) {
+	let output = "";
+	return new Promise<string[]>((resolve, reject) => {
+		const hear = (text: Buffer) => {
+			output = (output + text).slice(-10_000);
+			const found = pattern.exec(output);
+			if (found) resolve(found.slice(1));
+		};
+		running.stdout.on("data", hear);
+		running.stderr.on("data", hear);
+		running.once("exit", () => reject(new Error(`The process has ended: ${output}`)));
 	});
-	let grpc = "";
-	const url = await new Promise<string>((resolve, reject) => {
-		createInterface({ input: server.stdout }).on("line", (line) => {
-			grpc ||= /serves on (\S+)/.exec(line)?.[1] ?? "";
-			const address = /in a browser: (\S+)/.exec(line)?.[1];
-			if (address) resolve(address);
-		});
-		server.once("exit", () => reject(new Error(`The server has not started: ${errors}`)));
-	});
-	return [server, url, grpc];
+}
+
+/** Ends a process, unless it has ended. */
+export async function end(running: ChildProcess, signal: NodeJS.Signals) {
+	if (running.exitCode !== null || running.signalCode !== null) return;
+	const gone = once(running, "exit");
+	running.kill(signal);
+	await gone;
 }

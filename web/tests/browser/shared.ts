@@ -2,7 +2,7 @@
 import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
 import { startServer } from "./server";
-import { browserIsHere, LAUNCH } from "./visitor";
+import { LAUNCH } from "./visitor";
 
 declare module "vitest" {
 	interface ProvidedContext {
@@ -14,12 +14,12 @@ declare module "vitest" {
 export default async function share({ provide }: TestProject) {
 	const [server, browser] = await Promise.all([
 		startServer("--allow-seeds"),
-		browserIsHere ? chromium.launchServer(LAUNCH) : undefined,
+		chromium.launchServer(LAUNCH),
 	]);
 	provide("url", server.url);
-	if (browser) provide("browser", browser.wsEndpoint());
+	provide("browser", browser.wsEndpoint());
 	return async () => {
-		await browser?.close();
+		await browser.close();
 		await server.stop();
 	};
 }

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, inject } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, inject } from "vitest";
 
-export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-export const browserIsHere = existsSync(CHROMIUM);
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+if (!existsSync(CHROMIUM)) throw new Error(`There is no browser at ${CHROMIUM}.`);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const FOREVER = 3_600_000; // No wait has a limit of its own: that of every test ends it.
@@ -23,7 +23,13 @@ export const LAUNCH = {
 
 export const launch = (): Promise<Browser> => chromium.launch(LAUNCH);
 
-/** The server and the browser of all tests; what a test opens in the browser is closed after it. */
+/** Errors of the pages of a test, violations of the content security policy, requests elsewhere. */
+const complaints: string[] = [];
+
+/**
+ * The server and the browser of all tests; what a test opens in the browser is closed after it, and
+ * must have had nothing to complain about.
+ */
 export function openSite(): { url: string; browser: Browser } {
 	const site = {} as { url: string; browser: Browser };
 	beforeAll(async () => {
@@ -36,6 +42,7 @@ export function openSite(): { url: string; browser: Browser } {
 				console.log(...(await Promise.all(context.pages().map(shown))));
 			await context.close();
 		}
+		expect(complaints.splice(0)).toEqual([]);
 	});
 	afterAll(() => site.browser?.close());
 	return site;
@@ -58,8 +65,6 @@ export async function newContext(browser: Browser, options: BrowserContextOption
 
 export interface Visitor {
 	page: Page;
-	/** Errors of the page, violations of the content security policy, requests elsewhere. */
-	complaints: string[];
 	/** Where it sent requests to. */
 	addresses: string[];
 }
@@ -82,7 +87,6 @@ export async function visit(
 		...options,
 	});
 	const page = await context.newPage();
-	const complaints: string[] = [];
 	page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
 	page.on("console", (message) => {
 		if (/Content.Security.Policy/i.test(message.text())) complaints.push(message.text());
@@ -95,7 +99,7 @@ export async function visit(
 	});
 	const addresses: string[] = [];
 	await page.goto(url);
-	return { page, complaints, addresses };
+	return { page, addresses };
 }
 
 /** What axe finds on the present screen, as one line each. */

@@ -13,6 +13,11 @@ describe("texts", () => {
 		expect(paths(de).sort()).toEqual(paths(en).sort());
 	});
 
+	it("say in German what each bot does, and call none an opportunity", () => {
+		for (const note of Object.values(de.strengthNotes)) expect(note).toMatch(/Zug/);
+		expect(JSON.stringify(de)).not.toContain("Gelegenheit");
+	});
+
 	const games = import.meta.glob<{ en: object; de: object }>("../../../engine/*/web/texts.ts", {
 		eager: true,
 		import: "all",
