@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, playWithMouse } from "../browser/players";
 import { type Server, startServer } from "../browser/server";
-import { browserIsHere, CHROMIUM, deal, launch, visit } from "../browser/visitor";
+import { deal, launch, replay, verified, visit } from "../browser/visitor";
 
 // Of each game, how many of which things make a picture worth looking at.
 const ENOUGH = {
@@ -37,10 +37,8 @@ const STYLES = [
 	"paint-order",
 ];
 
-if (!browserIsHere) console.log(`No pictures: no browser at ${CHROMIUM}.`);
-
 // Together, since most of the time goes into waiting.
-describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
+describe("pictures", { concurrent: true }, () => {
 	let server: Server;
 	let browser: Browser;
 	beforeAll(async () => {
@@ -74,6 +72,7 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		return page;
 	}
 
+	const HIGH = { viewport: { width: 1180, height: 1040 } };
 	const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2 };
 
 	/** Plays until there is something to see, and this seat has to choose and has begun nothing. */
@@ -99,15 +98,16 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await page.click("[data-testid=play-skystones]");
 		await page.waitForSelector("dialog[open]");
 		await take(page, "new-match");
-		await page.context().close();
 	});
 
-	it.each(GAMES)("of a board of %s", async (game) => {
-		const page = await open({ viewport: { width: 1180, height: 1040 } });
+	it.each([
+		...GAMES.map((game) => [game, `${game}-board`, HIGH] as const),
+		["skystones", "phone", PHONE] as const,
+	])("of a board of %s, %s", async (game, name, options) => {
+		const page = await open(options);
 		await deal(page, game, { strength: "CASUAL", seat: "0" });
 		await play(page, game);
-		await take(page, `${game}-board`);
-		await page.context().close();
+		await take(page, name);
 	});
 
 	it("of a hint", async () => {
@@ -116,20 +116,8 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await play(page, "skystones");
 		await page.click(".tabs button:nth-child(2)");
 		await page.click(".hintpanel .primary");
-		await page.waitForSelector(".heat li");
-		await page.waitForFunction(() =>
-			document.querySelector(".hintpanel .primary")?.matches(":not(:disabled)"),
-		);
+		await page.waitForSelector(".hintpanel:has(.heat li) .primary:not(:disabled)");
 		await take(page, "hint");
-		await page.context().close();
-	});
-
-	it("of a phone", async () => {
-		const page = await open(PHONE);
-		await deal(page, "skystones", { strength: "CASUAL", seat: "0" });
-		await play(page, "skystones");
-		await take(page, "phone");
-		await page.context().close();
 	});
 
 	it("of an invitation", async () => {
@@ -137,15 +125,10 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await deal(host, "champion_chess", { opponent: "friend", seat: "0" });
 		await host.waitForSelector(".invite [data-testid=link]");
 		await take(host, "invitation");
-		const { page: guest } = await visit(
-			browser,
-			await host.inputValue(".invite [data-testid=link]"),
-			PHONE,
-		);
+		const link = await host.inputValue(".invite [data-testid=link]");
+		const { page: guest } = await visit(browser, link, PHONE);
 		await guest.waitForSelector("[data-testid=join]");
 		await take(guest, "join");
-		await host.context().close();
-		await guest.context().close();
 	});
 
 	it("of a replay and of a verified deal", async () => {
@@ -153,15 +136,11 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await deal(page, "skystones", { strength: "RANDOM", seat: "0" });
 		await playWithMouse(page, chance(SEED));
 		await take(page, "ending");
-		await page.click("text=Replay");
-		await page.waitForSelector("[data-testid=replay]");
-		await page.click(".replay .more summary");
-		await page.click("[data-testid=verify]");
-		await page.waitForSelector("[data-testid=verdict]");
+		await replay(page);
+		await verified(page);
 		await page.click("[aria-label='One step back']");
 		await page.locator("[data-testid=verdict]").scrollIntoViewIfNeeded();
 		await take(page, "replay");
-		await page.context().close();
 	});
 
 	it.each(GAMES)("of the cards of %s", async (game) => {
@@ -197,6 +176,5 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		names.forEach((name, index) => {
 			writeFileSync(join(OUT, "cards", game, `${name}.svg`), drawings[index]!);
 		});
-		await page.context().close();
 	});
 });
