@@ -7,28 +7,20 @@ whose results are all a little too large. All answers must be equal. Needs gcc a
 status: 0 if they are, else 1.
 """
 
-import argparse
-import difflib
+import math
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.game import Game
-    from engine.model import Model
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/same_hints"
 HINTS = 40  # For each game.
 ITERATIONS = 400
 WORLDS = 100  # For the beliefs of a hint.
-MAX_WEIGHT = 500  # Of a model,
-MAX_NET_WEIGHT = 100  # and of its net.
+SHOWN = 3  # Answers that differ, of each build.
 
 FUSED = "-ffp-contract=fast" + (" -mfma" if os.uname().machine == "x86_64" else "")
 # Each build: its compiler, with what comes after all other flags, and its CFLAGS.
@@ -70,6 +62,7 @@ def answers() -> Iterator[str]:
     from ai.principal_lines import PrincipalLines
     from ai.search import Search
     from engine import games
+    from engine.model import learned
     from engine.position import Position
     from engine.sampler import Sampler
     from lab.search_bench.__main__ import fingerprint
@@ -88,9 +81,7 @@ def answers() -> Iterator[str]:
                     position = before
                     break
             view = position.view(position.deciders[0])
-            # Random weights: more of the model then counts than of one that was learned.
-            models = [None, *filter(None, [random_model(game, chance)])]
-            for model in models:
+            for model in [None, *filter(None, [learned(game)])]:
                 sampler = Sampler.of(view, model)
                 found = Search(view, seed=seed, sampler=sampler, max_iterations=ITERATIONS)
                 found.run(iterations=ITERATIONS)
@@ -103,26 +94,6 @@ def answers() -> Iterator[str]:
                 yield f"  {sampler.beliefs(WORLDS, seed)}"
 
 
-def random_model(game: "Game", chance: random.Random) -> "Model | None":
-    """A model of a game with random weights; None if nothing can be learned of it."""
-    from engine.features import Features
-    from engine.model import Model
-    from engine.net import shapes
-
-    features = Features.of(game)
-    if features is None:
-        return None
-    weights = {
-        kind: {name: chance.randint(1, MAX_WEIGHT) for name in names}
-        for kind, names in features.decisions.items()
-    }
-    net = {
-        name: [chance.randint(-MAX_NET_WEIGHT, MAX_NET_WEIGHT) for _ in range(rows * columns)]
-        for name, (rows, columns) in shapes(len(features.inputs)).items()
-    }
-    return Model(game, weights, features.uses, net=net if features.inputs else None)
-
-
 # The builds
 
 
@@ -130,17 +101,10 @@ def build(name: str) -> Path:
     """Build the engine and the search in a folder of their own, and return the folder."""
     compiler, flags = BUILDS[name]
     folder = FOLDER / name
-    first = FOLDER / next(iter(BUILDS))
-    if folder == first:
-        subprocess.run([ROOT / "scripts/copy_sources.sh", folder.relative_to(ROOT)], check=True)
-        for place in ("lab", "service"):
-            for source in (folder / place).rglob("*.pyx"):
-                source.unlink()
-    else:
-        # What Cython has translated, but not what was compiled. The links lead out of the copy.
-        compiled = shutil.ignore_patterns("*.so", "inplace")
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(first, folder, symlinks=True, ignore=compiled)
+    subprocess.run([ROOT / "scripts/copy_sources.sh", folder.relative_to(ROOT)], check=True)
+    for place in ("lab", "service"):
+        for source in (folder / place).rglob("*.pyx"):
+            source.unlink()
     script = FOLDER / f"{name}.sh"
     script.write_text(f"#!/bin/sh\nexec {compiler}\n")
     script.chmod(0o755)
@@ -157,59 +121,35 @@ def answers_of(folder: Path, preload: str = "") -> list[str]:
     run = subprocess.run(
         command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
-    where, *lines = run.stdout.splitlines()
+    where, exponential, *lines = run.stdout.splitlines()
     if Path(where).parents[1] != folder:
         raise RuntimeError(f"the answers are of {where}, not of {folder}")
-    return lines
-
-
-def build_libm() -> Path:
-    """Build the libm that is wrong, and return its path; raise RuntimeError if it is not used."""
-    source, library = FOLDER / "libm.c", FOLDER / "libm.so"
-    source.write_text(LIBM)
-    command = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    shown = {
-        subprocess.run(
-            [sys.executable, "-c", "import math; print(math.exp(1).hex())"],
-            env={**os.environ, "LD_PRELOAD": preload},
-            check=True,
-            stdout=subprocess.PIPE,
-        ).stdout
-        for preload in ("", str(library))
-    }
-    if len(shown) == 1:
+    if preload and exponential == math.exp(1).hex():
         raise RuntimeError("the libm that is wrong is not used")
-    return library
-
-
-def same(name: str, found: list[str], expected: list[str]) -> bool:
-    """Show whether two lists of answers are equal, and their first differences."""
-    if found == expected:
-        print(f"{name:12} gives the same {len(found):,} answers", flush=True)
-        return True
-    print(f"{name:12} gives other answers:", flush=True)
-    shown = difflib.unified_diff(expected, found, "gcc", name, lineterm="", n=0)
-    for line, _ in zip(shown, range(12), strict=False):
-        print(line[:300])
-    return False
+    return lines
 
 
 def main() -> int:
     """Build, ask and compare."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
-    if parser.parse_args().answer:
+    if sys.argv[1:] == ["--answer"]:
         import engine
 
-        print(engine.__file__, *answers(), sep="\n")
+        print(engine.__file__, math.exp(1).hex(), *answers(), sep="\n")
         return 0
     FOLDER.mkdir(parents=True, exist_ok=True)
-    folders = {name: build(name) for name in BUILDS}
-    expected = answers_of(folders["gcc"])
-    equal = [same(name, answers_of(folders[name]), expected) for name in BUILDS if name != "gcc"]
-    equal.append(same("another libm", answers_of(folders["gcc"], str(build_libm())), expected))
-    return 0 if all(equal) else 1
+    source, library = FOLDER / "libm.c", FOLDER / "libm.so"
+    source.write_text(LIBM)
+    command = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    found = {name: answers_of(build(name)) for name in BUILDS}
+    found["another libm"] = answers_of(FOLDER / "gcc", str(library))
+    expected = found["gcc"]
+    for name, lines in found.items():
+        others = [pair for pair in zip(expected, lines, strict=True) if pair[0] != pair[1]]
+        print(f"{name:12} gives {len(lines):,} answers, of which {len(others):,} differ")
+        for ours, theirs in others[:SHOWN]:
+            print(f"  {ours[:300]}\n  {theirs[:300]}")
+    return int(any(lines != expected for lines in found.values()))
 
 
 if __name__ == "__main__":
