@@ -49,31 +49,13 @@ def pool(cells: Iterable[Cell], a: float, b: float) -> list[Cell]:
 def upper_tail(statistic: float, degrees: int) -> float:
     """The probability of a chi-squared statistic at least this large.
 
-    This is the incomplete gamma function, computed by the series and the continued fraction of
-    Abramowitz and Stegun, 6.5.29 and 6.5.31.
+    By the recurrence over degrees, two at a time: Abramowitz and Stegun, 26.4.8.
     """
     if degrees < 1 or statistic <= 0:
         return 1.0
-    s, x = degrees / 2, statistic / 2
-    front = math.exp(s * math.log(x) - x - math.lgamma(s))
-    if x < s + 1:
-        term = total = 1 / s
-        n = s
-        while term > total * 1e-15:
-            n += 1
-            term *= x / n
-            total += term
-        return 1 - front * total
-    # Lentz's method.
-    b = x + 1 - s
-    c, d = 1e300, 1 / b
-    h = d
-    for i in range(1, 10_000):
-        a = -i * (i - s)
-        b += 2
-        d = 1 / (a * d + b)
-        c = b + a / c
-        h *= d * c
-        if abs(d * c - 1) < 1e-15:
-            break
-    return front * h
+    x = statistic / 2
+    tail, half = (math.erfc(math.sqrt(x)), 0.5) if degrees % 2 else (math.exp(-x), 1.0)
+    while half < degrees / 2:
+        tail += math.exp(half * math.log(x) - x - math.lgamma(half + 1))
+        half += 1
+    return min(1.0, tail)
