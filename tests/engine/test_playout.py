@@ -165,7 +165,10 @@ def played_on(policy: PlayoutPolicy, position: Position, rng: random.Random) -> 
     return position.scores[0], position.scores[0] == 0.5
 
 
-@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+ALL_CASES = {one.id: one for one in (*cases("rulesets"), *cases("small_rulesets"))}
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), ALL_CASES.values())
 def test_its_playouts_are_play_by_its_choices(game_id: str, ruleset: str) -> None:
     # Playouts have forms of positions, and rules, of their own.
     game, _ = game_of(game_id, ruleset)
