@@ -8,12 +8,10 @@ comment, in every other language. scripts/check_docs.py finds files that do not 
 that the layers of docs/architecture.md do not name.
 """
 
-import argparse
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
 CYTHON_OR_PYTHON = {".py", ".pyi", ".pyx", ".pxd"}
@@ -82,20 +80,13 @@ def unnamed(root: Path, page: Path) -> Iterator[str]:
 
 def main() -> None:
     """Prints the list."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folders", nargs="*", default=["."], help="the folders to list")
-    chosen = [Path(folder) for folder in parser.parse_args().folders]
     root = Path(__file__).parents[1]
+    chosen = sys.argv[1:] or ["."]
     listed = [path for path in sources(root) if any(path.is_relative_to(each) for each in chosen)]
     if not listed:
         sys.exit("no source file there")
-    listed.sort(key=lambda path: (path.parent, path.name))
-    for folder, files in groupby(listed, key=lambda path: path.parent):
-        print(f"\n{folder}/")
-        for path in files:
-            print(f"  {path.name}: {first_sentence(root / path)}")
+    for path in listed:
+        print(f"{path}: {first_sentence(root / path)}")
 
 
 if __name__ == "__main__":
