@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import os
 import random
 import socket
@@ -10,8 +11,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 import grpc
-from google.protobuf import text_format
 
+from croupier.client import bot
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
 from lab.overload.attacker import Attacker, Outcomes, reason_of
 from lab.overload.places import Place, channel, relayed
@@ -27,14 +28,6 @@ HINTS = 500
 RESETS_A_SECOND = 25_000
 
 
-def _ruleset(game: str, text: str = "") -> game_pb2.Ruleset:
-    ruleset = game_pb2.Ruleset()
-    getattr(ruleset, game).SetInParent()
-    if text:
-        text_format.Parse(text, getattr(ruleset, game))
-    return ruleset
-
-
 def _limits(seconds: float = 0, iterations: int = 0, threads: int = 0) -> hint_pb2.SearchLimits:
     limits = hint_pb2.SearchLimits(iterations=iterations, threads=threads)
     if seconds:
@@ -48,11 +41,15 @@ def _limits(seconds: float = 0, iterations: int = 0, threads: int = 0) -> hint_p
 async def self_playing_matches(attacker: Attacker) -> None:
     """Creates matches that play themselves by default actions."""
     control = {"per_decision": {"seconds": 1}, "on_expiry": "EXPIRY_POLICY_DEFAULT_ACTION"}
+    await _create(attacker, SELF_PLAYING, ruleset={"skystones": {}}, time_control=control)
+
+
+async def _create(attacker: Attacker, most: float = math.inf, **parameters: object) -> None:
     async with channel(attacker.near) as own:
 
         async def create() -> None:
-            if attacker.outcomes["answered"] < SELF_PLAYING:
-                await attacker.create(own, ruleset=_ruleset("skystones"), time_control=control)
+            if attacker.outcomes["answered"] < most:
+                await attacker.create(own, **parameters)
             else:
                 await asyncio.sleep(0.1)
 
@@ -60,7 +57,7 @@ async def self_playing_matches(attacker: Attacker) -> None:
 
 
 async def _a_view(attacker: Attacker, own: grpc.aio.Channel) -> game_pb2.View | None:
-    created = await attacker.create(own, ruleset=_ruleset("skystones"))
+    created = await attacker.create(own, ruleset={"skystones": {}})
     if created is None:
         return None
     response = await match_pb2_grpc.MatchServiceStub(own).GetView(
@@ -113,29 +110,16 @@ async def large_beliefs(attacker: Attacker) -> None:
 
 async def bot_matches(attacker: Attacker) -> None:
     """Creates matches in which experts play experts."""
-    expert = match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BOT_STRENGTH_EXPERT))
-    async with channel(attacker.near) as own:
-
-        async def create() -> None:
-            if attacker.outcomes["answered"] < BOT_MATCHES:
-                ruleset = _ruleset("castle_rampage")
-                await attacker.create(own, ruleset=ruleset, seats=[expert, expert])
-            else:
-                await asyncio.sleep(0.1)
-
-        await attacker.until_end(create, STREAMS)
+    seats = [bot("expert"), bot("expert")]
+    await _create(attacker, BOT_MATCHES, ruleset={"castle_rampage": {}}, seats=seats)
 
 
 async def large_creations(attacker: Attacker) -> None:
     """Creates matches with large decks as fast as it can."""
     copies = dict.fromkeys(range(2, 13), 6) | {1: 1}  # There is one King.
-    cards = " ".join(
-        f"cards {{card: {card} copies: {count} movement: 9 attack: 9 defend: 9}}"
-        for card, count in copies.items()
-    )
-    ruleset = _ruleset("champion_chess", cards)
-    async with channel(attacker.near) as own:
-        await attacker.until_end(lambda: attacker.create(own, ruleset=ruleset), STREAMS)
+    nine = {"movement": 9, "attack": 9, "defend": 9}
+    cards = [{"card": card, "copies": count, **nine} for card, count in copies.items()]
+    await _create(attacker, ruleset={"champion_chess": {"cards": cards}})
 
 
 async def silent_connections(attacker: Attacker) -> None:
@@ -146,7 +130,7 @@ async def silent_connections(attacker: Attacker) -> None:
 async def watchers(attacker: Attacker) -> None:
     """Watches a match 10,000 times on one connection."""
     async with channel(attacker.near) as own:
-        created = await attacker.create(own, ruleset=_ruleset("skystones"))
+        created = await attacker.create(own, ruleset={"skystones": {}})
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
         # As often as the schema allows.
@@ -168,7 +152,7 @@ async def watchers(attacker: Attacker) -> None:
 async def calls(attacker: Attacker) -> None:
     """Gets a view as often as it can."""
     async with channel(attacker.near) as own:
-        created = await attacker.create(own, ruleset=_ruleset("champion_chess"))
+        created = await attacker.create(own, ruleset={"champion_chess": {}})
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
         request = match_pb2.GetViewRequest(name=created.name)

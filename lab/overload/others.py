@@ -60,7 +60,7 @@ class Others:
     async def start(self, address: str) -> None:
         """Sits down at the tables: for each game one of two people, and one with a bot."""
         near = await self._stack.enter_async_context(relayed(address, self._place))
-        rulesets = [_ruleset(game) for game in GAMES]
+        rulesets = [game_pb2.Ruleset(**{game: {}}) for game in GAMES]
         for kind, seats in ((SUBMIT, (OPEN, OPEN)), (BOT, (OPEN, bot("casual")))):
             load = Load(
                 near,
@@ -149,9 +149,3 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
 
 def _failed(figures: Figures) -> int:
     return (figures.repeated + figures.resumed + figures.failed).total()
-
-
-def _ruleset(game: str) -> game_pb2.Ruleset:
-    ruleset = game_pb2.Ruleset()
-    getattr(ruleset, game).SetInParent()
-    return ruleset
