@@ -1,6 +1,6 @@
 // Two accounts of the example front end challenge each other, play on the page, and see how it ended.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
@@ -9,8 +9,6 @@ import { chance, play } from "../browser/players";
 import { type Server, startServer } from "../browser/server";
 import {
 	audit,
-	browserIsHere,
-	CHROMIUM,
 	launch,
 	newContext,
 	tokensOf,
@@ -20,10 +18,7 @@ import {
 import { Frontend } from "./process";
 
 const SEED = Number(process.env.SEED ?? 7);
-const PICTURES = process.env.PICTURES; // A folder; without it no pictures are taken.
 const PASSWORD = "correct horse";
-
-if (!browserIsHere) console.log(`Not tested: no browser at ${CHROMIUM}.`);
 
 /** An account in a browser of its own, which notes all that the browser has received. */
 class User {
@@ -99,7 +94,7 @@ class User {
 	}
 }
 
-describe.skipIf(!browserIsHere)("the example front end", () => {
+describe("the example front end", () => {
 	const folder = mkdtempSync(join(tmpdir(), "frontend-"));
 	let server: Server;
 	let browser: Browser;
@@ -130,12 +125,6 @@ describe.skipIf(!browserIsHere)("the example front end", () => {
 		await server?.stop();
 		rmSync(folder, { recursive: true, force: true });
 	});
-
-	const picture = async (page: Page, name: string) => {
-		if (!PICTURES) return;
-		mkdirSync(PICTURES, { recursive: true });
-		await page.screenshot({ path: join(PICTURES, `${name}.png`) });
-	};
 
 	it("brings two accounts to the table, and tells both how the match ended", async () => {
 		const anna = await User.register(browser, frontend.url, "Anna");
@@ -224,8 +213,6 @@ describe.skipIf(!browserIsHere)("the example front end", () => {
 		await dora.challenge("Expert bot", "PowerShot Soccer");
 		await dora.sees("Expert bot");
 		for (const { page } of [dora, emil]) expect(await audit(page)).toEqual([]);
-		await picture(dora.page, "list-light");
-		await picture(emil.page, "list-dark");
 		for (const { complaints } of [dora, emil]) expect(complaints).toEqual([]);
 	});
 
