@@ -45,7 +45,7 @@ from lab.players import Configuration
 from lab.workers import RayCluster, in_order, processors
 
 FORMAT = "croupier-arena/1"
-WIN, DRAW, LOSS = 1.0, 0.5, 0.0
+DRAW = 0.5
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
 SAMPLES = 8  # Other draws of a step for AIVAT.
