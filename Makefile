@@ -91,10 +91,6 @@ bench: tools ## measure the speed and fingerprint of the search, and the cost of
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
-ray: tools ## test the arena and reviews on a Ray cluster of two machines, which run on this one
-	scripts/install_packages.sh project.optional-dependencies.ray
-	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
-
 overload: tools ## attack a server as one caller while others play: make overload ARGS='--attacks watchers'
 	$(PY) -m lab.overload $(ARGS)
 
@@ -106,9 +102,6 @@ coverage: tools ## measure line coverage, Cython included, in a build of its own
 
 sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers (ARGS= names parts)
 	scripts/sanitize.sh $(ARGS)
-
-same-hints: tools ## compare the hints of builds by gcc and clang, with fused multiply-adds, and on another libm (apt-get clang)
-	$(PY) scripts/same_hints.py
 
 fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--share 0.01' takes minutes)
 	scripts/fuzz.sh $(ARGS)
@@ -163,7 +156,7 @@ clean: ## remove everything that was built
 
 .venv/tools: .venv/linked
 	@echo 'Installing the packages for tests into .venv. This takes a minute.'
-	scripts/install_packages.sh dependency-groups.dev $(addprefix project.optional-dependencies.,mcp openspiel otel pettingzoo plot)
+	scripts/install_packages.sh dependency-groups.dev $(addprefix project.optional-dependencies.,mcp openspiel otel pettingzoo)
 	@touch $@
 
 .venv/deploy: .venv/tools

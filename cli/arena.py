@@ -6,7 +6,6 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,11 +21,9 @@ from lab.arena import Pairing, Result
 from lab.player import ConfigurationError
 from lab.players import Configuration
 from lab.revision import build, folder_of
-from lab.workers import RayCluster, WorkersError
 
 WIDTH = 100
 TELL_EVERY = 10.0  # Seconds between lines, where there is no terminal.
-PLOTS = (".png", ".svg", ".pdf")
 ENDS = {"games": "all played", "interrupted": "interrupted"}
 
 OPTIONS = f"""
@@ -45,8 +42,6 @@ OPTIONS = f"""
     playouts of each position for AIVAT: more remove more luck
 --json FILE
     write the results to a file
---plot FILE
-    draw Elo over pairs: .png, .svg or .pdf
 """
 PAIRINGS = """
 --ladder
@@ -87,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         configurations = _configurations(args)
         pairings = arena.pairings(_game_ids(args.game), configurations, args.ladder)
-        played_by = _workers(args, configurations)
+        played_by = arena.workers_for(configurations, args.workers)
         _check_files(args)
         for configuration in configurations:
             if configuration.revision:
                 _build(configuration.revision, console)
-    except (ConfigurationError, WorkersError) as error:
+    except ConfigurationError as error:
         raise UsageError(str(error)) from error
     results: list[Result] = []
     # Whatever ends the command, the results so far are reported.
@@ -105,8 +100,6 @@ def run(args: argparse.Namespace) -> int:
     finally:
         # Also after an error, so that hours of games are not lost with the last one.
         _report(results, args, console)
-        if isinstance(played_by, RayCluster):
-            played_by.close()
     return 0
 
 
@@ -124,15 +117,6 @@ def _configurations(args: argparse.Namespace) -> list[Configuration]:
     return [Configuration.read(text) for text in texts]
 
 
-def _workers(args: argparse.Namespace, configurations: Sequence[Configuration]) -> int | RayCluster:
-    if not args.ray:
-        return arena.workers_for(configurations, args.workers)
-    for each in configurations:
-        if each.revision:
-            raise UsageError(f"{each}: a revision is built on this machine only, not with --ray")
-    return RayCluster(args.ray, max(each.threads for each in configurations))
-
-
 def _game_ids(text: str) -> list[str]:
     known = games()
     if text == "all":
@@ -145,13 +129,8 @@ def _game_ids(text: str) -> list[str]:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    for path in filter(None, (args.json, args.plot)):
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder for {path}")
-    if args.plot and args.plot.suffix not in PLOTS:
-        raise UsageError(f"--plot writes {', '.join(PLOTS)}, not {args.plot.name}")
-    if args.plot and not find_spec("matplotlib"):
-        raise UsageError("--plot needs matplotlib: pip install 'croupier-server[plot]'")
+    if args.json and not args.json.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder for {args.json}")
 
 
 def _build(revision: str, console: Console) -> None:
@@ -167,7 +146,7 @@ def _build(revision: str, console: Console) -> None:
 def _play(
     pairing: Pairing,
     args: argparse.Namespace,
-    played_by: int | RayCluster,
+    played_by: int,
     console: Console,
     results: list[Result],
 ) -> None:
@@ -239,11 +218,6 @@ def _report(results: Sequence[Result], args: argparse.Namespace, console: Consol
         console.print(_ladder(played) if args.ladder else _table(played))
     if args.json:
         arena.write_json(results, args.json)
-    if args.plot and played:
-        # Imported here because matplotlib is optional and takes a second to import.
-        from lab.plot import draw
-
-        draw(played, args.plot)
 
 
 def _lines(result: Result) -> list[str]:

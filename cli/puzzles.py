@@ -77,14 +77,14 @@ def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if sum(map(bool, sources)) != 1:
         raise UsageError("give records, --self-play or --check")
     if chosen.check:
-        return _check(chosen.check, options, workers.read_options(parser, chosen))
+        return _check(chosen.check, options, chosen.workers)
     if not chosen.output:
         raise UsageError("--output is missing")
     game_id, tasks = _tasks(chosen, options)
     pack = puzzle_pb2.PuzzlePack(
         game=f"games/{game_id}", rules_version=wire.hosted_games()[game_id].rules_version
     )
-    with workers.in_order(puzzles.find, tasks, workers.read_options(parser, chosen)) as results:
+    with workers.in_order(puzzles.find, tasks, chosen.workers) as results:
         for number, puzzle in _distinct(results):
             pack.puzzles.append(puzzle)
             print(f"match {number}: {len(pack.puzzles)} of {chosen.puzzles}", file=sys.stderr)
@@ -132,7 +132,7 @@ def _tasks(chosen: argparse.Namespace, options: Options) -> tuple[str, Sequence[
     ]
 
 
-def _check(path: Path, options: Options, played_by: int | workers.RayCluster) -> int:
+def _check(path: Path, options: Options, played_by: int | None) -> int:
     try:
         pack = read_pack(path.read_bytes())
     except (OSError, PackError) as error:

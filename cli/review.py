@@ -128,7 +128,7 @@ def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False, emoji=False
     )
     players = Players()
-    with workers.in_order(_review, tasks, workers.read_options(parser, chosen)) as results:
+    with workers.in_order(_review, tasks, chosen.workers) as results:
         for number, (record, found) in enumerate(zip(records, results, strict=True), 1):
             decisions = [review_pb2.DecisionReview.FromString(each) for each in found.decisions]
             summary = review_pb2.MatchReview.FromString(found.summary)

@@ -14,7 +14,6 @@ from engine.features import Features
 from engine.model import FILE, Model, ModelError
 from lab import workers
 from lab.player import ConfigurationError
-from lab.workers import RayCluster, WorkersError
 
 if TYPE_CHECKING:
     from lab.training.training import Settings
@@ -131,23 +130,18 @@ def run(args: argparse.Namespace) -> int:
     name = f"{game_id}-against-{args.against}" if args.against else game_id
     folder = args.folder or Path("build/training", name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    played_by: int | RayCluster | None = None
     try:
-        played_by = RayCluster(args.ray) if args.ray else args.workers or workers.processors()
         training = (
-            Response(settings, folder, played_by, _Teller())
+            Response(settings, folder, args.workers, _Teller())
             if args.against
-            else Training(settings, folder, played_by, _Teller(), begin_from)
+            else Training(settings, folder, args.workers, _Teller(), begin_from)
         )
         model = training.run()
     except KeyboardInterrupt:
         print(f"interrupted; the same command continues in {folder}")
         return 130
-    except (ConfigurationError, StateError, ValueError, WorkersError) as error:
+    except (ConfigurationError, StateError, ValueError) as error:
         raise UsageError(str(error)) from error
-    finally:
-        if isinstance(played_by, RayCluster):
-            played_by.close()
     if model is None:
         print("no use has passed, so there is no model")
         return 1

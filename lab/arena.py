@@ -5,7 +5,7 @@ players do the same. The first configuration has seat 0 in the first game and se
 A player's own chance depends only on the pair, the seat and the version of the position, so a
 configuration that meets itself scores exactly half of every pair.
 
-Pairs are played in processes or on a Ray cluster (lab/workers.py), and are counted in their order,
+Pairs are played in processes (lab/workers.py), and are counted in their order,
 not in the order in which they finish. With limits in iterations on one thread, the result is a
 function of the configurations, the game, the seed and the number of games, wherever an SPRT stops
 it. Limits in milliseconds depend on the machine.
@@ -42,7 +42,7 @@ from engine.match import Match
 from lab import elo
 from lab.player import ConfigurationError, Player, Share
 from lab.players import Configuration
-from lab.workers import RayCluster, in_order, processors
+from lab.workers import in_order, processors
 
 FORMAT = "croupier-arena/1"
 DRAW = 0.5
@@ -341,7 +341,7 @@ def run(
     seed: int = 0,
     sprt: elo.Sprt | None = None,
     playouts: int = 0,
-    workers: int | RayCluster = 1,
+    workers: int | None = 1,
     on_pair: Callable[[Result], None] = lambda result: None,
     result: Result | None = None,
 ) -> Result:

@@ -49,7 +49,7 @@ from engine.position import Position
 from engine.sampler import Sampler, WeightedWorlds
 from lab import elo, particles
 from lab.exploit import Answer, by_search, by_uct
-from lab.workers import RayCluster, in_order
+from lab.workers import in_order
 
 OWN = 4
 FRESH = 256
@@ -338,7 +338,7 @@ def play(task: Task, match: Match, seat: int) -> Exploiter:
 
 def run(
     tasks: Sequence[Task],
-    workers: int | RayCluster = 1,
+    workers: int | None = 1,
     on_pair: Callable[[], object] = lambda: None,
 ) -> Result:
     """Plays pairs, at least one."""

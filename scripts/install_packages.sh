@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs into .venv what pyproject.toml lists under each of these names, as constraints.txt pins it:
 #
-#   scripts/install_packages.sh dependency-groups.docs project.optional-dependencies.ray
+#   scripts/install_packages.sh dependency-groups.docs project.optional-dependencies.mcp
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -21,15 +21,12 @@ from lab import elo
 from lab.players import LEARNED
 from lab.training.self_play import of_served
 from lab.training.training import BELIEFS, PRESENT, Settings, Tell, Training
-from lab.workers import RayCluster
 
 
 class Response(Training):
     """The training of a learner against the search as it is served, in a folder."""
 
-    def __init__(
-        self, settings: Settings, folder: Path, workers: int | RayCluster, tell: Tell
-    ) -> None:
+    def __init__(self, settings: Settings, folder: Path, workers: int | None, tell: Tell) -> None:
         """As of `Training`; raises ValueError, too, if the opponent has no model to begin from."""
         served = learned(games()[settings.game_id]())
         if served is None:

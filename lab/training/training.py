@@ -24,7 +24,7 @@ from lab.arena import Pair, Pairing, Result
 from lab.players import NO_MODEL, Configuration
 from lab.training import hidden_cards, policies, self_play, values
 from lab.training.state import State
-from lab.workers import RayCluster, in_order
+from lab.workers import in_order
 
 MATCHES, FIT, CANDIDATE = "matches.jsonl", "fit.json", "candidate.json"
 NET = "net.json"
@@ -61,7 +61,7 @@ class Training:
         self,
         settings: Settings,
         folder: Path,
-        workers: int | RayCluster,
+        workers: int | None,
         tell: Tell,
         begin_from: Model | None = None,
     ) -> None:
