@@ -108,7 +108,10 @@ def _has_commit_after_commit(path: Path, frames: list[Frame]) -> bool:
     if sum(frame.commits for frame in frames) < 2:
         return False
     with _wal(path).open("rb") as file:
-        magic, size, _ = _WAL_HEADER.unpack(file.read(_WAL_HEADER.size))
+        header = file.read(_WAL_HEADER.size)
+        if len(header) < _WAL_HEADER.size:
+            return False  # A connection that has closed since then moved all of it into the file.
+        magic, size, _ = _WAL_HEADER.unpack(header)
         words = struct.Struct(f"{'>' if magic & 1 else '<'}{2 + size // 4}I")
         commits, before, sums = 0, -1, (0, 0)
         for frame in frames:

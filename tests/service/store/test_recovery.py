@@ -16,7 +16,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, store_unavailable
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.running.server import Options, Server
-from service.store import MemoryStore, Snapshot, sqlite
+from service.store import MemoryStore, Snapshot, sqlite, sqlite_recovery
 from tests.support.faulty_disk import (
     ALWAYS,
     FAIL,
@@ -419,3 +419,12 @@ def test_a_server_whose_key_cannot_be_read_does_not_start():
             await Server(Options(port=0), KeylessStore()).start()
 
     asyncio.run(start())
+
+
+def test_a_write_ahead_log_that_was_emptied_meanwhile_has_lost_nothing(tmp_path, caplog):
+    path = tmp_path / "log"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=WAL")
+    frames = [sqlite_recovery.Frame(number, 1, commits=True) for number in range(2)]
+    sqlite_recovery.checkpoint(connection, path, frames)
+    assert "damaged" not in caplog.text
