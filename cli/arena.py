@@ -60,7 +60,7 @@ def add_parser(commands: Commands) -> None:
         "and the seats exchanged, and says how much stronger the first is than the second. Ctrl-C "
         "ends it with the results so far.",
         epilog="A configuration is a player and its options: search:ms=100, "
-        "search:iterations=2000,threads=2,exploration=0.7, uct:iterations=2000 (plain UCT-ISMCTS), "
+        "search:iterations=2000,threads=2,exploration=0.7, "
         "openspiel:iterations=1000 (OpenSpiel's ISMCTSBot), a bot "
         f"({', '.join(STRENGTHS)}), or any of them @REVISION: search@v0.1:ms=100.",
     )

@@ -29,6 +29,25 @@ from croupier.v1 import catalog_pb2, catalog_pb2_grpc, game_pb2
 
 KEY_VARIABLE = "CROUPIER_API_KEY"
 LATE_SECONDS = 0.02  # A program that is later than this measures itself.
+OPTIONS = f"""
+--games GAME,... (all that the server has)
+    games to play
+--matches N [50]
+    matches at a time; each has two seats
+--pace SECONDS [5]
+    for which a seat thinks, on average
+--seconds SECONDS [60]
+    for which to play, once all seats are there
+--seats-a-connection N [1]
+    seats that share a connection, as behind a front end
+--api-key KEY (none)
+    the API key to call with (also: {KEY_VARIABLE} in the environment)
+--players N [0]
+    with --api-key: so many players for whom it calls, for a key that names players;
+    0 is the key alone
+--seed N [0]
+    of how players play
+"""
 ROW = "{:34}{:>9}{:>10}{:>12}{:>12}{:>12}{:>12}".format
 
 
@@ -42,52 +61,17 @@ def add_parser(commands: Commands) -> None:
         "and what was refused, repeated or lost. It exits with 1 if a call or a stream failed for "
         f"{PATIENCE:.0f} seconds or was refused for good. Ctrl-C ends it early, with the figures.",
     )
-    add = parser.add_argument
     arguments.add_server(parser, help="the server to play on")
-    add("--games", metavar="GAME,...", help="games to play (default: all that the server has)")
-    add(
-        "--matches",
-        metavar="N",
-        type=arguments.whole(1, 20_000),
-        default=50,
-        help="matches at a time; each has two seats (default: %(default)s)",
-    )
-    add(
-        "--pace",
-        metavar="SECONDS",
-        type=arguments.seconds(3600),
-        default=5.0,
-        help="for which a seat thinks, on average (default: %(default)g)",
-    )
-    add(
-        "--seconds",
-        metavar="SECONDS",
-        type=arguments.seconds(7 * 86400),
-        default=60.0,
-        help="for which to play, once all seats are there (default: %(default)g)",
-    )
-    add(
-        "--seats-a-connection",
-        metavar="N",
-        type=arguments.whole(1, 100),
-        default=1,
-        help="seats that share a connection, as behind a front end (default: %(default)s)",
-    )
-    add(
-        "--api-key",
-        metavar="KEY",
-        default=os.environ.get(KEY_VARIABLE, ""),
-        help=f"the API key to call with (also: {KEY_VARIABLE} in the environment)",
-    )
-    add(
-        "--players",
-        metavar="N",
-        type=arguments.whole(0),
-        default=0,
-        help="with --api-key: so many players for whom it calls, for a key that names players "
-        "(default: %(default)s, the key alone)",
-    )
-    add("--seed", type=int, default=0, help="of how players play (default: %(default)s)")
+    types = {
+        "--matches": arguments.whole(1, 20_000),
+        "--pace": arguments.seconds(3600),
+        "--seconds": arguments.seconds(7 * 86400),
+        "--seats-a-connection": arguments.whole(1, 100),
+        "--players": arguments.whole(0),
+        "--seed": int,
+    }
+    key = {"--api-key": {"default": os.environ.get(KEY_VARIABLE, "")}}
+    arguments.declare(parser, OPTIONS, types, key)
     parser.set_defaults(run=run)
 
 

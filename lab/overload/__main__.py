@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from croupier.terminal.arguments import declare
 from lab.overload.attacker import Outcomes
 from lab.overload.attacks import ATTACKS, attack, lower_priority
 from lab.overload.others import KINDS, Latencies, Others, merge
@@ -32,6 +33,16 @@ MAX_RATIO = 4.0
 RECOVERY_SECONDS = 10.0
 FORGET_SECONDS = 30.0
 END_SECONDS = 12.0
+
+_ALL = {"--attacks": tuple(ATTACKS), "--by": BY}
+_OPTIONS = f"""
+--attacks {"|".join(ATTACKS)} (all)
+    which ones: {", ".join(ATTACKS)}
+--by {"|".join(BY)} (both, in turn)
+    how the server tells the attacker from the others
+--seconds S [20.0]
+    how long each phase is measured
+"""
 
 PEACE = "peace"
 STALL_SECONDS = "0.1"  # As a bound of the server's histograms.
@@ -74,29 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add(
-        "--attacks",
-        nargs="+",
-        metavar="ATTACK",
-        choices=tuple(ATTACKS),
-        default=tuple(ATTACKS),
-        help=f"which ones (default: all): {', '.join(ATTACKS)}",
-    )
-    add(
-        "--by",
-        nargs="+",
-        choices=BY,
-        default=BY,
-        help="how the server tells the attacker from the others (default: both, in turn)",
-    )
-    add(
-        "--seconds",
-        metavar="S",
-        type=float,
-        default=20.0,
-        help="how long each phase is measured (default: %(default)s)",
-    )
+    more = {flag: {"nargs": "+", "default": all} for flag, all in _ALL.items()}
+    more["--attacks"]["metavar"] = "ATTACK"
+    declare(parser, _OPTIONS, {"S": float}, more)
     return parser
 
 

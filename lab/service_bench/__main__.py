@@ -14,10 +14,29 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from croupier.terminal.arguments import declare
 from lab.service_bench import instructions, played
 from service import wire
 
 _PLAYED, _INSTRUCTIONS = "played", "instructions"
+_OPTIONS = f"""
+--parts {_PLAYED}|{_INSTRUCTIONS} ({_PLAYED})
+    what to measure
+--tables N (16 64)
+    matches that are played at a time
+--stores STORE (sqlite postgresql)
+    stores of the matches that are played
+--rounds N [5]
+    rounds, of which the median is taken
+--seconds S [1.0]
+    how long each server is measured in a round
+--games GAME (all)
+    the games of the matches
+--data DIR (a temporary directory)
+    a directory on the disk that is measured
+--against DIR
+    another checkout, which is built
+"""
 
 
 def main() -> None:
@@ -49,62 +68,11 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add(
-        "--parts",
-        nargs="+",
-        choices=(_PLAYED, _INSTRUCTIONS),
-        default=(_PLAYED,),
-        help=f"what to measure (default: {_PLAYED})",
-    )
-    add(
-        "--tables",
-        metavar="N",
-        nargs="+",
-        type=int,
-        default=(16, 64),
-        help="matches that are played at a time (default: 16 64)",
-    )
-    add(
-        "--stores",
-        nargs="+",
-        choices=played.STORES,
-        default=("sqlite", "postgresql"),
-        help="stores of the matches that are played (default: sqlite postgresql)",
-    )
-    add(
-        "--rounds",
-        metavar="N",
-        type=int,
-        default=5,
-        help="rounds, of which the median is taken (default: %(default)s)",
-    )
-    add(
-        "--seconds",
-        metavar="S",
-        type=float,
-        default=1.0,
-        help="how long each server is measured in a round (default: %(default)s)",
-    )
-    add(
-        "--games",
-        metavar="GAME",
-        nargs="+",
-        choices=tuple(wire.hosted_games()),
-        help="the games of the matches (default: all)",
-    )
-    add(
-        "--data",
-        metavar="DIR",
-        type=Path,
-        help="a directory on the disk that is measured (default: a temporary directory)",
-    )
-    add(
-        "--against",
-        metavar="DIR",
-        type=Path,
-        help="another checkout, which is built",
-    )
+    several = {"--parts": (_PLAYED,), "--tables": (16, 64), "--stores": ("sqlite", "postgresql")}
+    more = {flag: {"nargs": "+", "default": default} for flag, default in several.items()}
+    more["--stores"]["choices"] = played.STORES
+    more["--games"] = {"nargs": "+", "choices": tuple(wire.hosted_games())}
+    declare(parser, _OPTIONS, {"N": int, "S": float}, more)
     return parser
 
 
