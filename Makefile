@@ -88,7 +88,7 @@ bench: tools ## measure the speed and fingerprint of the search, and the cost of
 	$(PY) -m lab.search_bench $(ARGS)
 	$(PY) -m lab.service_bench
 
-arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
+arena: tools ## play matches: make arena ARGS='search:ms=100 skilled --game all'
 	.venv/bin/croupier arena $(ARGS)
 
 overload: tools ## attack a server as one caller while others play: make overload ARGS='--attacks watchers'

@@ -1,8 +1,7 @@
 """A playout policy chooses the actions of the playouts of a search.
 
-A game may have two in its folder. That of the module `playout` plays sensibly, and the search
-follows it. That of the module `random_playout` chooses uniformly among the legal actions, as this
-base class does, but without listing them. The base class stands in for each.
+A game may have one in its module `playout`, which plays sensibly, and the search follows it. The
+base class, which chooses uniformly among the legal actions, stands in for it.
 """
 
 from engine.chance cimport Rng, rng_below, rng_seed
@@ -31,10 +30,7 @@ cdef class PlayoutPolicy:
     @staticmethod
     def uniform(Game game not None):
         """The playout policy that chooses uniformly and plays to the end of the match."""
-        policy = part(type(game), "random_playout", PlayoutPolicy)
-        if policy is PlayoutPolicy:
-            policy = game.stand_in("random_playout") or PlayoutPolicy
-        return policy(game)
+        return (game.stand_in("random_playout") or PlayoutPolicy)(game)
 
     def __init__(self, Game game not None):
         self.game = game

@@ -48,7 +48,7 @@ from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler, WeightedWorlds
 from lab import elo, particles
-from lab.exploit import Answer, by_search, by_uct
+from lab.exploit import Answer, by_search
 from lab.workers import in_order
 
 OWN = 4
@@ -69,7 +69,6 @@ def by_uniform(view: SeatView, iterations: int, seed: int) -> Answer:
 
 PLAYERS: dict[str, Callable[[SeatView, int, int], Answer]] = {
     "croupier": by_search,
-    "uct": by_uct,
     "uniform": by_uniform,
 }
 

@@ -1,10 +1,10 @@
 """OpenSpiel's ISMCTSBot as a player of the arena, on the games of croupier/openspiel.py.
 
 The bot is OpenSpiel's Python ISMCTSBot, which accepts worlds from outside (`set_resampler`). They
-come from this project's sampler, and random playouts from its engine, so that one simulation is
-worth as much as one iteration of plain UCT. The speed of the bot says nothing about OpenSpiel; to
-compare speeds, use the C++ bot on OpenSpiel's own games. It knows turns only, so of two
-simultaneous decisions its seat makes its own first, and the other seat does not see it.
+come from this project's sampler, and random playouts from its engine. The speed of the bot says
+nothing about OpenSpiel; to compare speeds, use the C++ bot on OpenSpiel's own games. It knows turns
+only, so of two simultaneous decisions its seat makes its own first, and the other seat does not see
+it.
 
     M. Lanctot et al., "OpenSpiel: A Framework for Reinforcement Learning in Games", 2019
     (github.com/google-deepmind/open_spiel, python/algorithms/ismcts.py).

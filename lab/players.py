@@ -8,7 +8,6 @@ A configuration is a name, and options after a colon:
     search:ms=100,model=FILE,uses=beliefs+value          the same with the weights of a file
     search:ms=100,sharpness=0.5                          the same against a person, by its beliefs
     random, beginner, casual, regular, skilled, expert   the bots
-    uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
     policy                                               the game's playout policy, without a search
     openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
     search@v0.1:ms=100                                   the search of a git revision
@@ -29,7 +28,6 @@ from engine.model import Model, learned
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from lab.player import Choice, ConfigurationError, Player, shares_of
-from lab.uct import uct
 
 LEARNED, NO_MODEL = "learned", "none"
 LIMITS = {"iterations": int, "ms": int}
@@ -101,26 +99,6 @@ class PolicyPlayer:
         world = Sampler.of(view).sample(chance % 2**64)
         return Choice(
             PlayoutPolicy.of(view.game).action(world, view.seat, chance >> 64 & 2**64 - 1), 0
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class UctPlayer:
-    """Plain UCT-ISMCTS."""
-
-    iterations: int
-    seconds: float
-    exploration: float
-
-    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        return Choice(
-            *uct(
-                view,
-                iterations=self.iterations,
-                seconds=self.seconds,
-                seed=chance % 2**64,
-                exploration=self.exploration,
-            )
         )
 
 
@@ -258,11 +236,6 @@ def _search(configuration: Configuration) -> Player:
     )
 
 
-def _uct(configuration: Configuration) -> Player:
-    values = configuration.take({**LIMITS, "exploration": float})
-    return UctPlayer(*configuration.limits(values), values.pop("exploration", 0.5))
-
-
 def _openspiel(configuration: Configuration) -> Player:
     try:
         from lab.openspiel import OpenSpielPlayer
@@ -286,6 +259,5 @@ def _policy(configuration: Configuration) -> Player:
 KINDS: dict[str, Callable[[Configuration], Player]] = {
     "policy": _policy,
     "search": _search,
-    "uct": _uct,
     "openspiel": _openspiel,
 }

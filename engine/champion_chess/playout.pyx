@@ -34,7 +34,7 @@ cdef enum:
 
 # Weights in log odds: for each factor of e in the points of nobles and of aid, and for a King that
 # is the only noble in hand. A logistic regression fitted them to 4,500 positions of 200 matches of
-# plain UCT (lab/uct.pyx, 600 iterations) against itself. Weights fitted to matches of this policy
+# plain UCT (600 iterations) against itself. Weights fitted to matches of this policy
 # against itself are lower, most of all for aid, because the policy wastes aid; a search with those
 # weights wastes it, too.
 cdef double NOBLE_POINTS = 6.0

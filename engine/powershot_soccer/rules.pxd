@@ -11,7 +11,6 @@ from engine.powershot_soccer.state cimport (
 
 
 cdef extern from *:
-    int count_ones "__builtin_popcountll"(uint64_t bits) noexcept nogil
     int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
 
 

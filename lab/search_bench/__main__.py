@@ -47,7 +47,7 @@ def show_games(rounds: int) -> None:
     """Shows playouts and iterations a second from the first decision, and where the time goes."""
     print("From the first decision; world, playout and tree are shares of an iteration's time.")
     print(
-        f"{'game':18}{'random':>12}{'policy':>12}{'iterations/s':>14}"
+        f"{'game':18}{'playouts/s':>12}{'iterations/s':>14}"
         f"{'world':>8}{'playout':>9}{'tree':>7}{'2 threads':>11}"
     )
     for game_id, game_class in games().items():
@@ -59,14 +59,13 @@ def show_games(rounds: int) -> None:
         sampler = Sampler.of(view)
         speeds = rates(
             [
-                partial(PlayoutPolicy.uniform(game).playouts, position, PLAYOUTS),
                 partial(PlayoutPolicy.of(game).playouts, position, PLAYOUTS),
                 partial(sampler.draws, PLAYOUTS),
             ],
             PLAYOUTS,
             rounds,
         )
-        uniform, informed, worlds = (statistics.median(speed) for speed in speeds)
+        informed, worlds = (statistics.median(speed) for speed in speeds)
         searched = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
         iterations = statistics.median(searched)
         # One second for one thread: in less time, other processes would decide the ratio.
@@ -77,7 +76,7 @@ def show_games(rounds: int) -> None:
         # Playouts of the search begin later in the match than those that are measured alone.
         tree = max(0.0, 1 - world - playout)
         print(
-            f"{game_id:18}{uniform:12,.0f}{informed:12,.0f}{iterations:14,.0f}"
+            f"{game_id:18}{informed:12,.0f}{iterations:14,.0f}"
             f"{world:8.0%}{playout:9.0%}{tree:7.0%}{ratio:10.2f}x",
             flush=True,
         )

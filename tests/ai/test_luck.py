@@ -320,7 +320,7 @@ def test_players_tell_the_distribution_of_their_action():
     assert sum(dict(choice.shares).values()) == pytest.approx(1)
     slipped = BotPlayer(STRENGTHS["random"]).choose(view, legal, 9)
     assert dict(slipped.shares) == dict.fromkeys(legal, 1 / len(legal))
-    assert Configuration.read("uct:iterations=20").player().choose(view, legal, 9).shares == ()
+    assert Configuration.read("policy").player().choose(view, legal, 9).shares == ()
 
 
 def test_a_searched_action_is_drawn_from_its_shares():

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 
 import pytest
 
@@ -16,9 +15,7 @@ from ai.worker import Stop
 from engine import games
 from engine.errors import ViewError
 from engine.game import SeatView
-from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
-from lab.chi_squared import compare, upper_tail
 from tests.support.play import seeded
 
 GAMES = list(games())
@@ -175,29 +172,6 @@ def test_a_search_from_the_deal_that_does_not_fit_continues_from_the_present():
     timed = search(view, seconds=0.05, seed=1, threads=2, parameters=small)
     assert timed.stop_reason == "time"
     assert all(one.availability == timed.iterations for one in timed.actions)
-
-
-@pytest.mark.parametrize("game_id", [g for g in GAMES if not games()[g].reference])
-def test_the_fast_playout_plays_as_the_plain_one(game_id):
-    rng = seeded("playout", game_id)
-    game = games()[game_id]()
-    for seed in range(6):
-        position = Position.deal(game, seed)
-        for _ in range(3 * seed):
-            if not position.over:
-                joint = {s: rng.choice(position.legal(s)) for s in position.deciders}
-                position.apply(joint, rng.getrandbits(60))
-        fast = outcomes(PlayoutPolicy.uniform(game), position, seed)
-        plain = outcomes(PlayoutPolicy(game), position, seed + 1)
-        assert upper_tail(*compare(fast, plain)) > 1e-4, f"{game_id}, seed {seed}"
-
-
-def outcomes(policy, position, seed):
-    """Return how many of 4,000 playouts seat 0 won, drew and lost."""
-    score, draws = policy.playouts(position, 4000, seed)
-    won = score - draws / 2
-    shares = {"won": won, "drawn": draws, "lost": 1 - won - draws}
-    return Counter({outcome: round(4000 * share) for outcome, share in shares.items()})
 
 
 @pytest.mark.parametrize("game_id", [g for g in GAMES if not games()[g].reference])

@@ -23,9 +23,7 @@ from lab.arena import Pairing, Result, Task
 from lab.elo import Sprt
 from lab.player import Choice, ConfigurationError, shares_of
 from lab.players import Configuration
-from lab.uct import uct
 from service.searching.options import BOT_STRENGTHS
-from tests.support.play import note_on_failure
 
 GAMES = list(games())
 ARENA = [sys.executable, "-m", "cli", "arena"]
@@ -102,7 +100,7 @@ def test_chance_of_a_player_differs_between_decisions(spies):
 
 
 @pytest.mark.parametrize("game_id", GAMES)
-@pytest.mark.parametrize("text", ["random", "search:iterations=30", "uct:iterations=30"])
+@pytest.mark.parametrize("text", ["random", "search:iterations=30", "policy"])
 def test_a_configuration_scores_half_of_every_pair_against_itself(game_id, text):
     result = arena.run(pairing(game_id, text, text), pairs=3, seed=8)
     assert result.outcomes == {0.5: 3}
@@ -153,7 +151,10 @@ def test_sprt_ends_a_run(first, second, pairs, ended):
 
 
 def test_a_search_beats_random_play_and_a_shorter_search():
-    for stronger, weaker in (("beginner", "random"), ("uct:iterations=200", "uct:iterations=10")):
+    for stronger, weaker in (
+        ("beginner", "random"),
+        ("search:iterations=200", "search:iterations=10"),
+    ):
         result = arena.run(pairing("skystones", stronger, weaker), pairs=20, seed=4)
         assert result.statistics()["elo"]["low"] > 0, (stronger, weaker)
 
@@ -179,7 +180,6 @@ def test_ladder_and_round_robin():
             players.SearchPlayer(20, 0, 2, Parameters(exploration=0.7, sequential_regret=True)),
         ),
         ("search: ms=100, sequential_regret=none", players.SearchPlayer(0, 0.1, 1, Parameters())),
-        ("uct:ms=50", players.UctPlayer(0, 0.05, 0.5)),
         ("expert", players.BotPlayer(STRENGTHS["expert"])),
     ],
 )
@@ -201,11 +201,11 @@ def test_configurations_are_read(text, player):
         ("search:iterations", "not NAME=VALUE"),
         ("search:iterations=2,threads=0", "threads must be"),
         ("search:iterations=2,sharpness=1.5", "sharpness must be from 0 to 1"),
-        ("uct:ms=1,threads=2", "threads is no option"),
+        ("openspiel:iterations=1,threads=2", "threads is no option"),
         ("random:ms=1", "ms is no option"),
         ("openspiel:ms=1", "ms is no option"),
         ("openspiel:iterations=2,final=best", "final is one of"),
-        ("uct@HEAD:ms=1", "only search"),
+        ("policy@HEAD", "only search"),
         ("search@:ms=1", "names no revision"),
         ("search@HEAD", "needs a limit"),
     ],
@@ -241,44 +241,6 @@ def test_a_bot_without_a_search_plays_each_action_equally_often():
     actions = [random_action((10, 20, 30), rng.getrandbits(256)) for _ in range(6000)]
     for action in (10, 20, 30):
         assert actions.count(action) / 6000 == pytest.approx(1 / 3, abs=0.03)
-
-
-@pytest.mark.parametrize("game_id", GAMES)
-def test_plain_uct_answers_legally_and_repeats_for_a_seed(game_id):
-    position = Position.deal(games()[game_id](), 6)
-    seat = position.deciders[0]
-    view = position.view(seat)
-    answers = [uct(view, iterations=300, seed=seed) for seed in (1, 1, 2)]
-    assert answers[0] == answers[1]
-    assert all(action in position.legal(seat) and n == 300 for action, n in answers)
-    assert uct(view, seconds=0.01)[1] > 0
-    with pytest.raises(ValueError, match="needs a limit"):
-        uct(view)
-
-
-def test_plain_uct_finds_obvious_actions():
-    # A King calls, a Jack folds.
-    game = games()["kuhn_poker"]()
-    for card, answer in ((3, "call"), (1, "fold")):
-        position = Position.from_fields(game, {"cards": [2, card], "decisions": [2, 0, 0]})
-        action, _ = uct(position.view(1), iterations=200, seed=1)
-        assert game.read_action(action) == {"kind": answer}
-
-
-def test_plain_uct_refuses_a_view_without_a_choice():
-    game = games()["champion_chess"]()
-    for seed in range(200):
-        with note_on_failure(seed=seed):
-            position = Position.deal(game, seed)
-            while not position.over:
-                for seat in position.deciders:
-                    if len(position.legal(seat)) == 1:
-                        with pytest.raises(ValueError, match="no choice"):
-                            uct(position.view(seat), iterations=5)
-                        return
-                joint = {seat: position.legal(seat)[0] for seat in position.deciders}
-                position.apply(joint, seed)
-    raise AssertionError("every decision was a choice")
 
 
 # A revision
@@ -395,7 +357,9 @@ def test_command_plays_and_writes(tmp_path):
 
 
 def test_command_climbs_a_ladder():
-    done = run("--ladder", "random", "beginner", "uct:iterations=20", "--game", "all", "--games=2")
+    done = run(
+        "--ladder", "random", "beginner", "search:iterations=20", "--game", "all", "--games=2"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     table = done.stdout[done.stdout.index("Player") :]
     assert all(game_id in table for game_id, game in games().items() if not game.reference)
@@ -415,7 +379,7 @@ def test_command_shows_its_progress_on_a_terminal(monkeypatch):
 @pytest.mark.parametrize(("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGTERM)])
 def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path):
     written = tmp_path / "results.json"
-    command = [*ARENA, "uct:iterations=200", "random", "--game", "skystones", "--games=100000"]
+    command = [*ARENA, "search:iterations=200", "random", "--game", "skystones", "--games=100000"]
     process = subprocess.Popen(
         [*command, "--workers", workers, "--json", written],
         stdout=subprocess.PIPE,
@@ -428,7 +392,7 @@ def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path
     # The pipes close when the last process ends, so the workers have ended, too.
     output, errors = process.communicate()
     assert (process.returncode, errors) == (130, "")
-    assert "uct:iterations=200 against random, interrupted" in output
+    assert "search:iterations=200 against random, interrupted" in output
     [result] = json.loads(written.read_text())["results"]
     assert result["ended"] == "interrupted"
     assert result["pairs"]

@@ -85,17 +85,6 @@ def test_the_policy_is_legal_and_goes_by_what_its_seat_knows(game):
             position.apply({seat: rng.choice(position.legal(seat))}, ply)
 
 
-@pytest.mark.parametrize("game", [GAME, RACE, GinRummy(table.MIDDLE)])
-def test_random_playouts_are_as_those_that_list_the_actions(game):
-    for make in (PlayoutPolicy.uniform, PlayoutPolicy):
-        results = [make(game).playouts(Position.deal(game, seed), 50, seed) for seed in range(200)]
-        mean, draws = (sum(column) / len(results) for column in zip(*results, strict=True))
-        assert abs(mean - 0.5) < 0.05
-        if make is PlayoutPolicy.uniform:
-            expected = draws
-    assert abs(draws - expected) < 0.03
-
-
 @pytest.mark.parametrize("game", [GAME, RACE, GinRummy(table.SMALL)])
 def test_a_forged_view_is_refused_or_harmless(game):
     refused = 0
