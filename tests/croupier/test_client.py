@@ -351,7 +351,7 @@ class Cable:
             threading.Thread(target=self.forward, args=pair, daemon=True).start()
 
     def forward(self, near: socket.socket, far: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), near, far:
             while True:
                 for source in select.select([near, far], [], [])[0]:
                     data = source.recv(65536)
