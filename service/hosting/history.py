@@ -1,21 +1,22 @@
 """The history of a match, and snapshots, from which a long match need not be replayed.
 
 The history has the entries, what each led to, and the requests that were carried out. A snapshot
-is the match as bytes, for this build of the engine alone. One that is broken, of another build or
-of another match is not recognized, and the match is replayed from its log instead.
+is the match as bytes, for this code of the engine and of the game alone. One that is broken, of
+other code or of another match is not recognized, and the match is replayed from its log instead.
 """
 
 import hashlib
-import importlib.util
-import pkgutil
+import importlib
 import struct
 from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
 
-import engine
+from engine import games
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
+from engine.packages import package_of
 from service.hosting.clocks import Clocks, Control
 from service.store import Entry, Header, Snapshot
 
@@ -91,7 +92,7 @@ def read_snapshot(
 
 
 def _digest(header: Header, version: int, made: int, data: bytes) -> bytes:
-    digest = hashlib.sha256(_engine())
+    digest = hashlib.sha256(code_of(header.game))
     for part in (
         header.match_id.encode(),
         header.ruleset,
@@ -105,11 +106,21 @@ def _digest(header: Header, version: int, made: int, data: bytes) -> bytes:
 
 
 @cache
-def _engine() -> bytes:
-    # Only the compiled engine knows the layout of a state, so that any change of it counts.
+def code_of(game_id: str) -> bytes:
+    """The fingerprint of the code that lays out a state of a game: any change of it counts.
+
+    It is to be taken when the code is loaded, since files can change while a server runs.
+    """
+    package = package_of(games()[game_id]).partition(".")[0]
+    return b"".join(_files_of(name) for name in sorted({"engine", package}))
+
+
+@cache
+def _files_of(package: str) -> bytes:
     digest = hashlib.sha256()
-    for module in pkgutil.walk_packages(engine.__path__, "engine."):
-        spec = importlib.util.find_spec(module.name)
-        if spec is not None and spec.origin:
-            digest.update(Path(spec.origin).read_bytes())
+    for folder in map(Path, importlib.import_module(package).__path__):
+        for path in sorted(folder.rglob("*")):
+            if path.name.endswith((*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)):
+                digest.update(b"%s %d:" % (bytes(path.relative_to(folder)), path.stat().st_size))
+                digest.update(path.read_bytes())
     return digest.digest()

@@ -12,6 +12,7 @@ from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from engine.model import learned
+from service import wire
 from service.common.errors import Refusal, log_failure
 from service.common.event_loop import LongWork
 from service.hosting import requests
@@ -24,6 +25,7 @@ from service.hosting.creation import (
     rematch_header,
     rematch_id,
 )
+from service.hosting.history import code_of
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import MatchState
@@ -94,6 +96,8 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._cache = MatchCache()
+        for game_id in wire.hosted_games():
+            code_of(game_id)
         self._long_work = long_work or LongWork()
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())

@@ -135,8 +135,8 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     stored = StoredMatch(header, [*few, another], good)
     assert read_snapshot(header, game, None, good, another.at) is None
     assert None not in MatchState.load(stored).history.events
-    # Another build of the engine ignores the snapshot.
-    monkeypatch.setattr(history, "_engine", lambda: b"another")
+    # Other code ignores the snapshot.
+    monkeypatch.setattr(history, "code_of", lambda game_id: b"another")
     assert read_snapshot(header, game, None, good, middle.time) is None
 
 
