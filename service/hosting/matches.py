@@ -33,6 +33,7 @@ from service.hosting.played_on import Start
 from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
 from service.hosting.seats import Caller, write_joined
+from service.hosting.views import serialize_events, serialize_view
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
@@ -525,7 +526,13 @@ class Matches:
         after: MatchState,
         committed: Callable[[MatchState, MatchStatus], None] | None = None,
     ) -> Awaitable[bool]:
-        # Adds the last entry of a state to the log; whether the log took it.
+        # Adds the last entry of a state to the log; whether the log took it. What players see after
+        # it is written first: where the rules fail at that, nothing is added.
+        if after.early_end is None:
+            serialize_events(after, after.version, 0)
+            for seat, bot in enumerate(after.header.bots):
+                if not bot:
+                    serialize_view(after, seat)
         status = leased_status(after)
         committing = self._store.append(
             after.header.match_id,

@@ -213,16 +213,26 @@ def test_json_of_an_unknown_type_is_refused(server, name):
     assert "ruleset.packaged: must have in" in json.loads(caught.value.read())["message"]
 
 
-CRASH = """
+CRASHES = {
+    "apply": """
     def apply(self, state, joint, chance, log):
         raise ZeroDivisionError("planted")
-"""
+""",
+    "view": """
+    def view(self, state, seat, view):
+        1 / (1 - state.round_count)
+        view.seat = seat
+        view.hand = state.hands[seat]
+""",
+}
 
 
-def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path):
+@pytest.mark.parametrize("method", CRASHES)
+def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path, method):
     plant_new_game(tmp_path)
     rules = tmp_path / "high_card/rules.py"
-    rules.write_text(rules.read_text().replace("    def outcome(", f"{CRASH}\n    def outcome("))
+    planted = f"{CRASHES[method]}\n    def replaced("
+    rules.write_text(rules.read_text().replace(f"    def {method}(", planted))
     with (
         ServerProcess("--store", "memory", environment=environment_of(tmp_path)) as server,
         Client(server.client.address, timeout=FOREVER) as client,
