@@ -3,11 +3,12 @@
 In each match against a bot the server is stopped once in order and killed once, and started again
 with the same port and the same log; it allows few calls per second, and every second match is
 played over TLS. Then the client joins a match in which this script plays the other seat: at each
-kind of decision that this seat makes while the client waits, the server is stopped, killed or held
-up for longer than a stream may be silent, in turn, and the client must answer soon after. The
-matches of a game have the same seed, so they must end alike in every language. Then each client
-must show what some errors come with, and the one in TypeScript must play with the packed package.
-At last two accounts of the front end in examples/frontend/ play each other in Chromium.
+kind of decision that this seat makes while the client waits, the server is stopped or killed, in
+turn, and the client must answer soon after. In a match of its own, the server is held up for longer
+than a stream may be silent, which the client must notice. The matches of a game have the same seed,
+so they must end alike in every language. Then each client must show what some errors come with, and
+the one in TypeScript must play with the packed package. At last two accounts of the front end in
+examples/frontend/ play each other in Chromium.
 
 A language whose tools are not installed is left out, and a line says so.
 Exit status: 0 if every match that was played has ended as it should, else 1.
@@ -27,6 +28,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +51,7 @@ MATCH_SECONDS = 300  # Far more than a match takes: a client that hangs fails.
 CALLS_PER_SECOND = 25  # Few enough that a long match has to wait for its budget.
 HELD_UP_SECONDS = 15  # A client takes a stream as lost after 12.5.
 ANSWER_SECONDS = 5  # From when the server is back until the client has answered.
-SHORT_RESTARTS = 3  # In a match of the short form: one of each kind.
+SHORT_RESTARTS = 2  # In a match of the short form: one of each kind.
 REFUSAL_SECONDS = 20  # Less than a client tries again when nobody answers.
 
 
@@ -206,8 +208,13 @@ def play_a_bot(language: str, game: str, server: Server, options: Sequence[str])
     return outcome["scores"], outcome["reason"], outcome["decisions"]
 
 
-def play_with_restarts(language: str, game: str, server: Server, limit: int | None) -> object:
-    """Plays a match with a client; with a `limit`, resigns after so many restarts."""
+def play_with_restarts(
+    language: str, game: str, server: Server, limit: int | None, held_up: bool = False
+) -> object:
+    """Plays a match with a client; with a `limit`, resigns after so many restarts.
+
+    With `held_up`, the server does not end, but is held up.
+    """
     with Client(server.address) as client:
         request = match_pb2.CreateMatchRequest(
             ruleset=client.game(game).default_ruleset,
@@ -225,7 +232,8 @@ def play_with_restarts(language: str, game: str, server: Server, limit: int | No
     invitation = created.invitations[0].invitation
     player = Player(language, game, server, "--name", language, "--join", invitation)
     chance = random.Random(SEED)
-    deaths = cycle((lambda: server.restart(signal.SIGTERM), server.restart, server.hold_up))
+    ends: tuple[Callable[[], None], ...] = (partial(server.restart, signal.SIGTERM), server.restart)
+    deaths = cycle((server.hold_up,) if held_up else ends)
     kinds: list[str] = []  # Of decisions, each with a restart before it.
     slowest, back = 0.0, 0.0  # Since when the server is back, until the client answers.
     seat = connect()
@@ -430,6 +438,8 @@ def main() -> int:
             with serving() as server:
                 attempt(play_with_restarts, language, game, server, limit, alike=(game, limit))
         for language in built:
+            with serving() as server:
+                attempt(play_with_restarts, language, chosen.games[0], server, 1, True)
             attempt(check_errors, language, certificate)
         if "typescript" in built:
             attempt(check_package)
