@@ -18,7 +18,7 @@ in the probability of what has led to a decision, and nowhere else, the opponent
 at random: in the n-th sweep with probability 1/2n, but never below 1/1000. And what a seat plays
 where its own choices do not lead counts in its average as if they led there once in a hundred
 times. This costs next to nothing against the best opponent, and makes good answers to blunders,
-also to one's own (docs/measurements/search.md).
+also to one's own.
 
 The score of an action is what it scores against the opponent's average, where the seat goes on by
 its own average, over all worlds that fit the view, each weighted by the probability with which the

@@ -27,8 +27,8 @@ def add_parser(commands: Commands) -> None:
         help="write the schemas of the API, for compilers of other languages",
         description="Writes the schemas (.proto files) that this version speaks. They are "
         "complete for protoc without a network: what they import is written too, and google/rpc/, "
-        "the details of errors. With --plain ours import nothing but any.proto, duration.proto and "
-        "timestamp.proto of google/protobuf/, and those of installed games are left out.",
+        "the details of errors. With --plain ours import nothing but google/protobuf/, which "
+        "protoc has, and those of installed games are left out.",
         epilog="For example: croupier schema --plain --output schemas && "
         "protoc -I schemas --java_out=src schemas/croupier/v1/*.proto",
     )

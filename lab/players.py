@@ -10,7 +10,7 @@ A configuration is a name, and options after a colon:
     random, beginner, casual, regular, skilled, expert   the bots
     policy                                               the game's playout policy, without a search
     openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
-    search@v0.1:ms=100                                   the search of a git revision
+    search@HEAD:ms=100                                   the search of a git revision
 """
 
 import dataclasses

@@ -35,7 +35,7 @@ cdef enum:
     BLIND_NOISE = 4096           # More than any difference in worth.
     BLIND_SET_UPS = 8            # One set-up in so many has the blind noise.
     NOISE_BITS = 16              # One number has several noises.
-    # Turns of a playout: a net sees so much that fewer are better (docs/measurements/strength.md).
+    # Turns of a playout: a net sees so much that fewer are better.
     HORIZON = 6
     VALUED_HORIZON = 1
 

@@ -30,7 +30,7 @@ from engine.powershot_soccer.state cimport (
 cdef enum:
     STAGE_PLAYS = 4
     STAGES_PER_HALF = 64
-    # Stages of a playout: a net sees so much that fewer are better (docs/measurements/strength.md).
+    # Stages of a playout: a net sees so much that fewer are better.
     HORIZON = 6
     VALUED_HORIZON = 1
     ROLE_MASK = (1 << ROLE_BITS) - 1

@@ -228,7 +228,7 @@ def test_workers_leave_each_thread_a_processor_if_time_counts(monkeypatch):
         arena.workers_for(timed, 3)
 
 
-# Bots and plain UCT
+# Bots
 
 
 def test_the_table_has_every_strength_of_a_bot():

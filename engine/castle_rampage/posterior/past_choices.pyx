@@ -16,7 +16,7 @@ come to m of the same pool, V becomes (m V + n) / (m + n).
 The cards are taken for independent, as in engine/powershot_soccer/past_choices.pyx, where an
 integral instead of the means tells little more. But the choices of a turn say the same again and
 again: a card that cannot be paid for is not played in any of them. So r itself would be too sure;
-the loss of self-play was less with its root (docs/measurements/strength.md).
+the loss of self-play was less with its root.
 """
 
 from libc.math cimport sqrt

@@ -140,6 +140,8 @@ export async function playWithKeys(page: Page, random: () => number, shows = ".e
 				confirm: active?.matches("[data-confirm]:not(:disabled)") ?? false,
 				can: active?.matches(".tablearea [data-can]:not(:disabled)") ?? false,
 				chosen: active?.classList.contains("chosen") ?? false,
+				// Elsewhere an arrow may choose another language.
+				here: active?.closest(".tablearea") != null,
 				confirmable: document.querySelector("[data-confirm]:not(:disabled)") !== null,
 			};
 		}, shows);
@@ -147,7 +149,7 @@ export async function playWithKeys(page: Page, random: () => number, shows = ".e
 		const luck = random();
 		if (state.confirm || (state.can && !state.chosen && luck < 0.5))
 			await page.keyboard.press("Enter");
-		else if (state.confirmable) await page.keyboard.press("Tab");
+		else if (state.confirmable || !state.here) await page.keyboard.press("Tab");
 		else await page.keyboard.press(keys[Math.floor(luck * keys.length)] ?? "Tab");
 	}
 	throw new Error("The match does not end.");
