@@ -1,5 +1,7 @@
 """A package of a game that cannot be used is told in one line, or left out."""
 
+from importlib.metadata import version
+
 import pytest
 
 from tests.support.planted_games import add_schema, plant, run
@@ -54,7 +56,7 @@ def test_two_packages_with_a_game_of_one_id_are_refused(tmp_path):
     done = run(tmp_path, "games")
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
-    both = "acme-planted 1.2 and croupier-server 0.2.0"
+    both = f"acme-planted 1.2 and croupier-server {version('croupier-server')}"
     assert line == (
         f"croupier: the game skystones of {both} cannot be used: they have a game of the same id"
     )
