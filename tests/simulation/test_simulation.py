@@ -3,18 +3,21 @@
 `make simulate` runs larger ones; docs/simulation.md says how.
 """
 
+import asyncio
 import itertools
 import json
 import os
 import random
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from service.store import EntryKind
-from tests.simulation import FAULTS
-from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape
+from tests.simulation import FAULTS, __main__, web
+from tests.simulation import network as networks
+from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.postgresql import Database
@@ -87,6 +90,64 @@ def test_a_smaller_world_must_show_the_same_fault():
     one, other = ({"violations": [behind.format(*each)]} for each in (("ab", 7), ("cd", 0)))
     assert _shape(one) == _shape(other)
     assert _shape({"violations": ["GetView is not answered for minutes"]}) != _shape(one)
+
+
+def _tell(monkeypatch, capsys, shown, seconds=600):
+    # Which smaller worlds are run where those that `shown` says show the fault.
+    tried = []
+
+    def run(disk, seed, *, timeout, **options):
+        assert 0 < timeout <= seconds
+        tried.append((options["matches"], len(options["faults"])))
+        return {"violations": ["late"] if shown(options) else [], "hours": 0.2, "story": "", **PG}
+
+    monkeypatch.setattr(__main__, "_run", run)
+    monkeypatch.setattr(__main__, "SHRINK_SECONDS", seconds)
+    found = {"violations": ["late"], "hours": 0.2, "story": "one\nVIOLATION: late\nentry", **PG}
+    options = {"hours": 0.5, "matches": 8, "faults": ["kills", "cuts"], "store": None, "pace": 6.0}
+    _tell_smallest(None, 1, options, found)
+    return tried, capsys.readouterr().out
+
+
+PG = {"store": "postgresql"}
+
+
+def test_a_smaller_world_is_never_larger_than_the_smallest_so_far(monkeypatch, capsys):
+    tried, told = _tell(monkeypatch, capsys, lambda options: "cuts" in options["faults"])
+    assert tried == [(8, 2), (1, 2), (1, 1), (1, 0)]
+    assert "--hours 0.2 --matches 1 --faults cuts --store postgresql" in told.splitlines()[-1]
+    tried, told = _tell(monkeypatch, capsys, lambda options: False)
+    assert tried == [(8, 2), (1, 2), (2, 2), (4, 2), (8, 1), (8, 1)]
+    assert "VIOLATION: late\nentry\nlate\nagain: " in told
+
+
+def test_the_search_for_a_smaller_world_ends(monkeypatch, capsys):
+    tried, told = _tell(monkeypatch, capsys, lambda options: True, seconds=0)
+    assert tried == []
+    assert "--hours 0.5 --matches 8 --faults kills,cuts" in told.splitlines()[-1]
+
+
+def test_a_closed_port_takes_no_connection():
+    loop = SimulatedLoop(1)
+    network = networks.Network(loop, 1)
+    networks.SimulatedListener.network = network
+    host = "10.0.0.1"
+    admitted, failed = [], []
+
+    async def live():
+        port = web.Port(web.options_of(host))
+        accepting = loop.create_task(port.accept(lambda *connection: admitted.append(connection)))
+        await asyncio.sleep(0)
+        connection = networks.Connection(network, loop.world, port.address, "ipv4:192.0.2.1:40000")
+        connection.calls[1] = SimpleNamespace(fail=failed.append)
+        connection.send(True, port.receive, connection, b"GET")
+        accepting.cancel()
+        await asyncio.sleep(60)
+
+    loop.run_until_complete(live())
+    loop.close()
+    assert admitted == []
+    assert [each.code for each in failed] == ["UNAVAILABLE"]
 
 
 def test_each_planted_fault_fits_the_code():
