@@ -10,6 +10,9 @@ power cut loses nothing.
 import asyncio
 import os
 import shutil
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from service.store import sqlite, sqlite_writer
@@ -106,6 +109,16 @@ class Disk:
             folder.mkdir(parents=True, exist_ok=True)
             for each in folder.iterdir():
                 os.unlink(each)  # Which the library hears of.
+
+    @contextmanager
+    def reading(self):
+        """A connection for a judge: to a copy, as one to the log writes too, and the disk fails."""
+        with tempfile.TemporaryDirectory(dir=self.directory.parent) as folder:
+            for each in self.directory.glob("croupier.db*"):
+                if not each.name.endswith("-shm"):
+                    (Path(folder) / each.name).write_bytes(each.read_bytes())
+            with closing(sqlite3.connect(Path(folder) / "croupier.db")) as connection:
+                yield connection
 
     def commit_seconds(self):
         """How long the next commit takes to begin."""
