@@ -155,8 +155,7 @@ class World:
         if self.store == "postgresql":
             known = match_id in self.database.primary.matches
             return self.database.stored(match_id) if known else None
-        with self.disk.reading() as connection:
-            stored = sqlite_tables.read_match(connection, match_id)
+        stored = sqlite_tables.read_match(self.disk.reading(), match_id)
         return stored and stored._replace(snapshot=None)
 
     def all_stored(self):
@@ -199,8 +198,7 @@ class World:
         return None if ended is None else ended / 1000 - EPOCH
 
     def _query(self, sql, *values):
-        with self.disk.reading() as connection:
-            return connection.execute(sql, values).fetchall()
+        return self.disk.reading().execute(sql, values).fetchall()
 
     @property
     def now(self):
