@@ -9,12 +9,14 @@ story of the smallest world that still shows a fault is printed. With --mutants,
 import argparse
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOURS, MATCHES, PACE = 0.5, 8, 6.0
 STORY_LINES = 60
 RUN_SECONDS = 1800
+SHRINK_SECONDS = 600  # In which a smaller world is looked for.
 MUTANT_HOURS = 6.0
 FAILED = "the run has failed"
 
@@ -109,7 +112,7 @@ def _be_a_world(chosen):
     os._exit(0)
 
 
-def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None):
+def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None, timeout=RUN_SECONDS):
     command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", str(seed)]
     command += ["--hours", str(hours), "--matches", str(matches), "--pace", str(pace)]
     command += [] if faults is None else ["--faults", ",".join(faults)]
@@ -133,7 +136,7 @@ def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None):
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=RUN_SECONDS,
+                timeout=timeout,
             )
         except subprocess.TimeoutExpired:
             return {"violations": ["the run does not end"], "hours": 0.0, "story": "", "store": ""}
@@ -210,30 +213,41 @@ def _print_world(seed, found):
 
 
 def _tell_smallest(disk, seed, options, found):
+    # Each run has less in it than the smallest one so far, and all of them together an end.
     print("a smaller world is looked for", flush=True)
     smaller, shape = dict(options), _shape(found)
-    changes = [{"hours": found["hours"]}, {"matches": 1}, {"matches": 2}, {"matches": 4}]
-    changes += [{"faults": [each for each in smaller["faults"] if each != less]} for less in FAULTS]
-    for change in changes:
-        if "faults" in change:
-            less = (set(options["faults"]) - set(change["faults"])) or {""}
-            change = {"faults": [each for each in smaller["faults"] if each not in less]}
-        if all(smaller[name] == value for name, value in change.items()):
+    hours = math.ceil(100 * found["hours"]) / 100
+    changes = [("hours", hours), ("matches", 1), ("matches", 2), ("matches", 4)]
+    until = time.monotonic() + SHRINK_SECONDS
+    for name, value in [*changes, *(("faults", less) for less in options["faults"])]:
+        left = until - time.monotonic()
+        if left <= 0:
+            print(f"no longer than {SHRINK_SECONDS} s", flush=True)
+            break
+        if name == "faults":
+            value = [each for each in smaller["faults"] if each != value]
+        elif value >= smaller[name]:
             continue
-        tried = _run(disk, seed, **{**smaller, **change})
+        tried = _run(disk, seed, **{**smaller, name: value}, timeout=min(left, RUN_SECONDS))
+        what = "not the same fault"
         if _shape(tried) == shape:
-            smaller.update(change)
-            found = tried
+            smaller[name], found = value, tried
+            what = _command(seed, smaller, found)
+        print(f"  {name} {value}: {what}", flush=True)
     lines = found["story"].splitlines()
-    print("\n".join(lines[-STORY_LINES:]))
+    # What led to the fault, and below it the entries of the matches that it names.
+    failed = (number for number, line in enumerate(lines) if "VIOLATION" in line)
+    print("\n".join(lines[max(0, next(failed, len(lines)) - STORY_LINES) :]))
     print("; ".join(found["violations"]))
-    faults = ",".join(smaller["faults"]) or "''"
-    again = (
-        f"python -m tests.simulation --seed {seed} --seeds 1 --hours {smaller['hours']:g} "
-        f"--matches {smaller['matches']} --faults {faults} "
-        f"--store {found['store'] or 'sqlite'}"
+    print(f"again: {_command(seed, smaller, found)}", flush=True)
+
+
+def _command(seed, options, found):
+    faults = ",".join(options["faults"]) or "''"
+    return (
+        f"python -m tests.simulation --seed {seed} --seeds 1 --hours {options['hours']:g} "
+        f"--matches {options['matches']} --faults {faults} --store {found['store'] or 'sqlite'}"
     )
-    print(f"again: {again}")
 
 
 def _shape(found):

@@ -6,6 +6,9 @@ import random
 from collections import defaultdict
 from contextlib import contextmanager
 
+from croupier.v1 import game_pb2
+from service import wire
+from service.searching.options import BOT_STRENGTHS
 from service.searching.tasks import Kind
 
 LATE_SECONDS = 4.0  # After which a search must have begun, or a decision be made, all being well.
@@ -25,8 +28,9 @@ class SearchFailure(Exception):
 class Try:
     """A search for a decision of a bot."""
 
-    def __init__(self, server, begin):
+    def __init__(self, server, begin, search):
         self.server, self.begin = server, begin
+        self.seat, self.iterations = search.view.seat, search.limits.iterations
         self._end = None
         self.failed = False
         self.cut = False  # Whether its server has stopped.
@@ -67,6 +71,12 @@ class Bots:
     @contextmanager
     def searching(self, task):
         """Notes a search, if it is one of a bot."""
+        # A search server knows what it is sent, and nothing else.
+        view, sent = task.view, task.search.view
+        right = game_pb2.View.FromString(wire.write_view(view.game, view))
+        cards = view.game.id
+        if sent.seat != view.seat or getattr(sent, cards) != getattr(right, cards):
+            self.world.loop.failures.append(f"a search for seat {view.seat} is sent another view")
         if task.requester.kind != Kind.BOT:
             yield
             return
@@ -74,7 +84,7 @@ class Bots:
         view = task.search.view.SerializeToString(deterministic=True)
         if self._seeds.setdefault((match_id, view), task.search.seed) != task.search.seed:
             world.loop.failures.append(f"a bot of {match_id} decides with another seed than before")
-        noted = Try(world.loop.owner, world.now)
+        noted = Try(world.loop.owner, world.now, task.search)
         self._tries[match_id].append(noted)
         try:
             yield
@@ -114,6 +124,13 @@ class Bots:
         """Whether a bot thinks at a server."""
         tries = (each for match in self._tries.values() for each in match[-1:])
         return any(each.server is server and math.isinf(each.end) for each in tries)
+
+    def wrong(self, header):
+        """What is wrong with the searches for a match of a header."""
+        for each in self._tries.get(header.match_id, ()):
+            strength = BOT_STRENGTHS.get(header.bots[each.seat])
+            if strength is None or strength.iterations != each.iterations:
+                yield f"a bot in seat {each.seat} searches with {each.iterations} iterations"
 
     def late(self, match_id, since, at):
         """What was late in a turn that was due from one time on, and ended at another."""

@@ -12,6 +12,7 @@ PATIENCE_SECONDS = 180.0  # With a server that does not answer.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
 KEYS = {name: f"the-key-of-{name}" for name in ("front", "hasty", "club")}  # By their names.
+CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
     "CreateMatch": match_pb2.CreateMatchResponse,
     "JoinMatch": match_pb2.JoinMatchResponse,
@@ -95,9 +96,18 @@ class Client:
         metadata = tuple(metadata)
         if self._browser is not None and connection is None:
             host = self.rng.choice(self._machines()).host
+            self._note(method, request, host)
             return self._browser.begin(host, path, request, metadata, timeout, streams)
         connection = connection or self._connect()
+        self._note(method, request, connection.address)
         return ClientCall(connection, path, request, metadata, timeout, streams)
+
+    def _note(self, method, request, address):
+        # For the story: who has sent what of a match to whom.
+        if method in CHANGING:
+            shown = request.request_id if method == "SubmitAction" else ""
+            noted = (self.world.now, self.number, method, shown, address)
+            self.world.sent[request.name].append(noted)
 
     async def once(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls once; raises CallError."""

@@ -46,12 +46,3 @@ def _early(reason, losers):
     if len(losers) != 1:
         return reason, [0.5, 0.5]
     return reason, [float(seat not in losers) for seat in (0, 1)]
-
-
-def wrong_results(course, end, views):
-    """What is wrong with the results in the last views of a match; `end` is its early end."""
-    right = end or (game_pb2.END_REASON_RULES, list(course.match.scores))
-    for view in views:
-        shown = (view.result.reason, list(view.result.scores))
-        if shown != right:
-            yield f"the match ends with {right}, and {shown} is shown"

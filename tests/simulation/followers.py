@@ -4,9 +4,9 @@ import asyncio
 import random
 
 from croupier.v1 import feed_pb2
-from service.hosting.match_state import MatchState
-from service.hosting.views import write_update
+from tests.simulation import shown
 from tests.simulation.clients import Client
+from tests.simulation.course import courses
 from tests.simulation.network import CallError
 
 METHOD = "/croupier.v1.FeedService/WatchMatches"
@@ -34,6 +34,7 @@ class Follower:
         self.behind = GLANCE_BEHIND_SECONDS if glances else BEHIND_SECONDS
         self.cursor, self.cursor_at = "", 0.0
         self.told = {}  # The newest update of each match, by name.
+        self.filter = feed_pb2.UPDATE_FILTER_UNSPECIFIED
         self.keyed = inhabitants.keyed  # The names of the matches that were made with the key.
         self.began_anew = 0.0  # When it last had to begin without a cursor.
 
@@ -43,7 +44,7 @@ class Follower:
     async def follow(self):
         """Follows it until this is cancelled."""
         while True:
-            request = feed_pb2.WatchMatchesRequest(cursor=self.cursor)
+            request = feed_pb2.WatchMatchesRequest(cursor=self.cursor, filter=self.filter)
             request.heartbeat_interval.FromSeconds(self.heartbeat)
             try:
                 await self._follow(request)
@@ -88,7 +89,7 @@ class Follower:
                     listing, in_stream = False, {}
                 if response.cursor:
                     self.cursor, self.cursor_at = response.cursor, call.arrived
-                if not listing and not self.slow:
+                if not (listing or self.slow or self.filter):
                     self._check_behind(call.sent)
                 if self.slow:
                     await asyncio.sleep(self.rng.expovariate(1 / 5))
@@ -124,44 +125,55 @@ class Follower:
         in_stream[name] = version
         if name in self.told and version < self.told[name].version:
             self.world.fail(f"{self} goes back from {self.told[name].version} of {name}")
+        due, over = bool(update.due_seats), update.HasField("result")
+        fits = {feed_pb2.UPDATE_FILTER_DUE: due, feed_pb2.UPDATE_FILTER_OVER: over}
+        if not fits.get(self.filter, True):
+            self.world.fail(f"{self} tells of {name} at {version} against its filter")
         self.told[name] = update
+        known = self.inhabitants.updates[name].setdefault(version, update)
+        if known != update and not self.world.forgets:
+            self.world.fail(f"{self} tells of {name} at {version} otherwise than before")
         self.world.counts["updates"] += 1
 
-    async def judge(self, stored_matches):
+    async def judge(self, all_stored):
         """Fails unless it is told of each match that the log has, as the log has it, in a while."""
+        ended = {
+            match_id: self.world.ended_at(match_id)
+            for match_id in (each.header.match_id for each in all_stored)
+        }
         until = self.world.now + LATE_SECONDS
         while True:
-            wrong = next(self._wrong(stored_matches), None)
+            wrong = next(self._missing(all_stored, ended), None)
             if wrong is None:
                 return
             if self.world.now > until:
                 self.world.fail(wrong)
             await asyncio.sleep(1)
 
-    def _wrong(self, stored_matches):
+    def _missing(self, all_stored, all_ended):
         seen = set()
-        for stored in stored_matches:
-            state = MatchState.load(stored._replace(snapshot=None))
-            name = f"matches/{state.header.match_id}"
+        for stored in all_stored:
+            header, version = stored.header, len(stored.entries)
+            name = f"matches/{header.match_id}"
             # A rematch may have been made by a call whose answer was lost.
-            made_first = f"matches/{state.header.rematch_of}" if state.header.rematch_of else name
+            made_first = f"matches/{header.rematch_of}" if header.rematch_of else name
             if not (self.token or made_first in self.keyed):
                 continue
-            ended = state.time / 1000 - self.world.epoch - CLOCK_SECONDS
-            if state.over and ended <= self.began_anew:
-                seen.add(name)
-                continue
             seen.add(name)
+            ended = all_ended[header.match_id]
+            if ended is not None and ended <= self.began_anew + CLOCK_SECONDS:
+                continue
             told = self.told.get(name)
-            if told is None:
-                yield f"{self} has not told of {name}, of which the log has {state.version}"
-            elif told.version != state.version:
-                yield f"{self} has told {told.version} of {name}, and the log has {state.version}"
-            else:
-                what = feed_pb2.MatchUpdate.FromString(write_update(state))
-                what.name, what.version = name, state.version
-                what.update_time.FromMilliseconds(state.time)
-                if what != told:
-                    yield f"{self} has told of {name}: {told}, which is {what}"
+            if told is None or told.version != version:
+                told = told and told.version
+                yield f"{self} has told {told} of {name}, and the log has {version}"
         if not self.token and (more := self.told.keys() - seen):
             yield f"{self} has told of {sorted(more)[0]}, which is not its own"
+
+
+def judge_updates(world, updates, stored):
+    """Fails if a feed has told something else of a match than its log; `updates` by version."""
+    for course, entry, _ in courses(stored):
+        told = updates.get(course.version)
+        if told is not None and (wrong := shown.wrong(told, shown.update(course, entry))):
+            world.fail(f"a feed tells of {told.name} at {told.version} a wrong {wrong}")

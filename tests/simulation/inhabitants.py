@@ -6,14 +6,15 @@ streams where they ended. The history of a match has all that they were answered
 
 import asyncio
 import random
+from collections import defaultdict
 from contextlib import suppress
 
-from croupier.v1 import clock_pb2, game_pb2, match_pb2, review_pb2
+from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
-from tests.simulation import oracles, survivors
+from tests.simulation import oracles, rematches, survivors
 from tests.simulation.callers import Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
-from tests.simulation.followers import GLANCE_SECONDS, Follower
+from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_updates
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
@@ -22,6 +23,9 @@ from tests.simulation.watchers import Watcher
 from tests.support.history import History
 from tests.support.serving import INVITED, OPEN, bot, ruleset_of
 
+RESIGNED = game_pb2.END_REASON_RESIGNATION
+AT_THE_END = ("GetRecord", "Rematch", "DeclineRematch")  # What is not refused any more then.
+NAMES = ("", "Ann", "Bob, who is late")
 WEIGHTS = (5, 4, 2, 1)  # Their matches have about 20, 60, 76 and 170 actions.
 KINDS = ("open", "open", "bot", "bot", "bots", "invited", "entropy", "absent")
 # How clients call: one in three from a browser, one in twelve with JSON, which costs most.
@@ -38,6 +42,7 @@ class Inhabitants:
         self.keyed = set()  # The names of the matches that were made with the key,
         self.keyless = set()  # and of those that were made without one.
         self.followers = []
+        self.updates = defaultdict(dict)  # That feeds have told, by name and version.
         self.running = world.running
 
     async def live(self, end):
@@ -81,6 +86,7 @@ class Inhabitants:
         while True:
             await asyncio.sleep(self.rng.uniform(0, 10))
             visitor = Follower(self, token)
+            visitor.filter = self.rng.choice((0, *feed_pb2.UpdateFilter.values()))
             await self._follow_for(self.rng.uniform(5, 60), visitor)
 
     async def _glance(self):
@@ -104,7 +110,11 @@ class Inhabitants:
             if not each.cancelled():
                 each.result()
         await oracles.judge_log(self.world)
-        stored = oracles.stored_matches(self.world)
+        stored = self.world.all_stored()
+        for each in stored:
+            name = f"matches/{each.header.match_id}"
+            if name not in self.world.lost:
+                judge_updates(self.world, self.updates[name], each)
         for follower, following in zip(self.followers, self._following, strict=True):
             if following.done():
                 following.result()
@@ -147,12 +157,15 @@ class Table:
         self.replaced_at = [0.0, 0.0]  # By seat: when a new token was answered.
         self.replacements = [[], []]  # By seat: the requests, with the tokens before.
         self.skipping = []  # Streams without the actions of their seat.
-        self.decided = set()  # By streams: versions and the seats that are said to have decided.
+        self.heartbeats = []  # Of streams: whose actions these leave out, what was sent, and said.
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(self.world.kinds)
         self.deserted = False  # Whether both may be absent, as the match goes on all the same.
         self.beat = rng.choice((0, 0, 2.0))  # Seconds: some decide in time with all others.
         self.name = ""
+        self.asked_early = False  # Whether a rematch was asked for at the moment of the end.
+        self.request = None  # With which it was created.
+        self.joined_as = {}  # The names that players have given, by seat.
         self.spectator_token = ""
         self.secret_hash = b""
         self.tokens = {}
@@ -164,6 +177,7 @@ class Table:
     def lose(self):
         """The log has lost actions: those at the table leave it to others."""
         self.lost = True
+        self.world.lost.add(self.name)
         for task in self.seated:
             task.cancel()
 
@@ -206,8 +220,9 @@ class Table:
         except CallError as error:
             world.fail(f"a match cannot be created: {error}")
         created = made[0]
-        if len({each.name for each in made}) > 1:
-            world.fail(f"one request has created {made[0].name} and {made[1].name}")
+        if any(each != created for each in made):
+            world.fail(f"one request has created {made[0]} and {made[1]}")
+        self.request = request
         kept = self.inhabitants.keyed if creator.key else self.inhabitants.keyless
         kept.add(created.name)
         await self._take_seats(created)
@@ -230,11 +245,20 @@ class Table:
         if self.kind == "absent" or (self.kind != "bots" and rng.random() < self.world.clocked):
             self.deserted = self.kind == "absent" and rng.random() < 0.6
             request.time_control.CopyFrom(_control(rng, self.deserted, self.world.fast))
-        request.hint_policy = rng.choice((0, game_pb2.HINT_POLICY_ALLOWED))
+        request.hint_policy = rng.choice((0, 0, *game_pb2.HintPolicy.values()[1:]))
+        for seat in request.seats:
+            if seat.HasField("open"):
+                seat.display_name = rng.choice(NAMES)
         return request
 
     async def _take_seats(self, created):
         self.name, self.secret_hash = created.name, created.secret_hash
+        open_seats = [n for n, seat in enumerate(self.request.seats) if seat.HasField("open")]
+        given = [each.seat for each in created.seat_tokens]
+        if given != (open_seats if self.request.seats else [0, 1]):
+            self.world.fail(f"{self}: its creator is given the tokens of the seats {given}")
+        if self.rng.random() < 0.1:
+            await self._create_another()
         self.spectator_token = created.spectator_token
         self.tokens = {each.seat: each.token for each in created.seat_tokens}
         if self.world.upgrading and self.world.has_newer_rules(self.name):
@@ -246,15 +270,27 @@ class Table:
             request = match_pb2.JoinMatchRequest(
                 invitation=invitation.invitation,
                 request_id=new_id(self.rng),
+                display_name=self.rng.choice(NAMES),
             )
-            client = self.client()
+            client = self.client(key=self.rng.choice(("", "front")))
+            await self._look_at(invitation, client, ("OPEN", "EXPIRED"))
             try:
                 joined = await client.call("JoinMatch", request)
             except CallError as error:
                 if error.reason != "MATCH_OVER":
                     raise
                 continue  # It was idle for too long.
-            self.tokens[joined.seat_token.seat] = joined.seat_token.token
+            self.tokens[invitation.seat] = joined.seat_token.token
+            self.joined_as[invitation.seat] = request.display_name
+            right = (self.name, invitation.seat, self.spectator_token, self.secret_hash)
+            if right != (
+                joined.name,
+                joined.seat_token.seat,
+                joined.spectator_token,
+                joined.secret_hash,
+            ):
+                self.world.fail(f"{self}: seat {invitation.seat} is answered {joined}")
+            await self._look_at(invitation, client, ("USED",))
             if self.rng.random() < 0.3:
                 again = await client.call("JoinMatch", request)  # Also when it is over.
                 if again.seat_token != joined.seat_token:
@@ -307,13 +343,15 @@ class Table:
             client.close()
         await oracles.judge_match(self)
 
+    async def _look(self, client):
+        request = match_pb2.GetViewRequest(name=self.name)
+        return (await client.call("GetView", request, self.spectator_token)).view
+
     async def _wait_for_end(self):
         # Those who have left do not see it.
         client = self.client()
-        request = match_pb2.GetViewRequest(name=self.name)
         for _ in range(240):
-            view = (await client.call("GetView", request, self.spectator_token)).view
-            if view.HasField("result"):
+            if (await self._look(client)).HasField("result"):
                 return
             await asyncio.sleep(15)
         self.world.fail(f"{self} does not end within an hour")
@@ -323,8 +361,13 @@ class Table:
         request = match_pb2.GetRecordRequest(name=self.name)
         response = await client.call("GetRecord", request, self.spectator_token)
         self.record = response.record
-        if len(self.tokens) == 2 and rng.random() < 0.2:
-            await self._rematch()
+        await self._judge_end(client)
+        if (
+            len(self.tokens) == 2
+            and not self.asked_early
+            and rng.random() < (0.5 if self.kind == "invited" else 0.2)
+        ):
+            await rematches.ask(self)
         if rng.random() < 0.05:
             await self._review(client)
         if rng.random() < 0.1:
@@ -349,28 +392,69 @@ class Table:
         finally:
             call.cancel()
 
-    async def _rematch(self):
-        seats, names = {}, set()
-        for seat, token in sorted(self.tokens.items()):
-            request = match_pb2.RematchRequest(name=self.name)
-            try:
-                response = await self.client().call("Rematch", request, token)
-            except CallError as error:
-                if error.reason in ("SEAT_NOT_JOINED", "MATCH_OVER", "TOKEN_REPLACED"):
-                    return
-                self.world.fail(f"{self}: a rematch fails: {error}")
-            names.add(response.name)
-            if response.seat_token.seat != 1 - seat:
-                self.world.fail(f"{self}: seat {seat} gets seat {seat} in the rematch")
-            seats[response.seat_token.seat] = seat
-        if len(names) != 1 or len(seats) != 2:
-            self.world.fail(f"{self}: the rematch has the names {names} and the seats {seats}")
-        self.world.counts["rematches"] += 1
-        # Nobody plays it: it ends as idle, or by a resignation.
-        if self.rng.random() < 0.7:
-            request = match_pb2.ResignMatchRequest(name=names.pop())
-            try:
-                await self.client().call("ResignMatch", request, response.seat_token.token)
-            except CallError as error:
-                if error.reason != "MATCH_OVER":  # Its clocks run.
-                    raise
+    async def refused(
+        self, client, method, request, token, reasons, what, response=None, runs=False
+    ):
+        """Asks for what must be refused for one of some reasons, if need be while the match runs.
+
+        What a match that is over refuses first, or a token that was replaced meanwhile, counts too.
+        """
+        try:
+            answer = await client.call(method, request, token, response=response)
+        except CallError as error:
+            if error.reason not in (*reasons, "MATCH_OVER", "TOKEN_REPLACED"):
+                self.world.fail(f"{self}: {what} is refused for another reason: {error}")
+            self.world.counts["wrong requests"] += 1
+            return
+        if runs and method in AT_THE_END and (await self._look(client)).HasField("result"):
+            self.asked_early |= method == "Rematch"
+            return  # It is over meanwhile.
+        self.world.fail(f"{self}: {what} is not refused, but answered: {answer}")
+
+    async def _create_another(self):
+        # Another match cannot have the request_id of this one.
+        request = match_pb2.CreateMatchRequest()
+        request.CopyFrom(self.request)
+        request.hint_policy = 3 - oracles.hint_policy_of(self.request)
+        reasons = ("REQUEST_ID_REUSED",)
+        client = self.client()
+        await self.refused(client, "CreateMatch", request, "", reasons, "another match")
+
+    async def _look_at(self, invitation, client, states):
+        # What an invitation is for.
+        request = match_pb2.GetInvitationRequest(invitation=invitation.invitation)
+        response = match_pb2.GetInvitationResponse
+        shown = await client.call("GetInvitation", request, response=response)
+        state = match_pb2.InvitationState.Name(shown.state).removeprefix("INVITATION_STATE_")
+        asked = self.request
+        right = match_pb2.GetInvitationResponse(
+            seat=invitation.seat,
+            ruleset=asked.ruleset,
+            players=shown.players,
+            hint_policy=oracles.hint_policy_of(asked),
+            entropy_from_seats=asked.entropy_from_seats,
+            state=shown.state,
+            create_time=shown.create_time,
+        )
+        if asked.HasField("time_control"):
+            right.time_control.CopyFrom(oracles.time_control_of(asked))
+        # It may be idle for too long.
+        if shown != right or state not in (*states, "EXPIRED"):
+            self.world.fail(f"{self}: its invitation is shown as {shown}, not as {right}")
+        seats = [(each.display_name, each.WhichOneof("kind")) for each in shown.players]
+        for seat, config in enumerate(asked.seats):
+            name = self.joined_as.get(seat, config.display_name)
+            if seats[seat] != (name, config.WhichOneof("occupant")):
+                self.world.fail(f"{self}: an invitation shows the players {seats}")
+
+    async def _judge_end(self, client):
+        # What is told of a match that is over, and what cannot be done any more.
+        for token in (self.spectator_token, self.world.operator_token):
+            request = match_pb2.GetMatchRequest(name=self.name)
+            got = await client.call("GetMatch", request, token)
+            oracles.check_match(self.world, got.hosted_match)
+        for seat, token in self.tokens.items():
+            if self.rng.random() < 0.1 and self.record.result.reason != RESIGNED:
+                resign = match_pb2.ResignMatchRequest(name=self.name)
+                what = f"a resignation of seat {seat} after the end"
+                await self.refused(client, "ResignMatch", resign, token, (), what)

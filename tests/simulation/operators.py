@@ -4,7 +4,9 @@ import asyncio
 import random
 
 from croupier.v1 import match_pb2
-from tests.simulation.clients import Client
+from tests.simulation import oracles
+from tests.simulation.clients import GAMES, Client
+from tests.simulation.network import CallError
 
 PAUSE_SECONDS = 45.0
 PAGE = 3  # Matches, so that most lists have several pages.
@@ -27,30 +29,65 @@ class Operator:
             before = await self._states(running)
             listed = await self._list(match_pb2.MATCH_STATE_RUNNING)
             after = await self._states(running)
-            if len(set(listed)) != len(listed):
-                self.world.fail(f"a list has a match twice: {listed}")
+            names = [each.name for each in listed]
+            if len(set(names)) != len(names):
+                self.world.fail(f"a list has a match twice: {names}")
+            await self._look_at_what_is_over()
             for name in running:
                 runs = {before[name], after[name]} == {match_pb2.MATCH_STATE_RUNNING}
-                if runs and name not in listed:
+                if runs and name not in names:
                     self.world.fail(f"{name} runs, but the list of those that run lacks it")
-                if before[name] == match_pb2.MATCH_STATE_OVER and name in listed:
+                if before[name] == match_pb2.MATCH_STATE_OVER and name in names:
                     self.world.fail(f"{name} was over, but is listed with those that run")
 
     async def _states(self, names):
         states = {}
         for name in names:
             response = await self._call("GetMatch", match_pb2.GetMatchRequest(name=name))
+            oracles.check_match(self.world, response.hosted_match)
             states[name] = response.hosted_match.state
         return states
 
     async def _list(self, state):
-        request, names = match_pb2.ListMatchesRequest(state=state, page_size=PAGE), []
+        request, matches = match_pb2.ListMatchesRequest(state=state, page_size=PAGE), []
         while True:
             response = await self._call("ListMatches", request)
-            names += [each.name for each in response.matches]
+            for match in response.matches:
+                oracles.check_match(self.world, match, listed=True)
+            others = [each.name for each in response.matches if each.state != state]
+            if others or len(response.matches) > PAGE:
+                self.world.fail(f"a page of {PAGE} matches in {state} is {response}")
+            matches += response.matches
             request.page_token = response.next_page_token
             if not request.page_token:
-                return names
+                return matches
+            await self._turn_wrong_pages(response.next_page_token)
+
+    async def _turn_wrong_pages(self, token):
+        # A page of a list is not one of another list.
+        if self.rng.random() > 0.2:
+            return
+        other = match_pb2.ListMatchesRequest(state=match_pb2.MATCH_STATE_OVER)
+        for other.page_token in (token, token[:-4], "rubbish"):
+            try:
+                response = await self._call("ListMatches", other)
+            except CallError as error:
+                if error.reason != "INVALID_FIELD":
+                    raise
+            else:
+                self.world.fail(f"a page_token of another list is answered: {response}")
+
+    async def _look_at_what_is_over(self):
+        state = self.rng.choice((match_pb2.MATCH_STATE_OVER, match_pb2.MATCH_STATE_UNSPECIFIED))
+        game = f"games/{self.rng.choice(GAMES)}"
+        request = match_pb2.ListMatchesRequest(game=game, state=state, page_size=2 * PAGE)
+        response = await self._call("ListMatches", request)
+        for match in response.matches:
+            oracles.check_match(self.world, match, listed=True)
+        order = [(each.create_time.ToMilliseconds(), each.name) for each in response.matches]
+        others = [each.name for each in response.matches if each.game != game]
+        if others or order != sorted(order, reverse=True):
+            self.world.fail(f"a list of {game} is {response}")
 
     async def _call(self, method, request):
         return await self.client.call(method, request, self.world.operator_token)

@@ -4,9 +4,17 @@ import asyncio
 import hashlib
 import random
 
-from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2
 from tests.simulation import oracles
-from tests.simulation.clients import ATTEMPT_SECONDS, GAMES, PATIENCE_SECONDS, nanoseconds, new_id
+from tests.simulation.bots import CLOCK_SECONDS
+from tests.simulation.clients import (
+    ATTEMPT_SECONDS,
+    GAMES,
+    PATIENCE_SECONDS,
+    RESPONSES,
+    nanoseconds,
+    new_id,
+)
 from tests.simulation.network import CallError
 from tests.simulation.watchers import Watcher
 from tests.support.history import Decision, Read, Refused, Write, view_bytes
@@ -14,6 +22,10 @@ from tests.support.history import Decision, Read, Refused, Write, view_bytes
 WAIT_SECONDS = 60.0
 # The reasons for which a careful player may be refused: others, or a clock, were first.
 FIRST = ("STALE_VERSION", "MATCH_OVER")
+WITHOUT_ITS_HASH = ("INVALID_FIELD", "ENTROPY_NOT_OWED")
+HINT, HINT_RESPONSE = "/croupier.v1.HintService/SuggestAction", hint_pb2.SuggestActionResponse
+BATCH = "/croupier.v1.FeedService/BatchGetViews"
+FAR = 1000  # Versions, which no match has.
 
 
 class Player:
@@ -27,6 +39,7 @@ class Player:
         self.leaves = self.rng.random() < 0.05  # For good, at some time.
         self.patient = self.rng.random() < 0.7
         self.sleepy = self.rng.random() < 0.15  # Often away for about as long as is allowed.
+        self.hinted = oracles.hint_policy_of(table.request) == game_pb2.HINT_POLICY_ALLOWED
         self.ahead = None  # Of the world, at least: the clock of the server that is most so.
         self.last = None  # The last request that was carried out.
 
@@ -56,6 +69,8 @@ class Player:
                     await self._replace_token()
                 if self.last is not None and self.rng.random() < 0.02:
                     await self._interrupt(view)
+                if self.hinted and self.rng.random() < 0.02:
+                    await self._ask(view)
                 view = await self._look(wait_for_version=view.version + 1)
 
     async def _interrupt(self, view):
@@ -111,10 +126,17 @@ class Player:
         response = await self._call(self.client, "GetView", request, timeout)
         view = response.view
         ahead = response.server_time.ToMilliseconds() / 1000 - world.epoch - world.now
+        if not called - CLOCK_SECONDS <= ahead + world.now <= world.now + CLOCK_SECONDS:
+            world.fail(f"{self.table}: a server says that it is {response.server_time}")
+        if response.HasField("rematch") and not view.HasField("result"):
+            world.fail(f"{self.table}: a match that runs has a rematch: {response.rematch}")
         self.ahead = ahead if self.ahead is None else max(ahead, self.ahead)
-        early = view.version < wait.get("wait_for_version", 0) and not response.timed_out
-        if early and not view.HasField("result"):
-            self.world.fail(f"{self.table}: a wait for a later version ended with {view.version}")
+        missed = view.version < wait.get("wait_for_version", 0) and not view.HasField("result")
+        if response.timed_out != missed:
+            world.fail(f"{self.table}: a wait ended with {view.version}, and says otherwise")
+        return self._note_view(view, called)
+
+    def _note_view(self, view, called):
         self.table.history.reads.append(
             Read(
                 self.seat,
@@ -147,7 +169,7 @@ class Player:
         rng, table = self.rng, self.table
         if rng.random() < 0.03:
             await self._misbehave(view)
-        if rng.random() < 0.03 and view.hint_policy == game_pb2.HINT_POLICY_ALLOWED:
+        if rng.random() < 0.03 and self.hinted:
             await self._ask(view)
         if rng.random() < 0.02:
             await self._replace_token()
@@ -209,7 +231,12 @@ class Player:
         view, self.last = response.view, request
         table.history.writes.append(
             write._replace(
-                returned=nanoseconds(world.now), version=view.version, view=view_bytes(view)
+                returned=nanoseconds(world.now),
+                version=view.version,
+                view=view_bytes(view),
+                events=b"".join(
+                    event.SerializeToString(deterministic=True) for event in response.events
+                ),
             )
         )
         oracles.check_view(table, view, self.seat)
@@ -232,75 +259,130 @@ class Player:
         await asyncio.sleep(self.rng.expovariate(1 / 0.02))
         call.cancel()
 
-    async def _misbehave(self, view):
-        # What must be refused, whatever else happens.
-        rng, table = self.rng, self.table
-        what = rng.choice(("stale", "other game", "other match", "record", "rematch", "reused"))
-        action = rng.choice(view.legal_actions)
-        request = match_pb2.SubmitActionRequest(
-            name=table.name,
-            expected_version=view.version,
-            action=action,
-            request_id=f"wrong {rng.getrandbits(64):016x}",
+    async def _refused(self, method, request, reasons, what, token=None, response=None):
+        # Also where it has replaced its token meanwhile, or was asked no more.
+        token = token or self.token
+        await self.table.refused(
+            self.client, method, request, token, reasons, what, response, runs=True
         )
-        method, wrong = "SubmitAction", request
-        if what == "stale":
-            request.expected_version = view.version + 1000
-        elif what == "other game":
-            other = next(game for game in GAMES if not action.HasField(game))
-            request.action.Clear()
-            getattr(request.action, other).SetInParent()
-        elif what == "other match":
-            others = [
-                each.name for each in table.inhabitants.running if each.name not in ("", table.name)
-            ]
-            if not others:
-                return
-            request.name = rng.choice(others)
-        elif what == "record":
-            method, wrong = "GetRecord", match_pb2.GetRecordRequest(name=table.name)
-        elif what == "rematch":
-            method, wrong = "Rematch", match_pb2.RematchRequest(name=table.name)
-        else:
-            mine = [w for w in table.history.writes if w.decision.seat == self.seat]
-            if not mine:
-                return
-            request.request_id = rng.choice(mine).request_id
-            request.expected_version = view.version + 1000
-        try:
-            await self.client.call(method, wrong, self.token)
-        except CallError as error:
-            if error.reason in ("", "INTERNAL"):
-                self.world.fail(f"{table}: {what} is refused without a reason: {error}")
-            return
-        after = await self._look()
-        if what in ("record", "rematch") and after.HasField("result"):
-            return
-        self.world.fail(f"{table}: a wrong request ({what}) was carried out")
 
-    async def _ask(self, view):
+    async def _misbehave(self, view):
+        # What must be refused, whatever else happens, and why.
+        table, rng = self.table, self.rng
+        what = rng.choice(list(_WRONG))
+        made = _WRONG[what](self, view)
+        if made is None:
+            return
+        method, request, reasons, *token = made
+        if method == "SubmitAction":
+            # Another client of the seat, or a clock, may have been first.
+            reasons = (*reasons, "STALE_VERSION", "NOT_TO_DECIDE")
+        if what == "a version to come":
+            await self._watch_nothing(request)
+        elif what == "a wait without an end":
+            response = await self._call(self.client, method, request, 8.0)
+            if response.timed_out == response.view.HasField("result"):
+                self.world.fail(f"{table}: a wait for a version to come is answered {response}")
+        else:
+            response = HINT_RESPONSE if method == HINT else RESPONSES.get(method)
+            await self._refused(method, request, reasons, what, *token, response=response)
+
+    async def _watch_nothing(self, request):
+        # A stream after a version that the match does not have.
+        call = self.client.begin("WatchMatch", request, self.token, ATTEMPT_SECONDS, streams=True)
+        try:
+            await call.read()
+        except CallError as error:
+            known = ("VERSION_IN_FUTURE", "TOKEN_REPLACED", "BUDGET_EXHAUSTED", "RULES_CHANGED")
+            late = error.code == "DEADLINE_EXCEEDED" and self.world.answers(ATTEMPT_SECONDS)
+            if late or not (error.unanswered or error.reason in known):
+                self.world.fail(f"{self.table}: a stream after what is to come ends with {error}")
+        else:
+            self.world.fail(f"{self.table}: a stream after what is to come has begun")
+        finally:
+            call.cancel()
+
+    def _action(self, view, **changed):
+        request = match_pb2.SubmitActionRequest(
+            name=self.table.name,
+            expected_version=view.version,
+            action=self.rng.choice(view.legal_actions),
+            request_id=f"wrong {self.rng.getrandbits(64):016x}",
+        )
+        for name, value in changed.items():
+            setattr(request, name, value)
+        return request
+
+    def _of_another_game(self, view):
+        request = self._action(view)
+        other = next(game for game in GAMES if not request.action.HasField(game))
+        request.action.Clear()
+        getattr(request.action, other).SetInParent()
+        return "SubmitAction", request, ("INVALID_FIELD",)
+
+    def _of_another_match(self, view):
+        running = self.table.inhabitants.running
+        others = [each.name for each in running if each.name not in ("", self.table.name)]
+        if others:
+            request = self._action(view, name=self.rng.choice(others))
+            return "SubmitAction", request, ("TOKEN_OF_OTHER_MATCH", "RULES_CHANGED")
+        return None
+
+    def _used_before(self, view):
+        mine = [w for w in self.table.history.writes if w.decision.seat == self.seat]
+        if not mine:
+            return None
+        before = self.rng.choice(mine)
+        changed = {"request_id": before.request_id, "expected_version": view.version + FAR}
+        # It may not have been carried out, if nobody waited for the answer.
+        return "SubmitAction", self._action(view, **changed), ("REQUEST_ID_REUSED",)
+
+    def _illegal(self, view):
+        request = self._action(view)
+        if self.last is None or self.last.action in view.legal_actions:
+            return None
+        request.action.CopyFrom(self.last.action)
+        return "SubmitAction", request, ("ILLEGAL_ACTION",)
+
+    def _of_a_spectator(self, view):
+        return "SubmitAction", self._action(view), ("SPECTATOR",), self.table.spectator_token
+
+    def _helped(self, view):
+        if self.hinted:
+            return None
+        return HINT, self._hint(), ("HINTS_NOT_ALLOWED", "NOT_TO_DECIDE")
+
+    def _hint(self):
         request = hint_pb2.SuggestActionRequest()
         request.search.match_name = self.table.name
         request.search.limits.iterations = 20
+        return request
+
+    async def _ask(self, view):
+        request = self._hint()
         try:
-            response = await self.client.call(
-                "/croupier.v1.HintService/SuggestAction",
-                request,
-                self.token,
-                response=hint_pb2.SuggestActionResponse,
-            )
+            response = await self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
         except CallError as error:
             allowed = (
                 *FIRST,
                 "NOT_TO_DECIDE",
                 "TOKEN_REPLACED",
                 "TOO_MANY_SEARCHES",
-                "HINTS_NOT_ALLOWED",
             )
             if error.reason not in allowed:
                 self.world.fail(f"{self.table}: a hint fails: {error}")
+            asked = error.reason == "NOT_TO_DECIDE" and self.seat in view.deciders
+            if asked and (await self._look()).version == view.version:
+                self.world.fail(f"{self.table}: seat {self.seat} is to decide, but told {error}")
             return
         self.world.counts["hints"] += 1
+        if self.seat not in view.deciders:
+            # It may have been asked just before.
+            if (await self._look()).version == view.version:
+                self.world.fail(f"{self.table}: seat {self.seat} gets a hint, but owes no decision")
+            return
+        if response.hint.seat != self.seat:
+            self.world.fail(f"{self.table}: seat {self.seat} gets a hint for the other one")
         now = await self._look()
         if now.version == view.version and response.hint.action not in view.legal_actions:
             self.world.fail(f"{self.table}: a hint names an action that is not legal")
@@ -327,6 +409,8 @@ class Player:
                         raise
                 else:
                     self.world.fail(f"{table}: an earlier replacement is answered after a later")
+        if replaced.seat_token.seat != self.seat:
+            self.world.fail(f"{table}: seat {self.seat} is answered {replaced.seat_token}")
         table.replacements[self.seat].append((request, before))
         self.world.counts["tokens replaced"] += 1
         # The token before is void from the moment of the answer on, at every server.
@@ -346,12 +430,31 @@ class Player:
             else:
                 self.world.fail(f"{table}: {method} takes a token that was replaced")
             stranger.close()
+        await self._look_at_both(replaced.seat_token.token, before)
+
+    async def _look_at_both(self, token, before):
+        # A batch has the view of each token, or why it has none.
+        called, response = self.world.now, feed_pb2.BatchGetViewsResponse
+        request = feed_pb2.BatchGetViewsRequest(tokens=[before, "rubbish", token])
+        got = await self.client.call(BATCH, request, response=response)
+        reasons = [error_pb2.ErrorReason.Name(each.error.reason)[13:] for each in got.results]
+        if {"STORE_UNAVAILABLE", "RULES_CHANGED"} & set(reasons):
+            return
+        replaced = reasons[2:] == ["TOKEN_REPLACED"] and token != self.token
+        if reasons[:2] != ["TOKEN_REPLACED", "INVALID_FIELD"] or len(reasons) != 3:
+            self.world.fail(f"{self.table}: a batch of three tokens is answered {got}")
+        if got.results[2].HasField("view"):
+            self._note_view(got.results[2].view, called)
+        elif not replaced:
+            self.world.fail(f"{self.table}: a batch lacks the view of the newest token: {got}")
 
     async def _resign(self):
         request = match_pb2.ResignMatchRequest(name=self.table.name)
         for number in range(self.rng.choice((1, 2))):
             try:
-                await self._call(self.client, "ResignMatch", request)
+                called = self.world.now
+                response = await self._call(self.client, "ResignMatch", request)
+                self._note_view(response.view, called)
             except CallError as error:
                 if error.reason != "MATCH_OVER" or number:
                     self.world.fail(f"{self.table}: a resignation is refused: {error}")
@@ -360,13 +463,56 @@ class Player:
     async def _contribute(self, view):
         entropy = f"{self.table.name} {self.seat}".encode()[:64]
         request = match_pb2.ContributeEntropyRequest(name=self.table.name)
+        if not view.entropy_owed.hash_seats and self.rng.random() < 0.3:
+            request.entropy = entropy[::-1]
+            await self._refused("ContributeEntropy", request, WITHOUT_ITS_HASH, "other entropy")
         if view.entropy_owed.hash_seats:
             request.entropy_hash = hashlib.sha256(entropy).digest()
         else:
             request.entropy = entropy
         for _ in range(self.rng.choice((1, 1, 2))):
             try:
-                await self.client.call("ContributeEntropy", request, self.token)
+                called = self.world.now
+                response = await self.client.call("ContributeEntropy", request, self.token)
+                self._note_view(response.view, called)
             except CallError as error:
                 if error.reason not in ("MATCH_OVER", "TOKEN_REPLACED"):
                     self.world.fail(f"{self.table}: entropy that is owed is refused: {error}")
+
+
+def _named(method, request, *reasons, far=""):
+    # A call that has the name of the match, and perhaps a version that it does not have.
+    def make(player, view):
+        changed = {far: view.version + FAR} if far else {}
+        return method, request(name=player.table.name, **changed), reasons
+
+    return make
+
+
+def _stale(player, view):
+    return "SubmitAction", player._action(view, expected_version=view.version + FAR), FIRST
+
+
+def _listed(player, view):
+    request = match_pb2.ListMatchesRequest(page_token="rubbish")
+    return "ListMatches", request, ("NOT_OPERATOR",)
+
+
+# What a player asks for that must be refused.
+_WRONG = {
+    "a stale version": _stale,
+    "an action of another game": Player._of_another_game,
+    "a token of another match": Player._of_another_match,
+    "a request_id that was used": Player._used_before,
+    "an illegal action": Player._illegal,
+    "a decision of a spectator": Player._of_a_spectator,
+    "a hint against the policy": Player._helped,
+    "a list for a player": _listed,
+    "a record of what runs": _named("GetRecord", match_pb2.GetRecordRequest, "MATCH_NOT_OVER"),
+    "a rematch of what runs": _named("Rematch", match_pb2.RematchRequest, "MATCH_NOT_OVER"),
+    "to decline what runs": _named(
+        "DeclineRematch", match_pb2.DeclineRematchRequest, "REMATCH_NOT_OFFERED"
+    ),
+    "a version to come": _named("", match_pb2.WatchMatchRequest, far="after_version"),
+    "a wait without an end": _named("GetView", match_pb2.GetViewRequest, far="wait_for_version"),
+}

@@ -62,6 +62,7 @@ class Database:
         self.deaf = self.loses_notifications = self._rng.choice((0.0, 0.0, 0.3))
         self.loses_answers = 0.0
         self.times = {}  # When each entry was really added, by match.
+        self.writers = {}  # Who has added it, by match and version.
         self._processes = itertools.count(1000)
 
     def delay(self):
@@ -90,10 +91,6 @@ class Database:
         for session in list(self.sessions.values()):
             if self._rng.random() < share:
                 session.silent = True
-
-    def rules_version(self, match_id):
-        """The version of the rules that a match began under."""
-        return Header(*self.primary.matches[match_id]).rules_version
 
     def lost_with(self, standby):
         """The matches of which a copy of the tables from before lacks actions.
@@ -202,6 +199,7 @@ class Database:
             entries.append(tuple(entry))
             data.feed[match_id].append((data.transaction, feed))
             self.times[match_id].append(self.loop.now)
+            self.writers[match_id, version] = session._owner
             if entry[-1]:
                 data.requests.add(request)
             added.append((match_id,))

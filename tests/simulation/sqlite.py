@@ -10,6 +10,9 @@ power cut loses nothing.
 import asyncio
 import os
 import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from service.store import sqlite, sqlite_writer
@@ -93,6 +96,7 @@ class Disk:
         self._commit_seconds = COMMIT_SECONDS * rng.choice((1, 1, 20))  # Some disks are slow.
         self._doomed = False
         self.failing_since = None  # While it fails.
+        self._copied, self._copy = {}, None  # The files, and the log that is in them.
         self.control = None
         if "FAULTY_DISK_CONTROL" in os.environ:
             self.control = faulty_disk.Control(os.environ["FAULTY_DISK_CONTROL"])
@@ -106,6 +110,22 @@ class Disk:
             folder.mkdir(parents=True, exist_ok=True)
             for each in folder.iterdir():
                 os.unlink(each)  # Which the library hears of.
+
+    def reading(self):
+        """A connection for a judge: to a copy, as one to the log writes too, and the disk fails."""
+        files = {
+            each.name: each.read_bytes()
+            for each in self.directory.glob("croupier.db*")
+            if not each.name.endswith("-shm")
+        }
+        if files != self._copied:
+            self._copied, self._copy = files, sqlite3.connect(":memory:")
+            with tempfile.TemporaryDirectory(dir=self.directory.parent) as folder:
+                for name, data in files.items():
+                    (Path(folder) / name).write_bytes(data)
+                with closing(sqlite3.connect(Path(folder) / "croupier.db")) as recovered:
+                    recovered.backup(self._copy)
+        return self._copy
 
     def commit_seconds(self):
         """How long the next commit takes to begin."""

@@ -3,21 +3,27 @@
 `make simulate` runs larger ones; docs/simulation.md says how.
 """
 
+import asyncio
 import itertools
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from service.store import EntryKind
-from tests.simulation import FAULTS
-from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape
+from service.store import Entry, EntryKind
+from tests.simulation import FAULTS, __main__, oracles, sqlite, web
+from tests.simulation import network as networks
+from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
+from tests.simulation.machines import Machine
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.postgresql import Database
+from tests.simulation.world import Violation
 
 HOURS, MATCHES = 0.1, 4
 SMALL = {"hours": HOURS, "matches": MATCHES, "pace": 6.0}
@@ -89,6 +95,118 @@ def test_a_smaller_world_must_show_the_same_fault():
     assert _shape({"violations": ["GetView is not answered for minutes"]}) != _shape(one)
 
 
+def _tell(monkeypatch, capsys, shown, seconds=600):
+    # Which smaller worlds are run where those that `shown` says show the fault.
+    tried = []
+
+    def run(disk, seed, *, timeout, **options):
+        assert 0 < timeout <= seconds
+        tried.append((options["matches"], len(options["faults"])))
+        return {"violations": ["late"] if shown(options) else [], "hours": 0.2, "story": "", **PG}
+
+    monkeypatch.setattr(__main__, "_run", run)
+    monkeypatch.setattr(__main__, "SHRINK_SECONDS", seconds)
+    found = {"violations": ["late"], "hours": 0.2, "story": "one\nVIOLATION: late\nentry", **PG}
+    options = {"hours": 0.5, "matches": 8, "faults": ["kills", "cuts"], "store": None, "pace": 6.0}
+    _tell_smallest(None, 1, options, found)
+    return tried, capsys.readouterr().out
+
+
+PG = {"store": "postgresql"}
+
+
+def test_a_smaller_world_is_never_larger_than_the_smallest_so_far(monkeypatch, capsys):
+    tried, told = _tell(monkeypatch, capsys, lambda options: "cuts" in options["faults"])
+    assert tried == [(8, 2), (1, 2), (1, 1), (1, 0)]
+    assert "--hours 0.2 --matches 1 --faults cuts --store postgresql" in told.splitlines()[-1]
+    tried, told = _tell(monkeypatch, capsys, lambda options: False)
+    assert tried == [(8, 2), (1, 2), (2, 2), (4, 2), (8, 1), (8, 1)]
+    assert "VIOLATION: late\nentry\nlate\nagain: " in told
+
+
+def test_the_search_for_a_smaller_world_ends(monkeypatch, capsys):
+    tried, told = _tell(monkeypatch, capsys, lambda options: True, seconds=0)
+    assert tried == []
+    assert "--hours 0.5 --matches 8 --faults kills,cuts" in told.splitlines()[-1]
+
+
+def test_a_closed_port_takes_no_connection():
+    loop = SimulatedLoop(1)
+    network = networks.Network(loop, 1)
+    networks.SimulatedListener.network = network
+    host = "10.0.0.1"
+    admitted, failed = [], []
+
+    async def live():
+        port = web.Port(web.options_of(host))
+        accepting = loop.create_task(port.accept(lambda *connection: admitted.append(connection)))
+        await asyncio.sleep(0)
+        connection = networks.Connection(network, loop.world, port.address, "ipv4:192.0.2.1:40000")
+        connection.calls[1] = SimpleNamespace(fail=failed.append)
+        connection.send(True, port.receive, connection, b"GET")
+        accepting.cancel()
+        await asyncio.sleep(60)
+
+    loop.run_until_complete(live())
+    loop.close()
+    assert admitted == []
+    assert [each.code for each in failed] == ["UNAVAILABLE"]
+
+
+def test_a_judge_reads_a_log_and_leaves_it_as_it_is(tmp_path):
+    data = tmp_path / "data"
+    disk = sqlite.Disk(data, random.Random(1), None)
+    crashed = tmp_path / "crashed.db"
+    connection = sqlite3.connect(crashed)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE matches (match_id)")
+    connection.execute("INSERT INTO matches VALUES ('one')")
+    connection.commit()
+    for ending in ("", "-wal"):
+        (data / f"croupier.db{ending}").write_bytes((tmp_path / f"crashed.db{ending}").read_bytes())
+    connection.close()
+    before = {each.name: each.read_bytes() for each in data.iterdir()}
+    for _ in range(2):
+        assert disk.reading().execute("SELECT match_id FROM matches").fetchall() == [("one",)]
+    assert {each.name: each.read_bytes() for each in data.iterdir()} == before
+
+
+def test_a_heartbeat_names_what_its_stream_has_sent():
+    own, other = (Entry(EntryKind.ACTION, seat, 0) for seat in (0, 1))
+    stored = SimpleNamespace(entries=[other, own, other])
+
+    def judge(*heartbeats):
+        return list(oracles._of_heartbeats(SimpleNamespace(heartbeats=heartbeats), stored))
+
+    assert judge((None, 0, 0), (None, 3, 3), (0, 1, 2), (0, 2, 2)) == []
+    for wrong in ((None, 1, 2), (None, 2, 1), (0, 2, 3), (0, 1, 3), (None, -1, 0), (None, 3, 4)):
+        assert len(judge(wrong)) == 1, wrong
+
+
+def test_what_is_given_back_late_is_given_back():
+    loop = SimulatedLoop(1)
+    left = [["counts 2 calls, but none run"]] * 20
+
+    class World:
+        now = property(lambda self: loop.now)
+        silent_until = 0.0
+
+        def fail(self, text):
+            raise Violation(text)
+
+    def check(left):
+        machine = Machine.__new__(Machine)
+        machine.name, machine.world = "server-2", World()
+        machine._left = lambda: iter(left.pop() if left else ())
+        loop.run_until_complete(machine.check_idle())
+
+    check(left)
+    assert left == []
+    with pytest.raises(Violation, match="server-2 counts 2 calls"):
+        check([["counts 2 calls, but none run"]] * 200)
+    loop.close()
+
+
 def test_each_planted_fault_fits_the_code():
     assert len({each.name for each in MUTANTS}) == len(MUTANTS) >= 60
     for each in MUTANTS:
@@ -99,7 +217,12 @@ def test_each_planted_fault_fits_the_code():
 def test_a_planted_fault_is_found(disk, name):
     found = _run(disk, 1, faults=FAULTS, store="postgresql", plant=name, **SMALL)
     assert found["violations"], found["story"]
-    assert "VIOLATION" in found["story"]
+    before, _, after = found["story"].partition("VIOLATION")
+    assert before
+    # The entries of the match, who has sent them and who has written them.
+    assert "version 1: " in after
+    assert "sent by client " in after
+    assert "written by server-" in after
 
 
 # The loop

@@ -69,7 +69,7 @@ class Watcher:
         stream = Stream(self.viewer, nanoseconds(self.world.now), after, [], False)
         token = self.token
         try:
-            ended = await self._follow(request, stream.received, token)
+            ended = await self._follow(request, stream, token)
             stream = stream._replace(ended=ended)
         except CallError as error:
             self._note_end(
@@ -123,7 +123,15 @@ class Watcher:
         if since is not None and call.sent - max(since, call.asked) > late:
             world.fail(f"{table}: a stream sends {message.version} {call.sent - since:.1f} s late")
 
-    async def _follow(self, request, received, token):
+    def _note_heartbeat(self, message, sent):
+        bare = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
+        if message != bare:
+            self.world.fail(f"{self.table}: a heartbeat tells more than a version: {message}")
+        viewer = self.viewer if self.skips_own else None
+        self.table.heartbeats.append((viewer, sent, message.version))
+
+    async def _follow(self, request, stream, token):
+        received = stream.received
         call = self.client.begin("WatchMatch", request, token, None, streams=True)
         silent, most = 0, self.rng.randint(1, 300)
         try:
@@ -137,14 +145,11 @@ class Watcher:
                     return True
                 message = match_pb2.WatchMatchResponse.FromString(data)
                 self._check_token(token)
-                self.table.decided.update(
-                    (message.version, event.seat_decided.seat)
-                    for event in message.events
-                    if event.HasField("seat_decided")
-                )
                 self._check_time(message, call)
                 self.table.note(message.version)
                 if message.up_to_date:
+                    sent = received[-1].version if received else stream.after
+                    self._note_heartbeat(message, sent)
                     silent += self.interval
                     if silent > 2000 and self.table.kind == "bots":
                         self.world.fail(f"{self.table}: bots do not go on")

@@ -67,6 +67,9 @@ class Port:
     def receive(self, connection, data):
         """Bytes have come from a browser."""
         if connection.end is None:
+            if self._network.listeners.get(self.address) is not self:
+                connection.cut()  # The operating system refuses it: the port is closed.
+                return
             connection.end = _ServerEnd(connection)
             self._admit(connection.end, connection.end.getpeername())
         connection.end.receive(data)

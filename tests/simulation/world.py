@@ -7,11 +7,11 @@ import logging
 import math
 import os
 import random
-import sqlite3
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
+from service.store import sqlite_tables
 from tests.simulation import (
     FAULTS,
     STORES,
@@ -20,6 +20,7 @@ from tests.simulation import (
     replaced,
     searching,
     sqlite,
+    story,
 )
 from tests.simulation import network as networks
 from tests.simulation.clients import GAMES, KEYS
@@ -83,6 +84,9 @@ class World:
         self.present = []  # What goes wrong now: begins and names.
         self.live = 3 + matches // 2
         self.running = []  # Tables.
+        self._rules = {}  # The versions of the rules of matches.
+        self.sent = defaultdict(list)  # What clients have sent, by the name of the match.
+        self.lost = set()  # The names of the matches of which the log has lost actions.
         self._tune(random.Random(f"tuning/{seed}"))
         self.operator_token = OPERATOR
         self._records = _Records(self)
@@ -146,11 +150,21 @@ class World:
             return True
         return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
 
-    def match_ids(self):
-        """The ids of all matches of the log."""
+    def stored(self, match_id):
+        """All that the log has of a match, if it has it, but for a snapshot."""
         if self.store == "postgresql":
-            return list(self.database.primary.matches)
-        return [row[0] for row in self._query("SELECT match_id FROM matches ORDER BY created")]
+            known = match_id in self.database.primary.matches
+            return self.database.stored(match_id) if known else None
+        stored = sqlite_tables.read_match(self.disk.reading(), match_id)
+        return stored and stored._replace(snapshot=None)
+
+    def all_stored(self):
+        """The same of all matches."""
+        if self.store == "postgresql":
+            ids = list(self.database.primary.matches)
+        else:
+            ids = [row[0] for row in self._query("SELECT match_id FROM matches ORDER BY created")]
+        return [self.stored(match_id) for match_id in ids]
 
     @property
     def upgrading(self):
@@ -165,18 +179,15 @@ class World:
     def has_newer_rules(self, name):
         """Whether a match is of rules that servers of the release before do not know."""
         match_id = name.removeprefix("matches/")
-        if self.store == "postgresql":
-            version = self.database.rules_version(match_id)
-        else:
-            sql = "SELECT rules_version FROM matches WHERE match_id = ?"
-            [(version,)] = self._query(sql, match_id)
-        return version > 1
+        if match_id not in self._rules:
+            self._rules[match_id] = self.stored(match_id).header.rules_version
+        return self._rules[match_id] > 1
 
-    def is_due(self, match_id):
-        """Whether the schedule of the log has a match."""
+    def due(self):
+        """The ids of the matches that the schedule of the log has."""
         if self.store == "postgresql":
-            return match_id in self.database.primary.agenda
-        return bool(self._query("SELECT 1 FROM agenda WHERE match_id = ?", match_id))
+            return set(self.database.primary.agenda)
+        return {row[0] for row in self._query("SELECT match_id FROM agenda")}
 
     def ended_at(self, match_id):
         """When a match was over, as the log lists it; None while it runs."""
@@ -187,11 +198,7 @@ class World:
         return None if ended is None else ended / 1000 - EPOCH
 
     def _query(self, sql, *values):
-        connection = sqlite3.connect(self.disk.directory / "croupier.db")
-        try:
-            return connection.execute(sql, values).fetchall()
-        finally:
-            connection.close()
+        return self.disk.reading().execute(sql, values).fetchall()
 
     @property
     def now(self):
@@ -222,11 +229,12 @@ class World:
             except Violation as violation:
                 self.violations.append(str(violation))
             finally:
+                self.violations += self.loop.failures[:3]
+                self.story += story.entries_named(self, " ".join(self.violations))
                 logging.getLogger("service").removeHandler(self._records)
                 asyncio.set_event_loop(None)
                 replaced.end()
                 sqlite.forget()
-        self.violations += self.loop.failures[:3]
         return self.violations
 
     def _write_files(self):
@@ -272,9 +280,8 @@ class World:
             task.cancel()
         await asyncio.sleep(60)
         await inhabitants.judge()
-        await asyncio.sleep(60)
         for machine in self.machines:
-            machine.check_idle()
+            await machine.check_idle()
         await asyncio.gather(*(machine.stop() for machine in self.machines))
 
     def _power_is_gone(self):

@@ -43,6 +43,7 @@ class Write(NamedTuple):
     returned: int | None = None  # None if the request got no answer.
     version: int = 0
     view: bytes = b""
+    events: bytes | None = None  # None if they were not asked for.
 
 
 class Refused(NamedTuple):
@@ -201,6 +202,8 @@ def observations(history: History) -> Iterator[tuple[str, int, int, bytes]]:
     for write in history.writes:
         if write.returned is not None:
             yield "views", write.decision.seat, write.version, write.view
+            if write.events is not None:
+                yield "events", write.decision.seat, write.version, write.events
     for read in history.reads:
         yield "views", read.viewer, read.version, read.view
     for stream in history.streams:

@@ -1,0 +1,165 @@
+"""The course of a match: its log, played again by the engine, with clocks worked out anew."""
+
+import hashlib
+
+from croupier.v1 import clock_pb2, game_pb2
+from engine.game import SPECTATOR
+from engine.match import Match
+from service import wire
+from service.hosting.match_state import MatchState
+from service.store import EntryKind
+from tests.simulation import endings
+
+
+def courses(stored):
+    """The course at each version, the entry that has made it, if one has, and its events.
+
+    It is one object, which goes on.
+    """
+    course = Course(stored.header)
+    yield course, None, () if course.match is None else tuple(course.match.events)
+    for entry in stored.entries:
+        yield course, entry, course.add(entry)
+
+
+def course_of(stored, versions=None):
+    """The course after so many versions, or after all."""
+    course = Course(stored.header)
+    for entry in stored.entries[:versions]:
+        course.add(entry)
+    return course
+
+
+class Course:
+    """A match after some of its entries."""
+
+    def __init__(self, header):
+        begun = MatchState.begin(header)
+        self.header, self.game, self._start = header, begun.game, begun.start
+        self.version, self.time = 0, header.created
+        self.joined, self.hashes, self.entropy, self._replaced = set(), {}, {}, 0
+        # By seat: the names of the API key and of the player.
+        self.names = list(zip(header.key_names, header.display_names, strict=True))
+        self.match = None
+        self.over = False
+        self.early = None  # The reason and the scores of an end that the rules did not bring.
+        self.late = []  # The seats that have lost by their time.
+        self.played = [0, 0]  # Default actions in a row.
+        control = clock_pb2.TimeControl.FromString(header.time_control)
+        self.control = control if header.time_control else None
+        limit = control.per_match.ToMilliseconds() if control.HasField("per_match") else None
+        self.left = [limit, limit]
+        self.since = [header.created, header.created]
+        self._known = [None, None]
+        self._happened = ()
+        open_seats = [seat for seat in (0, 1) if not header.bots[seat]]
+        self._contributors = open_seats if header.entropy_from_seats else []
+        if not header.invited and not self._contributors:
+            self._deal(header.secret)
+            self._known = list(self.match.since)
+
+    def _deal(self, secret):
+        version = self.version - self._replaced
+        self.match = Match(self.game, secret, self.header.chance_id, version, self._start)
+
+    @property
+    def deciders(self):
+        """The seats that owe a decision."""
+        return () if self.over or self.match is None else self.match.deciders
+
+    def owed(self, contributed):
+        """The seats that have not contributed something yet."""
+        return [seat for seat in self._contributors if seat not in contributed]
+
+    def result(self):
+        """How it has ended."""
+        if self.early is not None:
+            reason, scores = self.early
+            return game_pb2.MatchResult(scores=scores, reason=reason)
+        ending = wire.write_ending(self.match.view(SPECTATOR), self._happened)
+        reason = game_pb2.END_REASON_RULES
+        return game_pb2.MatchResult(scores=self.match.scores, reason=reason, ending=ending)
+
+    def clocked(self):
+        """The seats whose clocks run."""
+        if self.control is None:
+            return []
+        return [seat for seat in self.deciders if not self.header.bots[seat]]
+
+    def deadline(self, seat):
+        """When the time of a seat is up."""
+        limits = []
+        if self.control.HasField("per_decision"):
+            limits.append(self.control.per_decision.ToMilliseconds())
+        if self.left[seat] is not None:
+            limits.append(self.left[seat])
+        return self.since[seat] + min(limits)
+
+    def wrong(self, entry):
+        """What is wrong with the next entry, in a word."""
+        version = self.version + 1
+        deadlines = {seat: self.deadline(seat) for seat in self.clocked()}
+        first = min(deadlines.values(), default=None)
+        if self.over:
+            return f"version {version} comes after the end"
+        if entry.kind == EntryKind.EXPIRY:
+            if first is None or entry.at < first or deadlines.get(entry.seat) != first:
+                return f"version {version} says that a time is up which is not"
+        elif first is not None and entry.at >= first:
+            return f"version {version} was made {entry.at - first} ms after a time was up"
+        if entry.kind == EntryKind.ACTION and entry.seat not in self.deciders:
+            return f"version {version} is a decision of seat {entry.seat}, which owed none"
+        hashed = self.hashes.get(entry.seat) == hashlib.sha256(entry.action).digest()
+        if entry.kind == EntryKind.ENTROPY and not hashed:
+            return f"version {version} has not the entropy that seat {entry.seat} has hashed"
+        return ""
+
+    def add(self, entry):
+        """Plays an entry; returns the events of the engine."""
+        header, events = self.header, ()
+        self.early = self.early or endings.result_after(self, entry)
+        if self.early is not None and self.early[0] == game_pb2.END_REASON_TIME:
+            self.late = [seat for seat, score in enumerate(self.early[1]) if score < 1]
+        self.version += 1
+        self.time = entry.at
+        if entry.kind == EntryKind.TOKEN:
+            self._replaced += 1
+        elif entry.kind == EntryKind.JOIN:
+            self.joined.add(entry.seat)
+            self.names[entry.seat] = entry.action.decode().partition("\0")[::2]
+            if self.joined == set(header.invited) and not self._contributors:
+                events = self._begin(header.secret)
+        elif entry.kind == EntryKind.ENTROPY_HASH:
+            self.hashes[entry.seat] = entry.action
+        elif entry.kind == EntryKind.ENTROPY:
+            self.entropy[entry.seat] = entry.action
+            if set(self.entropy) == set(self._contributors):
+                mixed = hashlib.shake_256(b"croupier/entropy/v1\0" + header.secret)
+                for seat, data in sorted(self.entropy.items()):
+                    mixed.update(bytes([seat, len(data)]) + data)
+                events = self._begin(mixed.digest(32))
+        elif entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY) and entry.action:
+            number = wire.parse_action(self.game, entry.action)
+            if self.left[entry.seat] is not None:
+                used = entry.at - self.since[entry.seat]
+                increment = self.control.increment.ToMilliseconds()
+                self.left[entry.seat] = max(0, self.left[entry.seat] - used) + increment
+            events = list(self.match.apply(entry.seat, number))
+            self._restart()
+            default = entry.kind == EntryKind.EXPIRY
+            self.played[entry.seat] = self.played[entry.seat] + 1 if default else 0
+        ended = self.match is not None and self.match.over
+        self.over = self.over or self.early is not None or ended
+        self._happened = events
+        return events
+
+    def _begin(self, secret):
+        self._deal(secret)
+        self._restart()
+        return list(self.match.events)
+
+    def _restart(self):
+        for seat in (0, 1):
+            if self.match.since[seat] != self._known[seat]:
+                self._known[seat] = self.match.since[seat]
+                self.since[seat] = self.time

@@ -1,0 +1,183 @@
+"""What must be shown of a match, worked out from its log, field by field, by no code of the server.
+
+The cards, the legal actions and the events of a game are the engine's. So whoever forgets a field,
+or fills it in from another seat or another moment, is found, wherever that is read:
+
+- A `View`, of whatever response: `view`, all its fields but the ruleset, which
+  `oracles.check_view` compares with the one that was asked for.
+- A `MatchEvent`, of WatchMatch and SubmitAction: `events`, all of a version, in order.
+- A `MatchUpdate` of the feed: `update`, by `judge_updates`; its cursors and filters: `Follower`.
+- A `Match`, of GetMatch and ListMatches: `match`, by `oracles.check_match`; the order, the filters
+  and the pages of a list: `Operator`.
+- CreateMatch, JoinMatch, GetInvitation: `Table`; that the match is as it was asked for:
+  `oracles._of_request`; that a rematch is as its match: `oracles._judge_rematch`.
+- The version of an answer: `tests/support/history.py`; of a heartbeat: `oracles._of_heartbeats`.
+- GetView: `timed_out` and `server_time`: `Player._look`, `Waiter`; `rematch`: `rematches.py`, with
+  those of WatchMatch, Rematch and DeclineRematch.
+- ReplaceSeatToken, BatchGetViews: `Player._replace_token`; reasons of refusals: `Table.refused`.
+- GetRecord: `oracles.judge_match`. A hint, as far as its seat and its action: `Player._ask`.
+"""
+
+from croupier.v1 import feed_pb2, game_pb2, match_pb2
+from engine.game import SPECTATOR
+from service import wire
+from service.store import EntryKind
+
+_CHANGES = {
+    EntryKind.ACTION: "DECIDED",
+    EntryKind.EXPIRY: "EXPIRED",
+    EntryKind.ENTROPY_HASH: "CONTRIBUTED",
+    EntryKind.ENTROPY: "CONTRIBUTED",
+    EntryKind.JOIN: "JOINED",
+    EntryKind.TOKEN: "TOKEN_REPLACED",
+}
+
+
+def wrong(shown, right):
+    """The names of the fields in which a message is not as it must be; empty if it is right."""
+    if shown == right:
+        return ""
+    names = [each.name for each in right.DESCRIPTOR.fields]
+    names = [name for name in names if getattr(shown, name) != getattr(right, name)]
+    return ", ".join(names) or "absent field"
+
+
+def view(course, viewer):
+    """The View of a match for a seat, or SPECTATOR, without its ruleset."""
+    header, match = course.header, course.match
+    shown = game_pb2.View()
+    if match is not None:
+        shown.ParseFromString(wire.write_view(course.game, match.view(viewer)))
+    shown.name, shown.version = f"matches/{header.match_id}", course.version
+    shown.seeded, shown.hint_policy = not header.chance_id, header.hint_policy
+    if viewer != SPECTATOR:
+        shown.seat = viewer
+    shown.deciders.extend(course.deciders)
+    if viewer in course.deciders:
+        legal = match.legal(viewer)
+        shown.legal_actions.extend(wire.write_action(course.game, each) for each in legal)
+    if course.over:
+        shown.result.CopyFrom(course.result())
+    if course.control is not None:
+        _write_clocks(course, shown.clocks)
+    if header.entropy_from_seats and match is None:
+        shown.entropy_owed.SetInParent()
+        shown.entropy_owed.hash_seats.extend(course.owed(course.hashes))
+        shown.entropy_owed.entropy_seats.extend(course.owed(course.entropy))
+    shown.players.extend(players(course))
+    return shown
+
+
+def players(course):
+    """Who sits where."""
+    for seat, bot in enumerate(course.header.bots):
+        key_name, name = course.names[seat]
+        player = game_pb2.Player(key_name=key_name, display_name=name)
+        if bot:
+            player.bot.strength = match_pb2.BotStrength.Name(bot).removeprefix("BOT_STRENGTH_")
+        elif seat in course.header.invited:
+            player.invited.SetInParent()
+            player.invited.joined = seat in course.joined
+        else:
+            player.open.SetInParent()
+        yield player
+
+
+def _write_clocks(course, clocks):
+    clocks.time.FromMilliseconds(course.time)
+    clocks.time_control.CopyFrom(course.control)
+    for seat, bot in enumerate(course.header.bots):
+        if bot:
+            continue
+        owes = course.match is not None and seat in course.match.deciders
+        clock = clocks.seats.add(seat=seat, default_actions=course.played[seat])
+        left = course.left[seat]
+        if left is not None:
+            used = course.time - course.since[seat] if owes else 0
+            clock.time_left.FromMilliseconds(max(0, left - used))
+        if owes and course.early is None:
+            clock.deadline.FromMilliseconds(course.deadline(seat))
+
+
+def events(course, entry, happened, viewer):
+    """The events of the version that an entry has made, if it is not the first one, in order."""
+    told = []
+
+    def add(**event):
+        told.append(game_pb2.MatchEvent(version=course.version, **event))
+
+    kind, seat = (None, None) if entry is None else entry[:2]
+    if kind == EntryKind.ENTROPY_HASH:
+        add(entropy_hash={"seat": seat, "entropy_hash": entry.action})
+    elif kind == EntryKind.ENTROPY:
+        add(entropy={"seat": seat, "entropy": entry.action})
+    elif kind == EntryKind.JOIN:
+        add(seat_joined={"seat": seat, "display_name": course.names[seat][1]})
+    elif kind == EntryKind.DECLINE:
+        add(seat_declined={"seat": seat})
+    elif kind == EntryKind.TOKEN:
+        add(seat_token_replaced={"seat": seat})
+    elif kind == EntryKind.EXPIRY:
+        add(time_expired={"seats": course.late or [seat]})
+    told += [
+        wire.write_event(course.game, each, course.version)
+        for each in happened
+        if each.audience & (1 << viewer)
+    ]
+    # Held until the other seat has decided too.
+    if not happened and entry is not None and entry.action and kind in _DECISIONS:
+        add(seat_decided={"seat": seat})
+    if course.over:
+        add(match_ended={"result": course.result()})
+    return told
+
+
+_DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
+
+
+def update(course, entry):
+    """The MatchUpdate of the version that an entry has made, if it is not the first one."""
+    header = course.header
+    told = feed_pb2.MatchUpdate(name=f"matches/{header.match_id}", version=course.version)
+    told.update_time.FromMilliseconds(course.time)
+    told.rematch_of = f"matches/{header.rematch_of}" if header.rematch_of else ""
+    kind, told.seat = (None, 0) if entry is None else entry[:2]
+    if course.over:
+        told.change = feed_pb2.MATCH_CHANGE_ENDED
+        told.result.CopyFrom(course.result())
+        return told
+    told.change = feed_pb2.MatchChange.Value(f"MATCH_CHANGE_{_CHANGES.get(kind, 'CREATED')}")
+    missing = [seat for seat in header.invited if seat not in course.joined]
+    told.missing_seats.extend(missing)
+    owing = course.deciders
+    if header.entropy_from_seats and course.match is None:
+        owing = course.owed(course.hashes) or course.owed(course.entropy)
+    for seat in owing:
+        if not header.bots[seat] and seat not in missing:
+            due = told.due_seats.add(seat=seat)
+            if course.control is not None and course.match is not None:
+                due.deadline.FromMilliseconds(course.deadline(seat))
+    return told
+
+
+def match(course):
+    """The Match, without how it ended."""
+    header = course.header
+    shown = match_pb2.Match(
+        name=f"matches/{header.match_id}",
+        game=f"games/{header.game}",
+        state="MATCH_STATE_OVER" if course.over else "MATCH_STATE_RUNNING",
+        version=course.version,
+        rules_version=header.rules_version,
+    )
+    for seat, bot in enumerate(header.bots):
+        config = shown.seats.add()
+        if bot:
+            config.bot.strength = bot
+        else:
+            getattr(config, "invited" if seat in header.invited else "open").SetInParent()
+    shown.create_time.FromMilliseconds(header.created)
+    shown.update_time.FromMilliseconds(course.time)
+    if course.over:
+        shown.end_time.FromMilliseconds(course.time)
+    return shown
