@@ -21,7 +21,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call, Kind
-from service.common.errors import Refusal, invalid_field, shutting_down
+from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
@@ -452,9 +452,17 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
         token = write_page_token(query, found[size - 1]) if len(found) > size else ""
-        return match_pb2.ListMatchesResponse(
-            matches=[write_match(listed) for listed in found[:size]], next_page_token=token
-        )
+        response = match_pb2.ListMatchesResponse(next_page_token=token)
+        for listed in found[:size]:
+            name = f"matches/{listed.match_id}"
+            try:
+                response.matches.append(write_match(listed))
+            # A match that cannot be shown, whatever the reason is, must not take the others along.
+            except Exception as failure:
+                refusal = as_refusal(call.method, failure)
+                response.matches.add(name=name)
+                response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
+        return response
 
     def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
         return match_pb2.SeatToken(seat=holder.seat, token=self._tokens.make(holder))
