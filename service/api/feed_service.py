@@ -91,7 +91,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
 
     def _owner(self, call: Call) -> str | None:
         # Whose matches a call may follow; None for those of all.
-        if call.metadata.get("authorization") and self._authenticator.is_operator(call):
+        if self._authenticator.sends_operator_token(call):
             return None
         owner = self._tokens.owner(call)
         if not owner:

@@ -496,3 +496,11 @@ def test_one_record_that_cannot_be_had_does_not_stop_an_export(
     printed = capsys.readouterr()
     assert "2 records" in printed.out and made[1].name in printed.err
     assert len(list(output.iterdir())) == 2
+
+
+def test_verify_says_where_a_match_began(tmp_path, capsys):
+    record = write_record(random_match(GAMES[0], "default", seeded("began"), played_on=1))
+    path = record_files.write(record, tmp_path, "json")
+    assert status("verify", path) == 0
+    origin = record.start.origin
+    assert f"played on from version {origin.version} of {origin.name}" in capsys.readouterr().out
