@@ -155,6 +155,21 @@ def read_entries(connection: sqlite3.Connection, match_id: str, version: int) ->
     return [Entry(EntryKind(kind), *rest) for kind, *rest in rows]
 
 
+def read_later(
+    connection: sqlite3.Connection, match_id: str, version: int, since: int | None
+) -> list[Entry] | None:
+    """The entries after a version; None if the log has none that was made at `since`."""
+    if since is not None:
+        made = connection.execute(
+            "SELECT created FROM matches WHERE match_id = ?1 AND ?2 = 0 "
+            "UNION ALL SELECT at FROM entries WHERE match_id = ?1 AND version = ?2",
+            (match_id, version),
+        ).fetchone()
+        if made != (since,):
+            return None
+    return read_entries(connection, match_id, version)
+
+
 def read_head(connection: sqlite3.Connection, match_id: str) -> int:
     """How many entries a match has, or NO_MATCH if there is no such match."""
     (head,) = connection.execute(
