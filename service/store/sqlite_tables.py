@@ -279,10 +279,12 @@ def read_updates(connection: sqlite3.Connection, after: int | None, limit: int) 
 
 
 def read_feed_end(connection: sqlite3.Connection) -> int:
-    """The last position of the feed."""
+    """The last position of the feed, whether or not the match there was deleted."""
     (end,) = connection.execute(
         "SELECT max(coalesce((SELECT max(feed_position) FROM entries WHERE feed_position > 0), 0), "
-        "coalesce((SELECT max(feed_position) FROM matches WHERE feed_position > 0), 0))"
+        "coalesce((SELECT max(feed_position) FROM matches WHERE feed_position > 0), 0), "
+        "coalesce((SELECT CAST(CAST(value AS TEXT) AS INTEGER) FROM settings "
+        "WHERE name = 'feed_end'), 0))"
     ).fetchone()
     return int(end)
 
@@ -313,6 +315,13 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
     rows = connection.execute(
         "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, limit)
     ).fetchall()
+    if rows:
+        # Cursors may be at the end, which must not be lost with the entry there.
+        connection.execute(
+            "INSERT INTO settings VALUES ('feed_end', ?1) "
+            "ON CONFLICT DO UPDATE SET value = excluded.value",
+            (str(read_feed_end(connection)).encode(),),
+        )
     for table in ("matches", "entries", "snapshots", "agenda"):
         connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)
     return [match_id for (match_id,) in rows]

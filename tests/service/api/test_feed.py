@@ -1,5 +1,6 @@
 """The feed: many matches in one stream, for their owner or the operator, and many views at once."""
 
+import asyncio
 import hashlib
 import random
 import time
@@ -11,6 +12,7 @@ from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.hosting import feed
+from service.store import Updates
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import (
     INVITED,
@@ -395,3 +397,20 @@ def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
     assert [(each.name, each.reason) for each in errors] == [
         (broken.name, ErrorReason.ERROR_REASON_INTERNAL)
     ]
+
+
+def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
+    class Store:
+        epoch = "1"
+
+        async def list_updates(self, after, limit):
+            return Updates(self.epoch, 9 if after is None else max(after, 9), [])
+
+    async def follow():
+        store = Store()
+        followed = feed.Feed(store)
+        assert not await followed._read_more()
+        store.epoch = "2"
+        assert (await followed.after("2", 9, 0.0)).epoch == "2"
+
+    asyncio.run(follow())
