@@ -1,11 +1,13 @@
 """`croupier export`: writes records of finished matches to files."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands
 from croupier.client import Client, CroupierError, Operator
+from croupier.retry import may_pass
 from croupier.v1 import match_pb2
 from service.api.authentication import read_operator_token
 
@@ -45,15 +47,19 @@ def run(chosen: argparse.Namespace) -> int:
         chosen.output.mkdir(parents=True, exist_ok=True)
         with Client(chosen.server, **arguments.security(chosen)._asdict()) as client:
             operator = Operator(client, read_operator_token(chosen.operator_token_file))
-            count = 0
+            count, failed = 0, False
             for match in _names(chosen, operator):
                 try:
                     record = operator.record(match)
                 except CroupierError as error:
-                    # The match was deleted after it was listed.
-                    if chosen.all and error.reason == "MATCH_NOT_FOUND":
-                        continue
-                    raise
+                    if not chosen.all or not error.reason or may_pass(error):
+                        raise
+                    # What is wrong with one match must not take the others along, and one that was
+                    # deleted after it was listed is none of them.
+                    if error.reason != "MATCH_NOT_FOUND":
+                        print(f"{match}: {error}", file=sys.stderr)
+                        failed = True
+                    continue
                 path = record_files.write(record, chosen.output, chosen.format)
                 count += 1
                 if not chosen.all:
@@ -64,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise CommandError(f"{chosen.server}: {error}") from error
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
-    return 0
+    return int(failed)
 
 
 def _names(chosen: argparse.Namespace, operator: Operator) -> Sequence[str]:

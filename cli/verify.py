@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands, UsageError
+from croupier.v1.match_pb2 import MatchStart
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, verify, write_record
 
@@ -17,7 +18,8 @@ compared with the result. So any change of the record is found and named.
 
 The server published the hash of the secret when the match was created, as secret_hash.
 With --secret-hash, the record must be that of the match that was announced with it.
-Without it, a record can be true in itself and still belong to another secret."""
+Without it, a record can be true in itself and still belong to another secret. The deal of
+a match that was played on is that of another match, which has a secret_hash of its own."""
 
 EXIT = """\
 Exit status: 0 if all records are true, 1 if a record is not true or cannot be read,
@@ -65,7 +67,11 @@ def run(chosen: argparse.Namespace) -> int:
         if not chosen.quiet:
             header = state.header
             scores = "-".join(f"{score:g}" for score in write_record(state).result.scores)
-            print(f"{path}: true: matches/{header.match_id}, {header.game}, {scores}")
+            told = f"{path}: true: matches/{header.match_id}, {header.game}, {scores}"
+            if header.start:
+                origin = MatchStart.FromString(header.start).origin
+                told += f", played on from version {origin.version} of {origin.name}"
+            print(told)
 
     verified, wrong = verify_all(chosen.records, check)
     if wrong:

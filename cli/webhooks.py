@@ -92,16 +92,22 @@ def run(chosen: argparse.Namespace) -> int:
         source: Client | Operator = client
         if chosen.operator_token_file is not None:
             source = Operator(client, chosen.operator_token_file.read_text().strip())
-        try:
-            for response in source.watch_matches(cursor, update_filter=wanted, patience=FOR_EVER):
-                if response.updates and not deliver(response, chosen, secret):
-                    print(f"{chosen.url} wants no more (status {GONE})", file=sys.stderr)
-                    return 1
-                if response.cursor:
-                    keep(place, response.cursor)
-        except CroupierError as error:
-            raise CommandError(f"{chosen.server}: {error}") from None
-    return 0
+        while True:
+            try:
+                responses = source.watch_matches(cursor, update_filter=wanted, patience=FOR_EVER)
+                for response in responses:
+                    if response.updates and not deliver(response, chosen, secret):
+                        print(f"{chosen.url} wants no more (status {GONE})", file=sys.stderr)
+                        return 1
+                    if response.cursor:
+                        keep(place, response.cursor)
+            except CroupierError as error:
+                if error.reason != "CURSOR_EXPIRED":
+                    raise CommandError(f"{chosen.server}: {error}") from None
+                # At another log nobody knows what came after the cursor.
+                anew = "it begins anew, with the matches that run"
+                print(f"{chosen.server}: {error}; {anew}", file=sys.stderr)
+                cursor = ""
 
 
 def read_secret(path: Path) -> bytes:

@@ -38,7 +38,7 @@ from croupier.client import (
     open_seat,
 )
 from croupier.connection import KEY_HEADER, PLAYER_HEADER
-from croupier.phrases import ending_sentence
+from croupier.phrases import ending_sentence, origin_sentence
 from croupier.terminal import drawing, hints
 from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
@@ -274,6 +274,8 @@ class _Table:
         """Tells a view, what happened before it, and what to do."""
         draw = self.drawing
         lines = [*happened, f"Version {view.version}. You are {draw.seat_title(self.number)}."]
+        if view.HasField("origin"):
+            lines.append(origin_sentence(view.origin))
         if view.WhichOneof("game"):  # The match may have ended before the deal.
             lines.append(_drawn(draw.title(view), draw.view(view)))
         if view.HasField("result"):

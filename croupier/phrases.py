@@ -39,6 +39,17 @@ def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
         return ending.text  # The description is from a server of another version.
 
 
+def origin_sentence(origin: game_pb2.Origin) -> str:
+    """Returns where a match began that was played on from another one."""
+    told = (
+        f"Played on from version {origin.version} of {origin.name}, as practice: whoever has the "
+        "record of that match knows the cards."
+    )
+    if origin.logged:
+        return told
+    return f"{told} No server vouches for that record: its deal may be made up."
+
+
 def _word(value: game_pb2.EndingValue, seats: Sequence[str], cards: Mapping[str, str]) -> str:
     kind = value.WhichOneof("value")
     if kind == "seat":

@@ -46,6 +46,14 @@ class Spectator:
         response: match_pb2.GetMatchResponse = self._call(self._stub.GetMatch, request)
         return response.hosted_match
 
+    def origin(self) -> game_pb2.Origin | None:
+        """Returns the moment of another match at which this one began; None if it was dealt.
+
+        The deal of a match that is not `logged` may be made up: see `phrases.origin_sentence`.
+        """
+        details = self.details()
+        return details.origin if details.HasField("origin") else None
+
     def view(self, *, wait_for_version: int | None = None) -> game_pb2.View:
         """Returns what the holder of the token knows of the match now.
 

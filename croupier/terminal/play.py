@@ -19,6 +19,7 @@ from croupier.client import (
     open_seat,
 )
 from croupier.messages import GameMessages
+from croupier.phrases import origin_sentence
 from croupier.retry import is_lasting, may_pass
 from croupier.terminal import drawing, options
 from croupier.terminal.saved import SavedSeat, SavedSeats
@@ -244,6 +245,8 @@ def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None
     line.append_text(draw.seat_name(invitation.seat))
     control = invitation.time_control if invitation.HasField("time_control") else None
     screen.print(line, Text(_clock(control)), Text(HINTS.get(invitation.hint_policy, "")))
+    if invitation.HasField("origin"):
+        screen.print(Text(origin_sentence(invitation.origin)))
     if not screen.agrees("Join?"):
         raise Left
 

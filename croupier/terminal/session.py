@@ -11,7 +11,7 @@ from rich.status import Status
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
-from croupier.phrases import ending_sentence
+from croupier.phrases import ending_sentence, origin_sentence
 from croupier.terminal import drawing, hints
 from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
@@ -104,12 +104,13 @@ class Session:
                 response = next(stream, None)
             if response is None:
                 view = self.seat.view()
-                self.draw.read_ruleset(view)
+                if not begun:
+                    self._begin(view)
                 self._show(view)
                 return view
             if response.HasField("view") and not begun:
                 begun = True
-                self.draw.read_ruleset(response.view)
+                self._begin(response.view)
             self._tell_of_seats(response)
             self.events += response.events
             if not response.HasField("view") or response.version != self.seat.version:
@@ -120,6 +121,11 @@ class Session:
                 return view
             if view.legal_actions:
                 self._decide(view)
+
+    def _begin(self, view: game_pb2.View) -> None:
+        self.draw.read_ruleset(view)
+        if view.HasField("origin"):
+            self.screen.print(Text(origin_sentence(view.origin)))
 
     def _tell_of_seats(self, response: match_pb2.WatchMatchResponse) -> None:
         other = 1 - self.settings.seat

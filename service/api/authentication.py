@@ -196,6 +196,10 @@ class Authenticator:
         operator = self._operator_token
         return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
 
+    def sends_operator_token(self, call: Call) -> bool:
+        """As `is_operator`, for a call that needs no token."""
+        return bool(call.metadata.get("authorization")) and self.is_operator(call)
+
     def admit_operator(self, call: Call) -> None:
         """Raises Refusal unless the operator calls."""
         if not self.is_operator(call):

@@ -18,10 +18,11 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
+from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.common.call import NOBODY, Call, current_call
-from service.common.errors import Refusal, invalid_field, log_failure, shutting_down
+from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork, Work, metered
 from service.common.memory import give_back_soon
 from service.common.validation import first_violation
@@ -260,10 +261,9 @@ class Calls:
 
     async def _failed(self, call: Call, error: BaseException, began: float) -> BaseException:
         # What the caller is told: a Refusal, or nothing if it has gone.
-        if isinstance(error, Exception) and not isinstance(error, Refusal):
+        if isinstance(error, Exception):
             # Whatever the error is, the caller gets an answer that reveals nothing of it.
-            log_failure(call.method, error)
-            error = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+            error = as_refusal(call.method, error)
         reason = ""
         if isinstance(error, Refusal):
             code = code_pb2.Code.Name(error.status.code)
@@ -329,5 +329,5 @@ def _checked(request: Message) -> Message:
     if violation is not None:
         raise invalid_field(*violation)
     # Unknown fields are neither stored with a match nor shown to others.
-    request.DiscardUnknownFields()
+    wire.discard_unknown(request)
     return request

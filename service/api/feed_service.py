@@ -11,7 +11,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call
-from service.common.errors import Refusal, invalid_field, shutting_down
+from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.hosting.feed import Feed, cursor_expired
 from service.hosting.matches import Matches
 from service.hosting.views import serialize_view
@@ -91,7 +91,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
 
     def _owner(self, call: Call) -> str | None:
         # Whose matches a call may follow; None for those of all.
-        if call.metadata.get("authorization") and self._authenticator.is_operator(call):
+        if self._authenticator.sends_operator_token(call):
             return None
         owner = self._tokens.owner(call)
         if not owner:
@@ -113,11 +113,12 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                 caller = self._tokens.read_field(token, f"tokens[{place}]")
                 state = await self._matches.load(caller.match_id)
                 state.seats.check_token(caller)
-            except Refusal as refusal:
+                result = wire.field(_VIEW, serialize_view(state, caller.seat, fields))
+            # A match that cannot be shown, whatever the reason is, must not take the others along.
+            except Exception as failure:
+                refusal = as_refusal(call.method, failure)
                 error = feed_pb2.ViewError(reason=refusal.reason, message=str(refusal))
                 result = feed_pb2.ViewResult(error=error).SerializeToString()
-            else:
-                result = wire.field(_VIEW, serialize_view(state, caller.seat, fields))
             results.append(wire.field(_RESULTS, result))
         return b"".join(results)
 

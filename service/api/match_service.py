@@ -21,7 +21,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call, Kind
-from service.common.errors import Refusal, invalid_field, shutting_down
+from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
@@ -140,7 +140,18 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if config.display_name and not config.HasField("open"):
                 raise invalid_field(path, "NOT_OPEN", "is for an open seat only")
         self._admission.check_restriction(call, "create_match")
-        start = await self._read_start(request) if request.HasField("start_from") else None
+        start = None
+        if request.HasField("start_from"):
+            start = await self._read_start(request)
+            # Alone, nobody else is dealt what a player may have made up.
+            alone = any(bots)
+            if not (alone or start.logged or self._authenticator.sends_operator_token(call)):
+                rule = (
+                    "must lead back to a deal that this server holds and nobody has chosen by a "
+                    "seed: give a seat to a bot, or let the operator create the match"
+                )
+                path = f"start_from.{request.start_from.WhichOneof('source')}"
+                raise invalid_field(path, "NOT_LOGGED", rule)
         state = await self._matches.create(
             request.ruleset,
             bots,
@@ -188,18 +199,41 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if source.version > state.version:
                 raise _no_start(f"must be at most {state.version}, that of the end")
             state = await self._long_work.finish(state.going_back(source.version))
+            logged = True
         else:
             state = await self._replay(source.record, source.version)
+            logged = False
         if state.match is None or state.over or not state.match.position.deciders:
             raise _no_start("must be one in which a seat owes a decision")
         asked = wire.read_ruleset(request.ruleset, "ruleset")
         if wire.write_ruleset(asked) != wire.write_ruleset(state.game):
             rule = "must be that of the match to play on from"
             raise invalid_field("ruleset", "OTHER_RULESET", rule)
+        if request.entropy_from_seats and not state.game.unseen_order:
+            rule = f"excludes start_from in {state.game.id}, which draws nothing after the deal"
+            raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
         try:
-            return state.start_here()
+            start = state.start_here(logged=logged)
+            held = None if logged else await self._held(state)
+            if held is not None and held.start_here() == start:
+                start = held.start_here(logged=True)
+            return start
         except StartError as error:
             raise _no_start(str(error)) from None
+
+    async def _held(self, state: MatchState) -> MatchState | None:
+        # The match of a record that was sent, as the log has it at this version; None if it is not
+        # there, or not over.
+        try:
+            held = await self._matches.find(state.header.match_id)
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
+                raise
+            return None
+        if held is None or not held.over or held.version < state.version:
+            return None
+        held = await self._long_work.finish(held.going_back(state.version))
+        return held if held.match is not None else None
 
     async def _replay(self, record: match_pb2.MatchRecord, version: int) -> MatchState:
         try:
@@ -452,9 +486,17 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
         token = write_page_token(query, found[size - 1]) if len(found) > size else ""
-        return match_pb2.ListMatchesResponse(
-            matches=[write_match(listed) for listed in found[:size]], next_page_token=token
-        )
+        response = match_pb2.ListMatchesResponse(next_page_token=token)
+        for listed in found[:size]:
+            name = f"matches/{listed.match_id}"
+            try:
+                response.matches.append(write_match(listed))
+            # A match that cannot be shown, whatever the reason is, must not take the others along.
+            except Exception as failure:
+                refusal = as_refusal(call.method, failure)
+                response.matches.add(name=name)
+                response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
+        return response
 
     def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
         return match_pb2.SeatToken(seat=holder.seat, token=self._tokens.make(holder))

@@ -167,6 +167,14 @@ def store_full() -> Refusal:
     )
 
 
+def as_refusal(what: str, error: Exception) -> Refusal:
+    """What a caller is told of an error. If it is none of the API, it is logged, and not shown."""
+    if isinstance(error, Refusal):
+        return error
+    log_failure(what, error)
+    return Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+
+
 def log_failure(what: str, error: BaseException) -> None:
     """Logs where an unexpected error was raised, but not its message, which could name cards.
 

@@ -82,7 +82,7 @@ class Feed:
         """
         while True:
             news = self._news
-            found = await self._read(position)
+            found = await self._read(epoch, position)
             if found.epoch != epoch:
                 raise cursor_expired()
             if found.updates or found.more or self.closing:
@@ -94,8 +94,9 @@ class Feed:
             except TimeoutError:
                 return found
 
-    async def _read(self, position: int) -> Updates:
-        if self._begin <= position <= self._end:
+    async def _read(self, epoch: str, position: int) -> Updates:
+        # What is kept may be of an epoch that is over, or not have begun here yet.
+        if epoch == self._epoch and self._begin <= position <= self._end:
             first = bisect_right(self._kept, position, key=lambda update: update.position)
             return Updates(self._epoch, self._end, self._kept[first:])
         return await self._store.list_updates(position, PAGE)

@@ -190,10 +190,10 @@ class MatchState(NamedTuple):
         begun = yield from MatchState.beginning(self.header)
         return (yield from begun.replaying(self.entries[:version]))
 
-    def start_here(self) -> Start:
-        """The start of a match that is played on from this one; raises StartError."""
+    def start_here(self, *, logged: bool = False) -> Start:
+        """The start of a match that is played on from this one, as `write_start` says."""
         actions = [entry for entry in self.entries if entry.action and entry.kind in DECISIONS]
-        return write_start(self.header, self.version, self.dealt(), actions)
+        return write_start(self.header, self.version, self.dealt(), actions, logged=logged)
 
     # What the match is
 

@@ -38,9 +38,9 @@ from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
 from service.store import (
-    ANOTHER_LOG,
     Entry,
     EntryKind,
+    Head,
     Header,
     IdleMatch,
     ListedMatch,
@@ -103,10 +103,12 @@ class Matches:
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._watches = Watches()
-        # The versions of watched matches that the store has told of and that are being read.
+        # The watched matches that are being read, and what the store has told of them since then.
         self._told: dict[str, int] = {}
         self._reading: set[asyncio.Task[None]] = set()
-        self._end_listening = store.listen(Listener(self._hear, self._watches.watched))
+        self._end_listening = store.listen(
+            Listener(self._hear, self._watches.watched, self._known_head)
+        )
         self.closing = False
         # Called after each entry and each match that this server has committed, with the match and
         # with the status that was written to the log.
@@ -241,6 +243,9 @@ class Matches:
     async def delete_ended(self, before: int, limit: int) -> int:
         """Deletes at most `limit` matches that ended before a time; returns how many it deleted."""
         deleted = await self._store.delete_ended(before, limit)
+        for match_id in deleted:
+            self._forget(match_id)
+            self._lose(match_id)
         # Also those that another server has deleted.
         self._cache.drop_ended(before)
         return len(deleted)
@@ -257,7 +262,7 @@ class Matches:
         """Ends a match that waits without a clock if nothing has happened in it since a time."""
         async with self._lock(match_id):
             # Not cached: it would take the place of a match that is played.
-            state = self._known(match_id) or await self._load_uncached(match_id)
+            state = await self._read(match_id)
             if state.can_be_idle and state.time < before:
                 after = state.after(state.idle_end(self._next_time(state)))
                 await self._commit(after, self._idle_ended)
@@ -275,24 +280,40 @@ class Matches:
 
         `used` says whether a call is the reason, for the cache.
         """
-        state = self._known(match_id)
-        self._metrics.looked_up(state is not None)
-        entries = None
-        if state is not None:
-            entries = await self._store.read(match_id, state.version, state.time)
-            if entries is None:
-                self._cache.drop(match_id)
-                self._watches.forget(match_id)
-        if state is None or entries is None:
-            state = await self._load_uncached(match_id)
-        elif entries:
-            state = await self._long_work.finish(state.replaying(entries))
-        else:
-            self._watches.publish(state)
-            return state
-        self._cache.put(state, used=used)
+        known = self._known(match_id)
+        self._metrics.looked_up(known is not None)
+        state = await self._read(match_id)
+        if state is not known:
+            self._cache.put(state, used=used)
         self._watches.publish(state)
         return state
+
+    async def _read(self, match_id: str) -> MatchState:
+        # As `load`: what is known of a match is believed only if the log has it, and no more.
+        state = self._known(match_id)
+        if state is not None:
+            entries = await self._store.read(match_id, state.version, state.time)
+            if entries is not None:
+                return await self._long_work.finish(state.replaying(entries)) if entries else state
+            self._forget(match_id)
+        stored = await self._store.load(match_id)
+        if stored is None:
+            raise self._lose(match_id)
+        return await self._long_work.finish(MatchState.loading(stored))
+
+    def _forget(self, match_id: str) -> None:
+        self._cache.drop(match_id)
+        self._watches.forget(match_id)
+
+    def _lose(self, match_id: str) -> Refusal:
+        # Those who had a match that the log does not have are told, with what this returns.
+        refusal = Refusal(
+            ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
+            "there is no such match",
+            metadata={"match": f"matches/{match_id}"},
+        )
+        self._watches.lose(match_id, refusal)
+        return refusal
 
     async def find(self, match_id: str) -> MatchState | None:
         """As `load`, but None if there is no such match."""
@@ -307,17 +328,9 @@ class Matches:
         # Those who watch a match have its state in memory anyway, however many others are cached.
         return self._cache.get(match_id) or self._watches.known(match_id)
 
-    async def _load_uncached(self, match_id: str) -> MatchState:
-        stored = await self._store.load(match_id)
-        if stored is None:
-            refusal = Refusal(
-                ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
-                "there is no such match",
-                metadata={"match": f"matches/{match_id}"},
-            )
-            self._watches.lose(match_id, refusal)
-            raise refusal
-        return await self._long_work.finish(MatchState.loading(stored))
+    def _known_head(self, match_id: str) -> Head | None:
+        state = self._known(match_id)
+        return None if state is None else Head(state.version, state.time)
 
     async def recall_events(self, state: MatchState, version: int) -> None:
         """Finds the events of a version of a match, if a snapshot has skipped them."""
@@ -337,14 +350,10 @@ class Matches:
         return self._watches.watch(match_id)
 
     def _hear(self, match_id: str, version: int) -> None:
-        # What this server has committed or read itself was handed to the watches then.
-        cached = self._known(match_id)
-        if match_id not in self._watches.watched() or (
-            cached is not None and cached.version >= version
-        ):
+        if not self._is_news(match_id, version):
             return
         reads = match_id in self._told
-        self._told[match_id] = max(version, self._told.get(match_id, 0))
+        self._told[match_id] = max(version, self._told.get(match_id, -1))
         if not reads:
             # For all that watch, so it belongs to no call.
             task = asyncio.create_task(self._read_told(match_id), context=Context())
@@ -352,32 +361,28 @@ class Matches:
             task.add_done_callback(self._reading.discard)
 
     async def _read_told(self, match_id: str) -> None:
+        # What is told once may come when it is not possible to read. Many matches may be watched,
+        # so they are tried not all at once, and less and less often.
+        seconds = MIN_REREAD_SECONDS
         try:
-            told = -1
-            while told < self._told[match_id]:
-                told = self._told[match_id]
-                read = self._reread if told == ANOTHER_LOG else self.load
-                await read(match_id)
-        except Refusal:
-            pass  # The log cannot be read now. The store tells of the match again.
+            while self._is_news(match_id, told := self._told[match_id]):
+                self._told[match_id] = -1  # What is told from now on may come after what is read.
+                try:
+                    await self.find(match_id)
+                except Refusal:
+                    self._told[match_id] = max(told, self._told[match_id])
+                    await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
+                    seconds = min(2 * seconds, MAX_REREAD_SECONDS)
         except Exception as error:
             log_failure(f"reading {match_id}", error)
         finally:
             del self._told[match_id]
 
-    async def _reread(self, match_id: str) -> MatchState:
-        # The store tells of what was lost once only, when it may not be possible to read yet. Many
-        # matches may be watched, so they are tried not all at once, and less and less often.
-        seconds = MIN_REREAD_SECONDS
-        while True:
-            try:
-                return await self.load(match_id)
-            except Refusal as refusal:
-                gone = refusal.reason == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
-                if gone or match_id not in self._watches.watched():
-                    raise
-            await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
-            seconds = min(2 * seconds, MAX_REREAD_SECONDS)
+    def _is_news(self, match_id: str, version: int) -> bool:
+        # What this server has committed or read itself was handed to the watches then.
+        known = self._known(match_id)
+        newest = -1 if known is None else known.version
+        return version > newest and match_id in self._watches.watched()
 
     def close(self) -> None:
         """Ends all watching."""

@@ -27,6 +27,7 @@ class Start(NamedTuple):
 
     message: bytes  # A croupier.v1.MatchStart.
     rules_version: int  # Under which it was played before.
+    logged: bool  # As in croupier.v1.Origin.
 
 
 class Beginning(NamedTuple):
@@ -44,14 +45,20 @@ class StartError(ValueError):
         self.path = path
 
 
-def write_start(header: Header, version: int, match: Match, actions: list[Entry]) -> Start:
+def write_start(
+    header: Header, version: int, match: Match, actions: list[Entry], *, logged: bool
+) -> Start:
     """The start of a match that is played on from this one; raises StartError.
 
     `match` is the engine's at the version, and `actions` are the entries with actions before it.
+    `logged` says whether the log has this match, rather than a record that somebody has sent.
     """
     start = match_pb2.MatchStart()
     if header.start:
         start.MergeFromString(header.start)
+        logged = logged and start.origin.logged
+    # Whoever has chosen a seed has chosen the deal.
+    start.origin.logged = logged and not header.seeded
     start.origin.name = f"matches/{header.match_id}"
     start.origin.version = version
     stretch = start.stretches.add(
@@ -65,7 +72,8 @@ def write_start(header: Header, version: int, match: Match, actions: list[Entry]
         )
     if sum(len(each.actions) for each in start.stretches) > MAX_ACTIONS:
         raise StartError("stretches", f"a match is played on after at most {MAX_ACTIONS} actions")
-    return Start(start.SerializeToString(deterministic=True), header.rules_version)
+    written = start.SerializeToString(deterministic=True)
+    return Start(written, header.rules_version, start.origin.logged)
 
 
 def write_origin(header: Header) -> bytes:

@@ -216,7 +216,7 @@ def checking(record: match_pb2.MatchRecord) -> Work[None]:
 def _check_schema(message: Message, path: str) -> None:
     known = type(message)()
     known.CopyFrom(message)
-    known.DiscardUnknownFields()
+    wire.discard_unknown(known)
     if known.ByteSize() != message.ByteSize():
         raise RecordError(path, "the record has fields that this program does not know")
     violation = first_violation(message)

@@ -275,10 +275,14 @@ class Scheduler:
     async def _expire_on(self, state: MatchState) -> None:
         # The clock of the other seat does not wait for a bot that decides at the same time.
         never = asyncio.Event()
-        with suppress(Refusal):
-            while state.deadline is not None:
-                await self._clock.sleep(state.deadline, never)
+        while state.deadline is not None:
+            await self._clock.sleep(state.deadline, never)
+            try:
                 state = await self._quota.run(self._matches.expire, state.header.match_id)
+            except Refusal as refusal:
+                if refusal.reason not in _STORE_FAILS:
+                    return
+                await self._clock.sleep(self._clock.now() + MIN_RETRY_MILLISECONDS, never)
 
     def _resume_cause(self, match_id: str) -> None:
         # What follows belongs to the call that has set it off, for the log and for traces.

@@ -19,14 +19,23 @@ from typing import Any, NamedTuple, Protocol
 ANOTHER_LOG = 2**31
 
 
+class Head(NamedTuple):
+    """The newest version of a match, and when it was made, in milliseconds since 1970."""
+
+    version: int
+    at: int
+
+
 class Listener(NamedTuple):
     """A part of the server that wants to hear of changed matches."""
 
     # Called with the id of a match and a number of entries that it has, or ANOTHER_LOG where the
-    # database has lost some. It may come again, or late; it does not wait and does not raise.
+    # log has lost some, or the match. It may come again, or late; it does not wait, nor raise.
     hear: Callable[[str, int], None]
     # The ids of the matches of which it must hear.
     watched: Callable[[], Collection[str]]
+    # What it takes for the head of a match; None if it knows nothing of it.
+    known: Callable[[str], Head | None] = lambda match_id: None
 
 
 class Changes:
@@ -44,6 +53,15 @@ class Changes:
         """Tells that a match has so many entries."""
         for listener in self._listeners:
             listener.hear(match_id, version)
+
+    def look(self, match_id: str, head: Head | None) -> None:
+        """Tells those whose match is not as it was found in the log, where it may be no more."""
+        for listener in self._listeners:
+            known = listener.known(match_id)
+            if head is not None and (known is None or known.version < head.version):
+                listener.hear(match_id, head.version)
+            elif known not in (None, head):
+                listener.hear(match_id, ANOTHER_LOG)
 
     def watched(self) -> set[str]:
         """The matches of which somebody must hear."""
@@ -303,7 +321,9 @@ class Store(Protocol):
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tells a listener of entries that any server adds; returns what ends this.
+        """Tells a listener of entries and rematches that any server adds; returns what ends this.
+
+        Of other matches nobody can know before they are there.
 
         A listener hears of every change of a match that it watches, sooner or later, and may hear
         of others.

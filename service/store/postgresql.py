@@ -107,6 +107,8 @@ class PostgresStore:
         self._metrics.store_committed(1, time.perf_counter() - began)
         if not created:
             raise ValueError("there is a match of this id already")
+        if header.rematch_of:
+            self._tell(header.match_id, 0)
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._use("read", "due", lambda file: tables.read_due(file, until, limit))
@@ -252,13 +254,15 @@ class PostgresStore:
             if each.match_id in added:
                 if each.on_added is not None:
                     each.on_added()
-                if self._listener.others:
-                    self._changed[each.match_id] = each.version + 1
-                self._changes.tell(each.match_id, each.version + 1)
-        if self._changed:
-            self._notify_later()
+                self._tell(each.match_id, each.version + 1)
 
     # Changes
+
+    def _tell(self, match_id: str, version: int) -> None:
+        if self._listener.others:
+            self._changed[match_id] = version
+            self._notify_later()
+        self._changes.tell(match_id, version)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         return self._changes.listen(listener)

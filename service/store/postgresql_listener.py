@@ -1,8 +1,9 @@
 """Notifications of PostgreSQL: how servers that share a log tell each other of changed matches.
 
 A notification names many matches and is sent after the commit: in the same transaction,
-notifications would let one commit happen at a time. A notification can be lost, so every few
-seconds the listener polls too.
+notifications would let one commit happen at a time. A notification can be lost, and nobody notifies
+of what a database has lost whose standby took over. So every few seconds the listener looks at the
+newest version of each match that is watched.
 
 A server that nobody else listens to sends none. It learns of others when it polls, and at once from
 the notification with which each begins to listen.
@@ -14,7 +15,7 @@ from typing import Any
 
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
-from service.store.interface import ANOTHER_LOG, Changes
+from service.store.interface import Changes
 from service.store.postgresql_connections import Backoff, check_primary, listening_connection
 
 CHANNEL = "croupier"
@@ -39,9 +40,6 @@ class NotificationListener:
         self._own_process = own_process
         # Whether other servers listen, as far as is known.
         self.others = True
-        self._epoch = ""
-        # Whether another log has taken over since all watched matches were read.
-        self._doubtful = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -63,7 +61,6 @@ class NotificationListener:
                     await connection.add_listener(CHANNEL, self._hear)
                     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
                     backoff.answered()
-                    await self._look_for_another_log(connection)
                     # For what changed while this server did not listen.
                     await self._poll(connection)
                     await asyncio.sleep(SECOND_POLL_SECONDS)
@@ -78,14 +75,6 @@ class NotificationListener:
             except Exception:
                 backoff.failed()
 
-    async def _look_for_another_log(self, connection: Any) -> None:
-        # Whoever takes over, all connections to the database before are lost.
-        self._metrics.store_statements.labels("poll").inc()
-        epoch = await tables.read_epoch(connection)
-        if self._epoch not in ("", epoch):
-            self._doubtful = True
-        self._epoch = epoch
-
     async def _poll(self, connection: Any) -> None:
         self._metrics.store_statements.labels("poll").inc()
         self.others = await tables.count_listeners(connection) > 0
@@ -93,15 +82,10 @@ class NotificationListener:
         watched = list(self._changes.watched())
         if not watched:
             return
-        if self._doubtful:
-            self._doubtful = False
-            for match_id in watched:
-                self._changes.tell(match_id, ANOTHER_LOG)
-            return
         self._metrics.store_statements.labels("poll").inc()
         heads = await tables.read_heads(connection, watched)
-        for match_id, version in heads.items():
-            self._changes.tell(match_id, version)
+        for match_id in watched:
+            self._changes.look(match_id, heads.get(match_id))
 
     def _hear(self, connection: Any, process: int, channel: str, notice: str) -> None:
         if process == connection.get_server_pid() or process == self._own_process():

@@ -11,6 +11,7 @@ from service.store.interface import (
     DueMatch,
     Entry,
     EntryKind,
+    Head,
     Header,
     IdleMatch,
     ListedMatch,
@@ -192,12 +193,12 @@ _READ_ENTRIES = """
 """
 
 _READ_HEADS = """
-    SELECT asked.match_id, version
-    FROM unnest($1::text[]) AS asked (match_id),
-    LATERAL (
-        SELECT version FROM entries WHERE entries.match_id = asked.match_id
+    SELECT match_id, coalesce(version, 0), coalesce(at, created)
+    FROM matches LEFT JOIN LATERAL (
+        SELECT version, at FROM entries WHERE entries.match_id = matches.match_id
         ORDER BY version DESC LIMIT 1
-    ) AS newest
+    ) AS newest ON TRUE
+    WHERE match_id = ANY($1)
 """
 
 # It changes with another database, and when a standby has taken over.
@@ -205,7 +206,6 @@ _EPOCH = """
     (SELECT system_identifier FROM pg_control_system())
     || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 """
-_READ_EPOCH = f"SELECT {_EPOCH}"
 
 # All transactions before this position are over, so that nothing is ever added before it. The
 # positions of a database begin anew with another one, and may repeat when a standby has taken over.
@@ -317,14 +317,10 @@ async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> lis
     return found
 
 
-async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
-    """How many entries each match has that has some."""
-    return dict(await connection.fetch(_READ_HEADS, match_ids))
-
-
-async def read_epoch(connection: Any) -> str:
-    """What changes when a standby has taken over, which may lack the last commits."""
-    return str(await connection.fetchval(_READ_EPOCH))
+async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, Head]:
+    """The newest version of each match that there is."""
+    rows = await connection.fetch(_READ_HEADS, match_ids)
+    return {match_id: Head(version, at) for match_id, version, at in rows}
 
 
 async def count_listeners(connection: Any) -> int:

@@ -188,6 +188,8 @@ class SqliteStore:
                 if job.on_added is not None:
                     job.on_added()
                 self._changes.tell(job.match_id, job.version + 1)
+            elif isinstance(job, Create) and answer is True and job.header.rematch_of:
+                self._changes.tell(job.match_id, 0)
 
     # Reading
 
@@ -197,10 +199,10 @@ class SqliteStore:
     async def read(
         self, match_id: str, version: int, since: int | None = None
     ) -> list[Entry] | None:
-        # Nobody takes anything back from a log that this process alone writes: `since` is right.
+        # What the writer knows of a match is gone before another one can have its id.
         if self._writer.heads.get(match_id) == version:
             return []
-        return await self._read(tables.read_entries, match_id, version)
+        return await self._read(tables.read_later, match_id, version, since)
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._read(tables.read_due, until, limit)

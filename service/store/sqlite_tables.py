@@ -155,6 +155,21 @@ def read_entries(connection: sqlite3.Connection, match_id: str, version: int) ->
     return [Entry(EntryKind(kind), *rest) for kind, *rest in rows]
 
 
+def read_later(
+    connection: sqlite3.Connection, match_id: str, version: int, since: int | None
+) -> list[Entry] | None:
+    """The entries after a version; None if the log has none that was made at `since`."""
+    if since is not None:
+        made = connection.execute(
+            "SELECT created FROM matches WHERE match_id = ?1 AND ?2 = 0 "
+            "UNION ALL SELECT at FROM entries WHERE match_id = ?1 AND version = ?2",
+            (match_id, version),
+        ).fetchone()
+        if made != (since,):
+            return None
+    return read_entries(connection, match_id, version)
+
+
 def read_head(connection: sqlite3.Connection, match_id: str) -> int:
     """How many entries a match has, or NO_MATCH if there is no such match."""
     (head,) = connection.execute(
@@ -264,10 +279,12 @@ def read_updates(connection: sqlite3.Connection, after: int | None, limit: int) 
 
 
 def read_feed_end(connection: sqlite3.Connection) -> int:
-    """The last position of the feed."""
+    """The last position of the feed, whether or not the match there was deleted."""
     (end,) = connection.execute(
         "SELECT max(coalesce((SELECT max(feed_position) FROM entries WHERE feed_position > 0), 0), "
-        "coalesce((SELECT max(feed_position) FROM matches WHERE feed_position > 0), 0))"
+        "coalesce((SELECT max(feed_position) FROM matches WHERE feed_position > 0), 0), "
+        "coalesce((SELECT CAST(CAST(value AS TEXT) AS INTEGER) FROM settings "
+        "WHERE name = 'feed_end'), 0))"
     ).fetchone()
     return int(end)
 
@@ -298,6 +315,13 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
     rows = connection.execute(
         "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, limit)
     ).fetchall()
+    if rows:
+        # Cursors may be at the end, which must not be lost with the entry there.
+        connection.execute(
+            "INSERT INTO settings VALUES ('feed_end', ?1) "
+            "ON CONFLICT DO UPDATE SET value = excluded.value",
+            (str(read_feed_end(connection)).encode(),),
+        )
     for table in ("matches", "entries", "snapshots", "agenda"):
         connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)
     return [match_id for (match_id,) in rows]

@@ -24,6 +24,7 @@ from service.common.errors import Refusal, invalid_field
 from service.wire.encoding import field as field
 from service.wire.encoding import number_field as number_field
 from service.wire.games import PACKAGED
+from service.wire.games import discard_unknown as discard_unknown
 from service.wire.games import game_of as game_of
 from service.wire.games import hosted_games as hosted_games
 from service.wire.games import messages as messages

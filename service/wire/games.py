@@ -10,17 +10,19 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from google.protobuf import any_pb2, descriptor_pb2
-from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
+from croupier.v1.match_pb2 import MatchRecord
 from engine import games
 from engine.errors import GameError
 from engine.game import Game
@@ -218,6 +220,31 @@ def packaged_type(name: str) -> type[Message] | None:
     """Returns the type of a message of a game with a schema of its own; None if there is none."""
     found = _packaged_types().get(name)
     return found[1] if found else None
+
+
+def discard_unknown(message: Message) -> None:
+    """Discards what this server does not know of a message, also in what is packaged in it."""
+    message.DiscardUnknownFields()
+    if _packaged_types():
+        for packaged in _packaged_in(message):
+            known = packaged_type(packaged.TypeName())
+            # What cannot be read, or is too large, is left to those who refuse it.
+            with suppress(DecodeError):
+                if known is not None and len(packaged.value) <= MAX_PACKAGED:
+                    inner = known.FromString(packaged.value)
+                    inner.DiscardUnknownFields()
+                    packaged.Pack(inner, deterministic=True)
+
+
+def _packaged_in(message: Message) -> Iterator[any_pb2.Any]:
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in value if field.is_repeated else (value,):
+                if isinstance(inner, any_pb2.Any):
+                    yield inner
+                # Whoever reads a record checks it entry by entry: there can be many.
+                elif not isinstance(inner, MatchRecord):
+                    yield from _packaged_in(inner)
 
 
 def game_of(message: Ruleset | MatchAction | View) -> str:

@@ -473,3 +473,34 @@ def test_a_path_without_records_is_reported(tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
     assert status("verify", tmp_path) == 1
     assert "no records" in capsys.readouterr().err
+
+
+def test_one_record_that_cannot_be_had_does_not_stop_an_export(
+    operate, tmp_path, monkeypatch, capsys
+):
+    operated = operate()
+    made = [operated.client.create_match(GAMES[0]) for _ in range(3)]
+    for match in made:
+        match.seats[0].resign()
+    written = operated.server.matches.record
+
+    async def record(state):
+        if f"matches/{state.header.match_id}" == made[1].name:
+            raise ValueError
+        return await written(state)
+
+    monkeypatch.setattr(operated.server.matches, "record", record)
+    output = tmp_path / "records"
+    asking = ["--server", operated.address, "--operator-token-file", operated.token_file]
+    assert status("export", "--all", *asking, "--output", output) == 1
+    printed = capsys.readouterr()
+    assert "2 records" in printed.out and made[1].name in printed.err
+    assert len(list(output.iterdir())) == 2
+
+
+def test_verify_says_where_a_match_began(tmp_path, capsys):
+    record = write_record(random_match(GAMES[0], "default", seeded("began"), played_on=1))
+    path = record_files.write(record, tmp_path, "json")
+    assert status("verify", path) == 0
+    origin = record.start.origin
+    assert f"played on from version {origin.version} of {origin.name}" in capsys.readouterr().out

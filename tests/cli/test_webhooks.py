@@ -230,3 +230,15 @@ def refused(folder, secret, *options):
     with pytest.raises(SystemExit) as ended:
         main(["webhooks", *options, *kept])
     return ended.value.code
+
+
+def test_it_begins_anew_where_its_cursor_means_nothing(served, receiver, inside, tmp_path, capsys):
+    match = served.create_match("skystones", (OPEN, OPEN))
+    receiver.answers += [204, 410]
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "cursor").write_text("abc.1")
+    status = inside()
+    receiver.updates_until(match.name, 0)
+    match.seats[0].resign()
+    assert status.result() == 1
+    assert "CURSOR_EXPIRED" in capsys.readouterr().err

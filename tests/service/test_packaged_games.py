@@ -291,3 +291,26 @@ def test_a_snapshot_of_another_layout_is_not_read(tmp_path):
         Client(server.client.address, timeout=FOREVER) as client,
     ):
         assert Seat(client, match.name, first.token).view() == before
+
+
+def test_nothing_unknown_in_a_ruleset_is_kept(client):
+    name = f"{PACKAGE}.HighCardRuleset"
+    unknown = b"\x7a\xe0\xd4\x03" + bytes(60_000)
+    for message in (
+        packed(name, unknown),
+        any_pb2.Any(type_url=f"{'x' * 60_000}/{name}"),
+        packed(name, b"\x08\x08" * 9_999),
+    ):
+        match = client.create_match(game_pb2.Ruleset(packaged=message))
+        assert match.spectator.view().ruleset.ByteSize() < 200
+        match.seats[0].resign()
+        record = match.spectator.record()
+        assert record.ruleset.ByteSize() < 200
+    record.ruleset.packaged.value += unknown
+    request = match_pb2.CreateMatchRequest(
+        ruleset=game_pb2.Ruleset(packaged=packed(name)), seats=[OPEN, bot("random")]
+    )
+    request.start_from.record.CopyFrom(record)
+    with pytest.raises(grpc.RpcError) as caught:
+        client.match_stub.CreateMatch(request)
+    assert read_error(caught.value).fields == ["start_from.record"]

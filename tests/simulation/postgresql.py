@@ -228,11 +228,14 @@ class Database:
         ]
 
     def _heads(self, data, session, match_ids):
-        return [
-            (match_id, len(data.entries[match_id]))
-            for match_id in sorted(match_ids)  # They come in the order of a set.
-            if data.entries.get(match_id)
-        ]
+        found = []
+        for match_id in sorted(match_ids):  # They come in the order of a set.
+            if match_id in data.matches:
+                entries = data.entries.get(match_id)
+                created = data.matches[match_id][Header._fields.index("created")]
+                head = (len(entries), entries[-1][2]) if entries else (0, created)
+                found.append((match_id, *head))
+        return found
 
     def _listeners(self, data, session, name):
         others = (each for each in self.sessions.values() if each is not session)
@@ -327,10 +330,6 @@ class Database:
         # As transactions are serial, none runs now.
         return [(data.transaction, f"{data.timeline:x}")]
 
-    def _epoch(self, data, session):
-        [(_, epoch)] = self._feed_end(data, session)
-        return [(epoch,)]
-
     def _updates(self, data, session, after, end, limit):
         rows = []
         for match_id, feed in data.feed.items():
@@ -383,7 +382,6 @@ _NAMES = {
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
     tables._COUNT_LISTENERS: "listeners",
-    tables._READ_EPOCH: "epoch",
     tables._FEED_END: "feed_end",
     tables._READ_UPDATES: "updates",
     tables._READ_RUNNING_OF_ALL: "running",

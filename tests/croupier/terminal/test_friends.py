@@ -144,3 +144,21 @@ def test_a_bot_plays_again(address: str, tmp_path: Path) -> None:
 def test_a_bot_has_no_name(host: Client) -> None:
     match = host.create_match("skystones", (open_seat("Ann"), bot("random")))
     assert [p.display_name for p in match.seats[0].view().players] == ["Ann", ""]
+
+
+def test_where_a_match_began_is_said_before_it_is_joined_and_in_it(
+    address: str, host: Client, tmp_path: Path
+) -> None:
+    over = host.create_match("champion_chess")
+    over.seats[0].resign()
+    start = match_pb2.StartFrom(match_token=over.spectator.token, version=0)
+    match = invite(host, start_from=start)
+    origin = match.spectator.origin()
+    assert origin is not None and origin.logged
+    assert (over.spectator.origin(), origin.name) == (None, over.name)
+    told = f"Played on from version 0 of {over.name}"
+    words = ("--join", match.invitations[1])
+    with terminal(address, *words, state=tmp_path) as session:
+        assert told in read_to(session, "Join? (y or n) ")
+        session.type("y")
+        assert told in read_to(session, "> ")

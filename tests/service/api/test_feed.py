@@ -1,5 +1,6 @@
 """The feed: many matches in one stream, for their owner or the operator, and many views at once."""
 
+import asyncio
 import hashlib
 import random
 import time
@@ -11,6 +12,7 @@ from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.hosting import feed
+from service.store import Updates
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import (
     INVITED,
@@ -365,3 +367,50 @@ def test_each_view_of_a_batch_counts_as_a_call(servers, tmp_path):
     assert error.retry_seconds > 1
     client.close()
     servers.stop(server, 0)
+
+
+def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
+    place = MemoryPlace()
+    _, client = start(place)
+    shown, broken, other = (create(client) for _ in range(3))
+    act(broken)
+    log = place.store()._anchor
+    match_id = broken.name.removeprefix("matches/")
+    log.execute("UPDATE entries SET kind = 99 WHERE match_id = ?", (match_id,))
+    log.execute("UPDATE matches SET bots = x'6300' WHERE match_id = ?", (match_id,))
+    _, client = start(place)
+    stub = feed_pb2_grpc.FeedServiceStub(client.channel)
+    tokens = [each.spectator.token for each in (shown, broken, other)]
+    results = stub.BatchGetViews(feed_pb2.BatchGetViewsRequest(tokens=tokens)).results
+    assert [each.view.name for each in results] == [shown.name, "", other.name]
+    assert results[1].error.reason == ErrorReason.ERROR_REASON_INTERNAL
+    asked = match_pb2.ListMatchesRequest(page_size=2)
+    listed, errors = [], []
+    while True:
+        response = client.matches.ListMatches(asked, metadata=AS_OPERATOR)
+        listed += response.matches
+        errors += response.errors
+        if not response.next_page_token:
+            break
+        asked.page_token = response.next_page_token
+    assert {each.name for each in listed} == {shown.name, broken.name, other.name}
+    assert [(each.name, each.reason) for each in errors] == [
+        (broken.name, ErrorReason.ERROR_REASON_INTERNAL)
+    ]
+
+
+def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
+    class Store:
+        epoch = "1"
+
+        async def list_updates(self, after, limit):
+            return Updates(self.epoch, 9 if after is None else max(after, 9), [])
+
+    async def follow():
+        store = Store()
+        followed = feed.Feed(store)
+        assert not await followed._read_more()
+        store.epoch = "2"
+        assert (await followed.after("2", 9, 0.0)).epoch == "2"
+
+    asyncio.run(follow())

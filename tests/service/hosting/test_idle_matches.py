@@ -314,3 +314,18 @@ def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
 def test_a_server_may_let_matches_be_idle(servers):
     server, _ = servers.start(end_idle=None)
     assert server._idle_matches is None
+
+
+def test_a_match_is_ended_though_another_server_was_the_last_that_acted_in_it(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting, other = Hosting(store, clock), Hosting(store, clock)
+            match_id = (await hosting.create()).header.match_id
+            clock.advance(1)
+            await other.act(match_id)
+            clock.advance(HOUR + 1)
+            await hosting.idle.sweep()
+            assert (await hosting.result(match_id)).reason == IDLE
+
+    asyncio.run(run())

@@ -6,14 +6,15 @@ from contextlib import suppress
 import pytest
 
 from service import wire
-from service.common.errors import Refusal
-from service.hosting.match_cache import MAX_CACHED
+from service.common.errors import Refusal, store_unavailable
+from service.hosting import matches
+from service.hosting.match_cache import MAX_CACHED, SetBack
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
-from service.store import MemoryStore
+from service.store import ANOTHER_LOG, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import (
@@ -23,7 +24,7 @@ from tests.support.serving import (
     ruleset_of,
     view_of,
 )
-from tests.support.stores import LosingStore, MemoryPlace
+from tests.support.stores import LosingStore, MemoryPlace, opened
 
 
 @pytest.fixture
@@ -206,3 +207,55 @@ def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(game_id, kept
             assert (await in_log()).version == stored.version + 1
 
     asyncio.run(play())
+
+
+def test_a_deleted_match_is_not_shown_to_anybody(place):
+    """Neither where it was deleted, nor at another server, and whoever still follows it."""
+
+    async def run():
+        async with opened(place) as store:
+            clock = ManualClock(1000)
+            servers = [Matches(store, Metrics(), clock) for _ in range(3)]
+            state = await servers[0].create(ruleset_of("skystones"), (0, 0), None)
+            match_id = state.header.match_id
+            await servers[0].resign(Caller(match_id, 0))
+            with servers[0].watch(match_id), servers[1].watch(match_id):
+                for each in servers:
+                    assert (await each.load(match_id)).over
+                assert await servers[0].delete_ended(clock.now() + 1, 9) == 1
+                for each in servers:
+                    assert await each.find(match_id) is None
+
+    asyncio.run(run())
+
+
+def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
+    monkeypatch.setattr(matches, "MIN_REREAD_SECONDS", 0.0)
+
+    async def run():
+        store = LosingStore()
+        server = Matches(store, Metrics())
+        state = await server.create(ruleset_of("powershot_soccer"), (0, 0), None)
+        match_id = state.header.match_id
+        legal = view_of(state, state.deciders[0]).legal_actions[0]
+        await server.submit(Caller(match_id, state.deciders[0]), 0, legal, "")
+        fails, read = asyncio.Event(), store.read
+
+        async def fail(*asked):
+            store.read = read
+            await fails.wait()
+            raise store_unavailable()
+
+        with server.watch(match_id) as watch:
+            known = await server.load(match_id)
+            store.read = fail
+            server._hear(match_id, 2)
+            await asyncio.sleep(0)
+            # It comes while the log is read, which then fails.
+            store.lose(match_id, 0)
+            server._hear(match_id, ANOTHER_LOG)
+            fails.set()
+            with pytest.raises(SetBack):
+                await watch.newer(known)
+
+    asyncio.run(run())

@@ -1,5 +1,6 @@
 """Matches that are played on from a moment of another match, on a real server."""
 
+import hashlib
 import random
 import uuid
 
@@ -9,9 +10,11 @@ from croupier.v1 import game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
+from service.common.event_loop import finish_now
+from service.hosting.creation import secret_of_seed
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.hosting.played_on import MAX_STRETCHES
-from service.hosting.records import RecordError, verify, write_record
+from service.hosting.records import RecordError, replaying_record, verify, write_record
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match, random_moment
@@ -28,14 +31,16 @@ from tests.support.serving import (
     simultaneous_games,
 )
 
+OPERATOR = "operator-" * 5
+AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
 MOMENTS = 6 if LONG_FORM else 1  # Of a match.
 CHANCY = ("castle_rampage", "champion_chess", "powershot_soccer")  # They draw after the deal.
 
 
-def create(client, ruleset, version, source, **fields):
+def create(client, ruleset, version, source, who=AS_OPERATOR, **fields):
     """Plays on from a version of a match; returns the Table."""
     request = asking(ruleset, version, source, **fields)
-    return Table(client, client.matches.CreateMatch(request))
+    return Table(client, client.matches.CreateMatch(request, metadata=who))
 
 
 def asking(ruleset, version, source, **fields):
@@ -55,6 +60,19 @@ def known(state, viewer):
     return game_part(
         game_pb2.View.FromString(wire.write_view(state.game, state.match.view(viewer)))
     )
+
+
+@pytest.fixture
+def operator(tmp_path):
+    """The option of a server whose operator may begin a match from any record."""
+    file = tmp_path / "operator"
+    file.write_text(OPERATOR)
+    return {"operator_token_file": file}
+
+
+@pytest.fixture
+def client(start_client, operator):
+    return start_client(allow_seeds=True, **operator)
 
 
 @pytest.fixture
@@ -166,7 +184,7 @@ def test_a_decision_that_was_held_back_is_made_anew(client):
         assert game_part(again.players[1].view()) == game_part(view)
 
 
-def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place):
+def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place, operator):
     rng = seeded("restart")
     source = random_match("castle_rampage", "default", rng)
     moment = random_moment(source, rng)
@@ -175,7 +193,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place):
     for most in (0, 2 * SNAPSHOT_EVERY, None):
         store = place.store()
         servers.run(store.open())
-        server, address = servers.start(store)
+        server, address = servers.start(store, **operator)
         client = Client(address)
         if table is None:
             table = create(client, record.ruleset, moment.version, record)
@@ -229,6 +247,83 @@ def test_a_repeated_request_creates_one_match(client, over):
     assert once[0].created == once[1].created
     other = asking(record.ruleset, 7, record, request_id=request_id)
     assert refused(client.matches.CreateMatch, other).reason == "REQUEST_ID_REUSED"
+
+
+def refused_start(client, source, version=0, seats=(OPEN, INVITED), **fields):
+    """The fields of the refusal of a start."""
+    name = "skystones"
+    request = asking(ruleset_of(name), version, source, seats=seats, **fields)
+    return refused(client.matches.CreateMatch, request).fields
+
+
+def resigned(table):
+    """A table, after somebody has given up the match."""
+    next(iter(table.players.values())).resign()
+    return table
+
+
+def test_people_play_on_only_from_what_the_log_holds(client, over):
+    made_up = write_record(random_match("skystones", "default", seeded("made up")))
+    ruleset = made_up.ruleset
+    for seats in ((OPEN, INVITED), (OPEN, OPEN), (INVITED, INVITED), ()):
+        assert refused_start(client, made_up, seats=seats) == ["start_from.record"]
+    # Neither by way of a match that a player has played alone, nor of its record, nor of the next.
+    for seats in ((OPEN, bot("RANDOM")), (bot("RANDOM"), INVITED), (bot("RANDOM"),) * 2):
+        alone = create(client, ruleset, 0, made_up, (), seats=seats)
+        assert not alone.spectator.view().origin.logged
+    alone = resigned(create(client, ruleset, 0, made_up, (), seats=(OPEN, bot("RANDOM"))))
+    again = resigned(
+        create(client, ruleset, 0, alone.players[0].token, (), seats=(OPEN, bot("RANDOM")))
+    )
+    for each in (alone, again):
+        assert refused_start(client, each.spectator.token) == ["start_from.match_token"]
+        record = each.spectator.record()
+        assert refused_start(client, record) == ["start_from.record"]
+        record.start.origin.logged = True
+        assert refused_start(client, record) == ["start_from.record"]
+    # Another course of a match that the log holds, or that of a match that is not over.
+    other = match_pb2.MatchRecord()
+    other.CopyFrom(over.spectator.record())
+    first = next(each for each in other.entries if each.HasField("action"))
+    legal = finish_now(replaying_record(other, 0)).dealt().legal(first.action.seat)
+    game = wire.read_ruleset(ruleset, "ruleset")
+    taken = wire.read_action(game, first.action.action)
+    first.action.action.CopyFrom(
+        wire.write_action(game, next(each for each in legal if each != taken))
+    )
+    assert refused_start(client, other, version=2) == ["start_from.record"]
+    running = client.create(ruleset, (OPEN, OPEN), seed=7)
+    known = match_pb2.MatchRecord()
+    known.CopyFrom(made_up)
+    known.name, known.seeded, known.secret = running.name, True, secret_of_seed(7)
+    known.secret_hash = hashlib.sha256(known.secret).digest()
+    del known.entries[:]
+    assert refused_start(client, known) == ["start_from.record"]
+    # Whoever has chosen a seed has chosen the deal.
+    chosen = resigned(running)
+    assert refused_start(client, chosen.spectator.token) == ["start_from.match_token"]
+    # What the log holds, and what the operator allows.
+    for source in (over.spectator.record(), over.players[0].token):
+        table = create(client, ruleset, 5, source, (), seats=(OPEN, OPEN))
+        assert table.spectator.view().origin.logged
+        play_on(table, random.Random(1))
+        later = create(client, ruleset, 1, table.players[1].token, (), seats=(OPEN, INVITED))
+        assert later.spectator.view().origin.logged
+    allowed = create(client, ruleset, 0, made_up, seats=(OPEN, INVITED))
+    assert not allowed.spectator.view().origin.logged
+
+
+def test_seats_contribute_entropy_where_it_matters(client, over):
+    source = over.players[0].token
+    for seats in ((OPEN, OPEN), (OPEN, bot("RANDOM"))):
+        fields = {"version": 3, "seats": seats, "entropy_from_seats": True}
+        assert refused_start(client, source, **fields) == ["entropy_from_seats"]
+    for game_id in CHANCY:
+        table = resigned(client.create(ruleset_of(game_id), (OPEN, OPEN)))
+        again = create(
+            client, ruleset_of(game_id), 0, table.players[0].token, (), entropy_from_seats=True
+        )
+        assert list(again.spectator.view().entropy_owed.hash_seats) == [0, 1]
 
 
 def test_what_cannot_be_played_on_is_refused(client, over):

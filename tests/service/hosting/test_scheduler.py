@@ -5,6 +5,7 @@ import asyncio
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from service import wire
 from service.common.call import Call, current_call
+from service.common.errors import store_unavailable
 from service.common.event_loop import BURST_SECONDS, BackgroundQuota
 from service.hosting import scheduler
 from service.hosting.bots import Bots
@@ -152,6 +153,37 @@ def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
             await server.matches.submit(caller, state.version, action, "mine")
             bots.may_decide.set()
             assert await bots.causes.get() is submission
+
+    asyncio.run(run())
+
+
+def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_first():
+    async def run():
+        clock = ManualClock()
+        async with (
+            opened(MemoryPlace()) as store,
+            ActingServer(store, clock, SlowBots) as server,
+        ):
+            control = TimeControl(per_decision={"seconds": 10})
+            state = await create(server.matches, bots=(0, RANDOM), time_control=control)
+            await server.scheduler._bots.thinking.wait()
+            await clock.all_asleep(2)
+            expire, failed = server.matches.expire, asyncio.Event()
+
+            async def fail(match_id):
+                server.matches.expire = expire
+                failed.set()
+                raise store_unavailable()
+
+            server.matches.expire = fail
+            clock.advance(10_000)
+            await failed.wait()
+            ending = asyncio.ensure_future(ended(store, state.header.match_id))
+            while not ending.done():
+                await clock.all_asleep(1)
+                clock.advance(250)
+                await asyncio.sleep(0)
+            assert ending.result()[-1].kind == EntryKind.EXPIRY
 
     asyncio.run(run())
 

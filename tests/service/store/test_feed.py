@@ -163,3 +163,26 @@ def test_positions_are_not_used_again_after_a_backup_was_restored(tmp_path):
     shutil.rmtree(place.directory)
     shutil.copytree(tmp_path / "backup", place.directory)
     assert on_log(place, go_on_differently) > lost
+
+
+def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place):
+    async def end(test):
+        async with opened(place) as store:
+            await test(store)
+            return await store.list_updates(None, 9)
+
+    async def write_and_delete(store):
+        for name in ("one", "two"):
+            await store.create(header(name), MatchStatus())
+            assert await store.append(name, 0, action(0), OVER)
+        last = await store.list_updates(None, 9)
+        assert len(await store.delete_ended(2**60, 9)) == 2
+        assert (await store.list_updates(None, 9)).end >= last.end
+        cursors.append(last.end)
+
+    async def nothing(store):
+        pass
+
+    cursors = []
+    asyncio.run(end(write_and_delete))
+    assert asyncio.run(end(nothing)).end >= cursors[0]

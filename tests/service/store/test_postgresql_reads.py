@@ -6,13 +6,21 @@ from contextlib import ExitStack
 import asyncpg
 import pytest
 
+from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, store_unavailable
+from service.hosting.creation import rematch_id
 from service.hosting.matches import Matches
+from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import postgresql_connections, postgresql_listener, postgresql_tables
+from service.store import (
+    postgresql,
+    postgresql_connections,
+    postgresql_listener,
+    postgresql_tables,
+)
 from service.store.postgresql import MAX_LOADS
 from service.store.postgresql_reads import ReadGatherer
-from tests.support.serving import ruleset_of
+from tests.support.serving import ruleset_of, view_of
 from tests.support.stores import NEVER_DUE, NOT_DUE, Heard, PostgresPlace, action, header, opened
 
 LONG = 1000.0
@@ -268,5 +276,54 @@ def test_a_server_does_not_hear_its_own_notifications(place, monkeypatch):
             await other.append("one", 10, action(0), NOT_DUE)
             await heard.past(10)
             assert heard.versions == list(range(2, 12))
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_rematch_of_open_seats_is_heard_of_at_another_server(place, monkeypatch, told):
+    if told:
+        monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
+    else:
+        monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.01)
+        monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+
+    async def test():
+        async with opened(place) as store, opened(place) as other:
+            if told:
+                await until_it_listens(store, other)
+            here, there = Matches(store, Metrics()), Matches(other, Metrics())
+            state = await here.create(ruleset_of("skystones"), (0, 0), None)
+            await here.resign(Caller(state.header.match_id, 0))
+            over = await here.load(state.header.match_id)
+            with there.watch(rematch_id(over.header)) as watch:
+                rematch = await here.rematch(over, 0)
+                assert (await watch.any()).header == rematch.header
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("lost", ["entries", "match"])
+def test_who_only_watches_finds_that_the_log_has_lost_something(place, monkeypatch, lost):
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.01)
+
+    async def test():
+        async with opened(place) as store:
+            matches = Matches(store, Metrics())
+            state = await matches.create(ruleset_of("powershot_soccer"), (0, 0), None)
+            match_id, seat = state.header.match_id, state.deciders[0]
+            await matches.submit(
+                Caller(match_id, seat), 0, view_of(state, seat).legal_actions[0], ""
+            )
+            with matches.watch(match_id) as watch:
+                known = await matches.load(match_id)
+                tables = ["entries"] if lost == "entries" else ["entries", "matches"]
+                for table in tables:
+                    place.server.execute(f"DELETE FROM {place.schema}.{table}")
+                with pytest.raises(Refusal) as caught:
+                    await watch.newer(known)
+                reason = ErrorReason.Name(caught.value.reason).removeprefix("ERROR_REASON_")
+                assert reason in ("VERSION_IN_FUTURE", "MATCH_NOT_FOUND")
+                assert (reason == "MATCH_NOT_FOUND") == (lost == "match")
 
     asyncio.run(test())
