@@ -3,6 +3,7 @@
 import os
 import signal
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import grpc
@@ -258,6 +259,27 @@ def test_without_a_search_server_the_own_threads_search(client, servers):
     assert as_bytes(elsewhere.hint(view, LIMITS, SEED).hint) == as_bytes(here)
     assert calls_to_search_servers(server, "hint", "unanswered") == 1
     elsewhere.close()
+
+
+def test_a_time_limit_of_a_proxy_lets_no_bot_wait(servers):
+    class Proxy(grpc.GenericRpcHandler):
+        def service(self, details):
+            return grpc.unary_unary_rpc_method_handler(self.give_up)
+
+        def give_up(self, request, context):
+            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "upstream request timeout")
+
+    proxy = grpc.server(ThreadPoolExecutor(1), [Proxy()])
+    port = proxy.add_insecure_port("127.0.0.1:0")
+    proxy.start()
+    server, address = servers.start(search_at=f"127.0.0.1:{port}", search_threads=1)
+    client = Client(address)
+    table = client.create(ruleset_of("champion_chess"), [bot("CASUAL"), OPEN])
+    assert table.spectator.wait_later(1).result().view.version >= 1
+    assert calls_to_search_servers(server, "bot", "unanswered") >= 1
+    client.close()
+    servers.stop(server)
+    proxy.stop(None)
 
 
 def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers):
