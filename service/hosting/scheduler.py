@@ -177,7 +177,9 @@ class Scheduler:
                     self._waiting.add(due.match_id)
                     self._start_task(due.match_id)
             for lost in set(wanted).difference(leased):
-                self._leases.pop(lost.match_id, None)
+                # Unless an entry of this server, whose lease is a new one, has come meanwhile.
+                if self._leases.get(lost.match_id) == lost.at:
+                    del self._leases[lost.match_id]
         if self._backlog and len(leased) < len(wanted):
             # Another server was quicker, and there is work for both.
             self._wake.set()
