@@ -12,7 +12,7 @@ from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from engine.model import learned
-from service.common.errors import Refusal, log_failure
+from service.common.errors import Refusal
 from service.common.event_loop import LongWork
 from service.hosting import requests
 from service.hosting.clocks import Clock
@@ -92,6 +92,7 @@ class Matches:
         self._models = models
         self._store = store
         self._metrics = metrics
+        self.tasks = metrics.tasks
         self._clock = clock or Clock()
         self._cache = MatchCache()
         self._long_work = long_work or LongWork()
@@ -100,7 +101,6 @@ class Matches:
         self._watches = Watches()
         # The versions of watched matches that the store has told of and that are being read.
         self._told: dict[str, int] = {}
-        self._reading: set[asyncio.Task[None]] = set()
         self._end_listening = store.listen(Listener(self._hear, self._watches.watched))
         self.closing = False
         # Called after each entry and each match that this server has committed, with the match and
@@ -342,9 +342,9 @@ class Matches:
         self._told[match_id] = max(version, self._told.get(match_id, 0))
         if not reads:
             # For all that watch, so it belongs to no call.
-            task = asyncio.create_task(self._read_told(match_id), context=Context())
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            self.tasks.spawn(
+                "watched match", self._read_told, match_id, about=match_id, context=Context()
+            )
 
     async def _read_told(self, match_id: str) -> None:
         try:
@@ -355,8 +355,6 @@ class Matches:
                 await read(match_id)
         except Refusal:
             pass  # The log cannot be read now. The store tells of the match again.
-        except Exception as error:
-            log_failure(f"reading {match_id}", error)
         finally:
             del self._told[match_id]
 
@@ -536,17 +534,18 @@ class Matches:
         return tracing.commit(committing) if tracing.is_on() else committing
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
-        if after.entry(after.version).kind == EntryKind.EXPIRY:
-            self._metrics.expiries.labels(after.game.id).inc()
-        if after.result is not None:
-            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
-        elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
-            self._store.save_snapshot(after.header.match_id, after.snapshot())
+        # First what others wait for.
         entry = after.entry(after.version)
         by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0
         self._cache.put(after, used=not by_server)
         self._watches.publish(after)
         self.commit_listener(after, status)
+        if entry.kind == EntryKind.EXPIRY:
+            self._metrics.expiries.labels(after.game.id).inc()
+        if after.result is not None:
+            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
+        elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
+            self._store.save_snapshot(after.header.match_id, after.snapshot())
 
     def _next_time(self, state: MatchState) -> int:
         # The time of a match never goes back, though a clock can, and those of two servers differ.

@@ -1,5 +1,6 @@
 """Searches at search servers: the same hints and decisions, and no error when a server is lost."""
 
+import asyncio
 import os
 import signal
 import urllib.request
@@ -10,6 +11,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ai.softness import MAX_TEMPERATURE
@@ -17,6 +19,7 @@ from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from service import wire
 from service.listening.tls import Files
+from service.observability.metrics import Metrics
 from service.running import server as running_server
 from service.searching import processes as search_processes
 from service.searching.tasks import (
@@ -223,6 +226,21 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
             os.kill(pid, 0)
 
 
+def test_a_process_that_cannot_be_started_is_tried_again(servers, monkeypatch):
+    start, failures = asyncio.create_subprocess_exec, [BlockingIOError("no process left")]
+
+    async def fail(*arguments, **options):
+        if failures:
+            raise failures.pop()
+        return await start(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
+    server, _ = servers.start(search_processes=1, search_threads=1)
+    assert server.metrics.tasks.failures()["search process"] == 1
+    assert len(server._search_processes.pids) == 1
+    servers.stop(server)
+
+
 def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start):
     workers, server, client = start(2, allow_seeds=True)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
@@ -347,6 +365,16 @@ def test_the_metrics_include_those_of_search_processes(servers):
     wait_until(lambda: expected.items() <= found().items(), lambda: str(expected))
     client.close()
     servers.stop(server)
+
+
+def test_failures_of_tasks_of_search_processes_are_added():
+    here, there = Metrics(), Metrics()
+    there.tasks.failed("callback", None)
+    text = generate_latest(there.registry).decode()
+    summed = search_processes.SummedRegistry(here.registry, lambda: [text, text])
+    sought = "croupier_task_failures_total", {"task": "callback"}
+    samples = [sample for family in summed.collect() for sample in family.samples]
+    assert [each.value for each in samples if (each.name, each.labels) == sought] == [2]
 
 
 def test_a_search_server_hosts_no_match(servers):

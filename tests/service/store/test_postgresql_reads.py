@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from service.common.errors import Refusal, store_unavailable
+from service.common.tasks import Tasks
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
 from service.store import postgresql_connections, postgresql_listener, postgresql_tables
@@ -22,7 +23,7 @@ class Statements:
     """Statements that a test answers."""
 
     def __init__(self, most=100):
-        self.gatherer = ReadGatherer(self._read, most)
+        self.gatherer = ReadGatherer(self._read, most, Tasks())
         self.sent = []
         self._answers = asyncio.Queue()
 
