@@ -155,8 +155,9 @@ def deliver(
             why = f"status {error.code}"
             if error.code == GONE:
                 return False
-        except OSError as error:  # Also URLError, and a connection that is lost in between.
-            why = str(error)
+        # A connection that is lost, or an answer that is no HTTP: an endpoint may answer anything.
+        except Exception as error:
+            why = str(error) or type(error).__name__
         print(f"{chosen.url}: {why}; attempt {attempt + 1} of {chosen.attempts}", file=sys.stderr)
     with (chosen.state / "dead.jsonl").open("a") as dead:
         dead.write(json.dumps({"id": webhook_id, "why": why, "message": json.loads(body)}) + "\n")

@@ -1,9 +1,10 @@
-"""Check that no import points up, and that no imports form a circle.
+"""Check that no import points up, that no imports form a circle, and how work is started.
 
-Prints the number of modules, each arrow (one module imports another) that breaks a layer, and a
-circle if there is one. Python and Cython count alike, and so do `import` and `cimport`. An
-import-linter contract would not do, because that library reads only `.py` files. A `.pyx` and its
-`.pxd` and `.pyi` are one module.
+Prints the number of modules, each arrow (one module imports another) that breaks a layer, a circle
+if there is one, and each place of the server that starts a task, a thread or a callback by itself:
+what is not started by `service/common/tasks.py` could end unseen. Python and Cython count alike,
+and so do `import` and `cimport`. An import-linter contract would not do, because that library reads
+only `.py` files. A `.pyx` and its `.pxd` and `.pyi` are one module.
 
 Exit status: 0 if nothing is wrong, else 1.
 """
@@ -44,6 +45,12 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "croupier.openspiel": (),
     "croupier.pettingzoo": (),
 }
+# Only here is background work started, and only so.
+TASKS = "service/common/tasks.py"
+STARTS = re.compile(
+    r"\b(create_task|ensure_future|TaskGroup|run_coroutine_threadsafe|Thread|Timer|Process"
+    r"|start_new_thread|add_done_callback|set_exception_handler)\("
+)
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
 STATEMENT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]*)|c?import[ \t]+([\w.]+))",
@@ -108,10 +115,21 @@ def upward(graph: dict[str, set[str]]) -> Iterator[str]:
                 yield f"{module} may not import {target}: {layer} lies below or beside {other}"
 
 
+def bare_starts(root: Path) -> Iterator[str]:
+    """The places of the server that start background work by themselves, each as a line."""
+    for path in sorted((root / "service").rglob("*")):
+        name = str(path.relative_to(root))
+        if path.suffix in SUFFIXES and name != TASKS:
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for start in STARTS.findall(line):
+                    yield f"{name}:{number} may not call {start}: {TASKS} starts background work"
+
+
 def main() -> int:
     """Checks this checkout."""
-    graph = read_modules(Path(__file__).parents[1])
-    faults = list(upward(graph))
+    root = Path(__file__).parents[1]
+    graph = read_modules(root)
+    faults = [*upward(graph), *bare_starts(root)]
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

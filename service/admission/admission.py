@@ -10,6 +10,7 @@ from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
 from service.common.errors import Refusal
+from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ class Admission:
         """Raises ValueError if a package is missing that the callers need."""
         self._callers = callers
         self._keys = {key.name: key.limits for key in callers.keys.values()}
-        self._signed_tokens = None if callers.jwt is None else _read_signed_tokens(callers.jwt)
+        self._signed_tokens = (
+            None if callers.jwt is None else _read_signed_tokens(callers.jwt, metrics.tasks)
+        )
         self.identification = Identification(callers, self._signed_tokens)
         self._ledger = Ledger(self._limits, metrics)
         self._refusals_waiting = 0
@@ -131,9 +134,9 @@ class Admission:
         return self._callers.person
 
 
-def _read_signed_tokens(configured: Jwt) -> "SignedTokens":
+def _read_signed_tokens(configured: Jwt, tasks: Tasks) -> "SignedTokens":
     try:
         from service.admission.signed_tokens import SignedTokens
     except ModuleNotFoundError:
         raise ValueError("signed tokens need PyJWT: install croupier-server[jwt]") from None
-    return SignedTokens(configured)
+    return SignedTokens(configured, tasks)

@@ -1,6 +1,7 @@
 """Signed tokens (JWT, RFC 7519): checks them by the keys that their issuer publishes."""
 
 import asyncio
+import http.client
 import json
 import logging
 import time
@@ -14,6 +15,7 @@ import jwt
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
 from service.common.errors import Refusal
+from service.common.tasks import KeptTask, Tasks
 
 REFRESH_SECONDS = 300.0
 MIN_REFRESH_SECONDS = 30.0  # Between two refreshes, however many tokens name an unknown key.
@@ -27,12 +29,13 @@ _log = logging.getLogger(__name__)
 class SignedTokens:
     """Checks signed tokens. The keys are read at the start and refreshed in the background."""
 
-    def __init__(self, configured: Jwt) -> None:
+    def __init__(self, configured: Jwt, tasks: Tasks) -> None:
         self._configured = configured
+        self._tasks = tasks
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._check = lru_cache(4096)(self._verify)  # Of valid tokens; errors are not cached.
         self._unknown_key = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task: KeptTask | None = None
 
     async def open(self) -> None:
         """Reads the keys; raises OSError or ValueError if a file cannot be read.
@@ -45,12 +48,12 @@ class SignedTokens:
             if not _is_url(self._configured.jwks):
                 raise
             _log.warning("cannot read the keys of signed tokens: %s", error)
-        self._task = asyncio.create_task(self._refresh_on())
+        self._task = self._tasks.keep("signed tokens", self._refresh_on)
 
     def close(self) -> None:
         """Ceases to refresh the keys."""
         if self._task is not None:
-            self._task.cancel()
+            self._task.close()
 
     def subject(self, token: str) -> str:
         """The subject of a valid token; raises Refusal."""
@@ -109,8 +112,11 @@ class SignedTokens:
 def _read(where: str) -> bytes:
     if not _is_url(where):
         return Path(where).read_bytes()
-    with urllib.request.urlopen(where, timeout=FETCH_SECONDS) as response:
-        data: bytes = response.read(MAX_KEYS_BYTES)
+    try:
+        with urllib.request.urlopen(where, timeout=FETCH_SECONDS) as response:
+            data: bytes = response.read(MAX_KEYS_BYTES)
+    except http.client.HTTPException as error:  # The answer is no HTTP.
+        raise OSError(repr(error)) from None
     return data
 
 

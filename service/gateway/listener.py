@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from croupier.transport import is_loopback
 from service.api.calls import Calls, Service
+from service.common.tasks import KeptTask
 from service.gateway.application import WebApplication
 from service.gateway.options import WebOptions
 from service.gateway.origins import Origins
@@ -40,11 +41,13 @@ class WebListener:
         self._context = context
         self._metrics = metrics
         self._connections: Connections | None = None
-        self._accepting: asyncio.Task[None] | None = None
+        self._listening: socket.socket | None = None
+        self._accepting: KeptTask | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the web app. Raises OSError if it cannot."""
-        listening = _open_port(self.options)
+        self._listening = listening = _open_port(self.options)
+        tasks = self._metrics.tasks
         application = WebApplication(
             self._origins(),
             RpcApplication(self._calls, services),
@@ -57,8 +60,11 @@ class WebListener:
             max_connections(self._limits, listeners=2),
             self._limits.idle,
             self._context,
+            tasks,
         )
-        self._accepting = asyncio.create_task(accept(listening, self._connections.admit))
+        self._accepting = tasks.keep(
+            "web port", accept, listening, self._connections.admit, needed=True
+        )
         scheme = "http" if self._context is None else "https"
         host = WILDCARDS.get(self.options.host, self.options.host)
         return f"{scheme}://{host}:{listening.getsockname()[1]}/"
@@ -71,8 +77,10 @@ class WebListener:
     async def stop(self, seconds: float) -> None:
         """Closes the port, and each connection when its response has been sent."""
         if self._accepting is not None:
-            self._accepting.cancel()
-            await asyncio.wait([self._accepting])
+            self._accepting.close()
+            await asyncio.wait([self._accepting.task])
+        if self._listening is not None:
+            self._listening.close()
         if self._connections is not None:
             await self._connections.close(seconds)
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal, log_failure
+from service.common.errors import Refusal
+from service.common.tasks import KeptTask, Tasks
 from service.store import Listener, Store, Update, Updates
 
 PAGE = 500  # Updates that are read at once.
@@ -25,10 +26,11 @@ MIN_SECONDS = 0.05
 class Feed:
     """The feed of a log, as those who follow it at one server read it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, tasks: Tasks) -> None:
         self._store = store
+        self._tasks = tasks
         self._followers = 0
-        self._task: asyncio.Task[None] | None = None
+        self._task: KeptTask | None = None
         # What was read last: the updates after one position, up to another.
         self._epoch = ""
         self._begin = self._end = -1
@@ -42,7 +44,7 @@ class Feed:
         self.closing = True
         self._news.set()
         if self._task is not None:
-            self._task.cancel()
+            self._task.close()
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -50,14 +52,14 @@ class Feed:
         self._followers += 1
         if self._followers == 1 and not self.closing:
             self._end_listening = self._store.listen(Listener(self._hear, tuple))
-            self._task = asyncio.create_task(self._read_on())
+            self._task = self._tasks.keep("feed", self._read_on)
         try:
             yield
         finally:
             self._followers -= 1
             if not self._followers and self._task is not None:
                 self._end_listening()
-                self._task.cancel()
+                self._task.close()
                 self._task = None
                 self._begin = self._end = -1
                 self._kept = []
@@ -113,8 +115,6 @@ class Feed:
                     pass
             except Refusal:
                 pass  # The store logs its own failures.
-            except Exception as error:
-                log_failure("reading the feed", error)
             # Some changes at once, so that they are read together.
             await asyncio.sleep(MIN_SECONDS)
             with suppress(TimeoutError):

@@ -13,7 +13,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from engine.model import learned
 from service import wire
-from service.common.errors import Refusal, log_failure
+from service.common.errors import Refusal
 from service.common.event_loop import LongWork
 from service.hosting import requests
 from service.hosting.clocks import Clock
@@ -95,6 +95,7 @@ class Matches:
         self._models = models
         self._store = store
         self._metrics = metrics
+        self.tasks = metrics.tasks
         self._clock = clock or Clock()
         self._cache = MatchCache()
         for game_id in wire.hosted_games():
@@ -105,7 +106,6 @@ class Matches:
         self._watches = Watches()
         # The watched matches that are being read, and what the store has told of them since then.
         self._told: dict[str, int] = {}
-        self._reading: set[asyncio.Task[None]] = set()
         self._end_listening = store.listen(
             Listener(self._hear, self._watches.watched, self._known_head)
         )
@@ -356,9 +356,9 @@ class Matches:
         self._told[match_id] = max(version, self._told.get(match_id, -1))
         if not reads:
             # For all that watch, so it belongs to no call.
-            task = asyncio.create_task(self._read_told(match_id), context=Context())
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            self.tasks.spawn(
+                "watched match", self._read_told, match_id, about=match_id, context=Context()
+            )
 
     async def _read_told(self, match_id: str) -> None:
         # What is told once may come when it is not possible to read. Many matches may be watched,
@@ -373,8 +373,6 @@ class Matches:
                     self._told[match_id] = max(told, self._told[match_id])
                     await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
                     seconds = min(2 * seconds, MAX_REREAD_SECONDS)
-        except Exception as error:
-            log_failure(f"reading {match_id}", error)
         finally:
             del self._told[match_id]
 
@@ -552,17 +550,18 @@ class Matches:
         return tracing.commit(committing) if tracing.is_on() else committing
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
-        if after.entry(after.version).kind == EntryKind.EXPIRY:
-            self._metrics.expiries.labels(after.game.id).inc()
-        if after.result is not None:
-            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
-        elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
-            self._store.save_snapshot(after.header.match_id, after.snapshot())
+        # First what others wait for.
         entry = after.entry(after.version)
         by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0
         self._cache.put(after, used=not by_server)
         self._watches.publish(after)
         self.commit_listener(after, status)
+        if entry.kind == EntryKind.EXPIRY:
+            self._metrics.expiries.labels(after.game.id).inc()
+        if after.result is not None:
+            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
+        elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
+            self._store.save_snapshot(after.header.match_id, after.snapshot())
 
     def _next_time(self, state: MatchState) -> int:
         # The time of a match never goes back, though a clock can, and those of two servers differ.

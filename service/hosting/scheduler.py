@@ -21,6 +21,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Call, current_call
 from service.common.errors import Refusal, log_failure
 from service.common.event_loop import BackgroundQuota
+from service.common.tasks import KeptTask
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
 from service.hosting.leases import LEASE_MILLISECONDS
@@ -58,6 +59,7 @@ class Scheduler:
         self._matches = matches
         self._bots = bots
         self._metrics = metrics
+        self._background = metrics.tasks
         self._clock = clock
         self._quota = quota
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -76,13 +78,12 @@ class Scheduler:
         self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
         self._next_poll = 0
-        self._polling: asyncio.Task[None] | None = None
-        self._releasing: set[asyncio.Task[None]] = set()
+        self._polling: KeptTask | None = None
 
     def start(self) -> None:
         """Acts in the matches that are due, until it is closed."""
         self._matches.commit_listener = self._committed
-        self._polling = asyncio.create_task(self._poll_on())
+        self._polling = self._background.keep("due matches", self._poll_on, needed=True)
 
     async def close(self) -> None:
         """Stops, and releases all leases to other servers; nothing that was decided is lost."""
@@ -94,12 +95,14 @@ class Scheduler:
                 pass
         self._matches.commit_listener = self._committed_late
         leased = [DueMatch(match_id, at) for match_id, at in self._leases.items()]
-        tasks = [self._polling, *self._tasks.values()]
+        self._polling.close()
+        tasks = [self._polling.task, *self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
         # A lease that cannot be released expires.
-        await asyncio.wait([asyncio.create_task(self._release(leased))], timeout=RELEASE_SECONDS)
+        releasing = self._background.spawn("lease", self._release, leased)
+        await asyncio.wait([releasing], timeout=RELEASE_SECONDS)
 
     async def _release(self, leased: Iterable[DueMatch]) -> None:
         now = self._clock.now()
@@ -110,9 +113,7 @@ class Scheduler:
         # The entry was on its way when this was closed, or a call is still answered.
         if status.due is not None and state.bot_due is not None:
             due = DueMatch(state.header.match_id, status.due)
-            releasing = asyncio.create_task(self._release([due]))
-            self._releasing.add(releasing)
-            releasing.add_done_callback(self._releasing.discard)
+            self._background.spawn("lease", self._release, [due])
 
     # What follows from an entry of this server
 
@@ -139,7 +140,9 @@ class Scheduler:
             self._wake.set()
 
     def _start_task(self, match_id: str) -> None:
-        self._tasks[match_id] = asyncio.create_task(self._act(match_id))
+        self._tasks[match_id] = self._background.spawn(
+            "due match", self._act, match_id, about=match_id
+        )
 
     # Polling the log
 
@@ -147,13 +150,8 @@ class Scheduler:
         while True:
             self._wake.clear()
             self._next_poll = self._clock.now() + POLL_MILLISECONDS
-            try:
+            with suppress(Refusal):  # The store logs its own failures; it is polled again.
                 await self._quota.begin(self._poll)
-            except Refusal:
-                pass  # The store logs its own failures; it is polled again.
-            # The other matches must go on, whatever the failure is.
-            except Exception as error:
-                log_failure("polling for due matches", error)
             await self._clock.sleep(self._next_poll, self._wake)
 
     async def _poll(self) -> None:
@@ -177,7 +175,9 @@ class Scheduler:
                     self._waiting.add(due.match_id)
                     self._start_task(due.match_id)
             for lost in set(wanted).difference(leased):
-                self._leases.pop(lost.match_id, None)
+                # Unless an entry of this server, whose lease is a new one, has come meanwhile.
+                if self._leases.get(lost.match_id) == lost.at:
+                    del self._leases[lost.match_id]
         if self._backlog and len(leased) < len(wanted):
             # Another server was quicker, and there is work for both.
             self._wake.set()
@@ -253,7 +253,7 @@ class Scheduler:
                 if state.deadline is None:
                     await begin(self._bots.decide, state, seat)
                     continue
-                expiring = asyncio.create_task(self._expire_on(state))
+                expiring = self._background.spawn("clock", self._expire_on, state, about=match_id)
                 try:
                     await begin(self._bots.decide, state, seat)
                 finally:

@@ -8,10 +8,11 @@ and a decision costs no more for them: the log is swept for those whose last ent
 
 import asyncio
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
-from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal, log_failure
+from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota
+from service.common.tasks import KeptTask, Tasks
 from service.hosting.clocks import Clock
 from service.hosting.matches import Matches
 from service.store import IdleMatch
@@ -20,30 +21,26 @@ from service.store import IdleMatch
 class Sweep(ABC):
     """A background task that sweeps the log again and again. Each of several servers may do it."""
 
-    def __init__(self, name: str, pause: float) -> None:
-        """`name` is for the server's log; `pause` is in seconds, between two sweeps."""
+    def __init__(self, name: str, pause: float, tasks: Tasks) -> None:
+        """`name` is that of the task; `pause` is in seconds, between two sweeps."""
         self._name = name
         self._pause = pause
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = tasks
+        self._task: KeptTask | None = None
 
     def start(self) -> None:
         """Sweeps from now on, until it is closed."""
-        self._task = asyncio.create_task(self._run())
+        self._task = self._tasks.keep(self._name, self._run)
 
     def close(self) -> None:
         """Stops; another server, or the next one, does the rest."""
         if self._task is not None:
-            self._task.cancel()
+            self._task.close()
 
     async def _run(self) -> None:
         while True:
-            try:
+            with suppress(Refusal):  # The store logs its own failures.
                 await self.sweep()
-            except Refusal:
-                pass  # The store logs its own failures.
-            # The next sweep may do what this one could not, and nobody waits for it.
-            except Exception as error:
-                log_failure(self._name, error)
             await asyncio.sleep(self._pause)
 
     @abstractmethod
@@ -61,7 +58,8 @@ class Retention(Sweep):
 
     def __init__(self, matches: Matches, seconds: float, clock: Clock) -> None:
         """`seconds` is for how long a match that is over is retained."""
-        super().__init__("retention", min(SWEEP_SECONDS, max(seconds / 10, PAUSE_SECONDS)))
+        pause = min(SWEEP_SECONDS, max(seconds / 10, PAUSE_SECONDS))
+        super().__init__("retention", pause, matches.tasks)
         self._matches = matches
         self._seconds = seconds
         self._clock = clock
@@ -77,9 +75,6 @@ BATCH = 100  # Matches that are listed at a time.
 MIN_SWEEP_SECONDS = 0.1
 MAX_SWEEP_SECONDS = 600.0  # Between sweeps, or less where matches may be idle for a short time.
 
-# A match of other rules, or one that was deleted meanwhile.
-_NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
-
 
 class IdleMatches(Sweep):
     """Ends matches in the background in which nothing has happened for some time."""
@@ -89,7 +84,7 @@ class IdleMatches(Sweep):
     ) -> None:
         """`seconds` is for how long a match may be idle."""
         pause = min(MAX_SWEEP_SECONDS, max(seconds / 10, MIN_SWEEP_SECONDS))
-        super().__init__("ending idle matches", pause)
+        super().__init__("idle matches", pause, matches.tasks)
         self._matches = matches
         self._quota = quota
         self._seconds = seconds
@@ -98,20 +93,16 @@ class IdleMatches(Sweep):
     async def sweep(self) -> None:
         """Ends all matches that have been idle for too long by now."""
         before = self._clock.now() - round(1000 * self._seconds)
+        end = self._matches.end_idle
         last: IdleMatch | None = None
         while found := await self._matches.list_idle(before, last, BATCH):
-            # Some at once, so that they share a commit.
-            await asyncio.gather(
-                *(self._quota.run(self._end, idle.match_id, before) for idle in found)
+            # Some at once, so that they share a commit. One that cannot be ended, as it is of other
+            # rules or was deleted meanwhile, does not take the others along.
+            ending = (
+                self._tasks.spawn(
+                    "idle match", self._quota.run, end, idle.match_id, before, about=idle.match_id
+                )
+                for idle in found
             )
+            await asyncio.gather(*ending, return_exceptions=True)
             last = found[-1]
-
-    async def _end(self, match_id: str, before: int) -> None:
-        try:
-            await self._matches.end_idle(match_id, before)
-        except Refusal as refusal:
-            if refusal.reason not in _NOT_HERE:
-                raise
-        # A match that cannot be read must not take the others along.
-        except Exception as error:
-            log_failure("ending an idle match", error)

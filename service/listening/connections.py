@@ -12,6 +12,7 @@ import resource
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from croupier.transport import is_loopback
@@ -147,9 +148,14 @@ def cannot_listen(host: str, port: int, error: OSError) -> OSError:
     return OSError(f"cannot listen on {host}:{port}: {why}")
 
 
-def drop_unsent(connected: socket.socket) -> None:
-    """Lets a close drop what the peer has not taken; the system would keep megabytes of it."""
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+def drop_unsent(connected: socket.socket | None) -> None:
+    """Lets a close drop what the peer has not taken; the system would keep megabytes of it.
+
+    A transport has no socket any more, or a closed one, when its connection has just been lost.
+    """
+    if connected is not None:
+        with suppress(OSError):
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 ACCEPT_AGAIN_SECONDS = 0.1
@@ -158,15 +164,13 @@ ACCEPT_AGAIN_SECONDS = 0.1
 async def accept(listening: socket.socket, admit: Callable[[socket.socket, Any], None]) -> None:
     """Hands over the connections that it accepts, with their addresses, until it is cancelled.
 
-    Then it closes the socket. A server of asyncio would count a connection only when its handshake
-    is over.
+    A server of asyncio would count a connection only when its handshake is over.
     """
     loop = asyncio.get_running_loop()
-    with listening:
-        while True:
-            try:
-                accepted, address = await loop.sock_accept(listening)
-            except OSError:  # The other end has gone, or the process has too many files.
-                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-                continue
-            admit(accepted, address)
+    while True:
+        try:
+            accepted, address = await loop.sock_accept(listening)
+        except OSError:  # The other end has gone, or the process has too many files.
+            await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+            continue
+        admit(accepted, address)

@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.common.memory import give_back_soon
+from service.common.tasks import Tasks
 from service.listening.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES, drop_unsent
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -145,6 +146,7 @@ class Connections:
         most: int,
         idle: float,
         context: Callable[[], ssl.SSLContext] | None,
+        tasks: Tasks,
     ) -> None:
         """`idle` is how long a connection may be silent between two requests, in seconds.
 
@@ -167,6 +169,7 @@ class Connections:
         )
         self.config.load()
         self.context = context
+        self.tasks = tasks
         self.state = ServerState()
         self.arriving = 0  # Bytes of requests that have come in part.
         self._most = most
@@ -184,6 +187,11 @@ class Connections:
 
         `address` is that of the other end, as a socket gives it.
         """
+        # Whatever goes wrong with one connection, the next ones come.
+        if not self.tasks.attempt("admitting", self._admit, accepted, address):
+            accepted.close()
+
+    def _admit(self, accepted: socket.socket, address: Any) -> None:
         if len(self._open) >= self._most:
             oldest = next(iter(self._silent), None)
             if oldest is None:
@@ -240,7 +248,7 @@ class HttpConnection(H11Protocol):
         self._accepted = accepted
         self._address = address
         self._expect(HANDSHAKE_SECONDS)
-        self._opening = self.loop.create_task(self._open())
+        self._opening = self._all.tasks.spawn("handshake", self._open)
 
     async def _open(self) -> None:
         accepted, self._accepted = self._accepted, None
@@ -255,10 +263,12 @@ class HttpConnection(H11Protocol):
                     ssl=self._all.context(),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 )
-        except (OSError, ValueError):  # ssl.SSLError is an OSError.
-            self._forget()
+        except (OSError, ValueError):
+            pass  # Of the other end: ssl.SSLError is an OSError.
         finally:
             self._opening = None
+            if self.transport is None:
+                self._forget()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -23,6 +23,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from service.common import tasks
 from service.common.call import current_call
 
 MAX_LINES = 8192  # That wait for the reader.
@@ -52,9 +53,7 @@ class LogWriter(logging.Handler):
         self._left_out = 0
         # The end of the process holds the lock of the handler while it waits for the thread.
         self._counting = threading.Lock()
-        # A daemon, since a process that ends would wait for any other thread, for ever if it must.
-        self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
-        self._thread.start()
+        self._thread = tasks.PROCESS.keep_thread("log lines", self._write_all)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -68,10 +67,12 @@ class LogWriter(logging.Handler):
 
     def close(self) -> None:
         """Writes the lines that wait, if the reader takes them soon."""
+        self._thread.close(self._put_end, LAST_SECONDS)
+        super().close()
+
+    def _put_end(self) -> None:
         with suppress(queue.Full):
             self._lines.put(None, timeout=LAST_SECONDS)
-        self._thread.join(LAST_SECONDS)
-        super().close()
 
     def _write_all(self) -> None:
         ended = False

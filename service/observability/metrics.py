@@ -38,6 +38,7 @@ from prometheus_client.registry import Collector
 from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
+from service.common import tasks
 from service.common.errors import CODES
 
 # Whether the responses are a stream, by the path of the method.
@@ -167,6 +168,34 @@ class _CallCounts(Collector):
         return iter((in_flight, ended, lookups, unary, streams))
 
 
+class _TaskStates(Collector):
+    """The background work of a server and of its process."""
+
+    def __init__(self, *works: tasks.Tasks) -> None:
+        self._works = works
+
+    def collect(self) -> Iterator[Metric]:
+        """How often it has failed, and what of it is down."""
+        failed = CounterMetricFamily(
+            "croupier_task_failures",
+            "Background work that has failed, or ended before its time.",
+            labels=["task"],
+        )
+        failures = [each.failures() for each in self._works]
+        for name in tasks.NAMES:
+            failed.add_metric([name], sum(each[name] for each in failures))
+        down = GaugeMetricFamily(
+            "croupier_task_down",
+            "1 from when background work that goes on for good has ended until it goes on well "
+            "again, else 0.",
+            labels=["task"],
+        )
+        ended = set[str]().union(*(each.down() for each in self._works))
+        for name in tasks.KEPT:
+            down.add_metric([name], name in ended)
+        return iter((failed, down))
+
+
 def _short(path: str) -> str:
     # A method as the metrics name it: "MatchService/GetView".
     return path.removeprefix("/croupier.v1.").lstrip("/")
@@ -183,6 +212,8 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self.tasks = tasks.Tasks()  # The background work of the server.
+        self.registry.register(_TaskStates(self.tasks, tasks.PROCESS))
         Info("croupier_build", "The versions of what runs.", registry=self.registry).info(
             {
                 "version": importlib.metadata.version("croupier-server"),

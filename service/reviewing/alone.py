@@ -30,7 +30,9 @@ async def _review(
     tell: Callable[[review_pb2.ReviewMatchResponse], object],
 ) -> review_pb2.MatchReview:
     steps = finish_now(reading_steps(record))
-    threads = OwnThreads(open_pools(SearchOptions(threads=1, max_seconds=0.0), Metrics()))
+    metrics = Metrics()
+    pools = open_pools(SearchOptions(threads=1, max_seconds=0.0), metrics)
+    threads = OwnThreads(pools, metrics.tasks)
     reviewer = Reviewer(
         steps,
         digest(record),

@@ -4,7 +4,8 @@
 |---|---|
 | `/metrics` | the metrics, for Prometheus |
 | `/livez` | 200, or 503 if the event loop of the server has stood still for LIVE_SECONDS |
-| `/readyz` | 200 while the server takes calls; 503 while it starts, stops or cannot read its log |
+| `/readyz` | 200 while the server takes calls; 503 while it starts or stops, and while it cannot |
+|  | read its log or background work does not come back without which it is of no use |
 
 A thread of its own answers, so that the metrics can be read also while the event loop is busy. The
 connections have the limits of the web gateway: no reader can hold up another one.
@@ -13,15 +14,14 @@ connections have the limits of the web gateway: no reader can hold up another on
 import asyncio
 import logging
 import socket
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from prometheus_client import make_asgi_app
 
 from service import wire
+from service.common.tasks import KeptTask, Tasks
 from service.listening.connections import accept, cannot_listen, listen
 from service.listening.http import (
     UNREADABLE,
@@ -61,48 +61,34 @@ class Monitoring:
             registry or metrics.registry, disable_compression=True
         )
         self._turned = time.monotonic()  # When the event loop was last seen to turn.
-        self._sample: asyncio.TimerHandle | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None  # Of the thread that answers.
-        self._answering: asyncio.Task[None] | None = None
-        self._thread: threading.Thread | None = None
+        self._sampling: KeptTask | None = None
+        self._port: _Port | None = None
 
     def start(self, address: MonitoringAddress) -> None:
         """Starts to answer; raises OSError if the address cannot be used."""
         if address is None:
             return
-        listening = _listen(address)
-        self._take_sample(asyncio.get_running_loop(), due=None)
-        self._loop = loop = asyncio.new_event_loop()
-        self._answering = answering = loop.create_task(self._answer_on(listening))
-        self._thread = threading.Thread(
-            target=_run, args=(loop, answering), name="monitoring", daemon=True
-        )
-        self._thread.start()
+        tasks = self._metrics.tasks
+        connections = Connections(self._answer, MAX_CONNECTIONS, IDLE_SECONDS, None, tasks)
+        self._port = _Port(_listen(address), connections, tasks)
+        self._sampling = tasks.keep("loop lag", self._take_samples)
         if isinstance(address, tuple):
             _log.info("metrics on http://%s:%d/metrics", *address)
 
     def stop(self) -> None:
         """Closes the port."""
-        if self._sample is not None:
-            self._sample.cancel()
-        if self._loop is not None and self._answering is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._answering.cancel)
-            self._thread.join()
+        if self._sampling is not None:
+            self._sampling.close()
+        if self._port is not None:
+            self._port.close()
 
-    def _take_sample(self, loop: asyncio.AbstractEventLoop, due: float | None) -> None:
-        now = loop.time()
-        if due is not None:
-            self._metrics.loop_lag.observe(max(0.0, now - due))
-        self._turned = time.monotonic()
-        due = now + LAG_SAMPLE_SECONDS
-        self._sample = loop.call_at(due, self._take_sample, loop, due)
-
-    async def _answer_on(self, listening: socket.socket) -> None:
-        connections = Connections(self._answer, MAX_CONNECTIONS, IDLE_SECONDS, None)
-        try:
-            await accept(listening, connections.admit)
-        finally:
-            await connections.close(0.0)
+    async def _take_samples(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            self._turned = time.monotonic()
+            due = loop.time() + LAG_SAMPLE_SECONDS
+            await asyncio.sleep(LAG_SAMPLE_SECONDS)
+            self._metrics.loop_lag.observe(max(0.0, loop.time() - due))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -128,7 +114,46 @@ class Monitoring:
         since = self._metrics.unreadable_since
         if self.state == READY and since and time.monotonic() - since > UNREADABLE_SECONDS:
             return "the log cannot be read"
+        lost = self._metrics.tasks.lost()
+        if self.state == READY and lost:
+            return f"background work fails again and again: {lost}"
         return self.state
+
+
+class _Port:
+    """The port, on the event loop of a thread of its own."""
+
+    def __init__(self, listening: socket.socket, connections: Connections, tasks: Tasks) -> None:
+        self._listening = listening
+        self._connections = connections
+        self._tasks = tasks
+        self._loop = asyncio.new_event_loop()
+        tasks.watch(self._loop)
+        self._loop.call_soon(self._begin)
+        self._thread = tasks.keep_thread("metrics port", self._loop.run_forever)
+
+    def close(self) -> None:
+        """Closes it."""
+        self._thread.close(lambda: self._loop.call_soon_threadsafe(self._end))
+        self._listening.close()
+        self._loop.close()
+
+    def _begin(self) -> None:
+        self._accepting = self._tasks.keep(
+            "metrics port", accept, self._listening, self._connections.admit
+        )
+
+    def _end(self) -> None:
+        self._tasks.spawn("metrics port", self._close)
+
+    async def _close(self) -> None:
+        try:
+            self._accepting.close()
+            await asyncio.wait([self._accepting.task])
+            await self._connections.close(0.0)
+            await asyncio.sleep(0)  # Until they know it.
+        finally:
+            self._loop.stop()
 
 
 def add_rules_versions(metrics: Metrics) -> None:
@@ -149,9 +174,3 @@ def _listen(address: tuple[str, int] | Path) -> socket.socket:
         return listen(host, port)
     except OSError as error:
         raise cannot_listen(host, port, error) from None
-
-
-def _run(loop: asyncio.AbstractEventLoop, answering: asyncio.Task[None]) -> None:
-    with suppress(asyncio.CancelledError):
-        loop.run_until_complete(answering)
-    loop.close()

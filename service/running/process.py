@@ -39,6 +39,7 @@ async def run(make_server: Callable[[], Served]) -> None:
     raise_file_limit()
     server = make_server()
     server.metrics.add_process()
+    server.metrics.tasks.watch(asyncio.get_running_loop())
     try:
         address = await server.start()
     except (OSError, ValueError):

@@ -39,6 +39,7 @@ async def serve() -> None:
             told["address"], SearchOptions(**told["options"]), metrics_at=Path(told["metrics"])
         )
     )
+    server.metrics.tasks.watch(loop)
     await server.start()
     settle()
     await lines.read()

@@ -50,7 +50,7 @@ class SearchServer:
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
         self._monitoring = Monitoring(self.metrics)
-        self._threads = OwnThreads(open_pools(options.searching, self.metrics))
+        self._threads = OwnThreads(open_pools(options.searching, self.metrics), self.metrics.tasks)
         # Match servers have admitted the callers.
         self._admission = Admission(Callers(address={}), self.metrics)
         self._calls = Calls(self.metrics, self._admission)

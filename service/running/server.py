@@ -23,6 +23,7 @@ from service.api.puzzle_service import PuzzleService
 from service.api.review_service import ReviewService
 from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
+from service.common.tasks import Tasks
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
@@ -116,7 +117,7 @@ class Server:
         self._models = open_models(options.learned)
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
-        self._search_processes = open_search_processes(options)
+        self._search_processes = open_search_processes(options, self.metrics.tasks)
         summed = None
         if self._search_processes is not None:
             summed = SummedRegistry(self.metrics.registry, self._search_processes.metrics)
@@ -136,8 +137,10 @@ class Server:
             self._models,
             long_work,
         )
-        self._feed = Feed(self._store)
-        self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
+        self._feed = Feed(self._store, self.metrics.tasks)
+        self._own_threads = OwnThreads(
+            open_pools(options.searching, self.metrics), self.metrics.tasks
+        )
         self._search_servers = self._open_search_servers()
         if self._search_processes is not None:
             for kind in Kind:
@@ -358,8 +361,8 @@ def check_store(store: str) -> str:
     raise ValueError(f"{shown} is no store: it is sqlite, memory or postgresql://...")
 
 
-def open_search_processes(options: Options) -> SearchProcesses | None:
+def open_search_processes(options: Options, tasks: Tasks) -> SearchProcesses | None:
     """The search processes of a server, not started yet; None if it has none. Raises OSError."""
     if options.search_at or not options.search_processes:
         return None
-    return SearchProcesses(options.search_processes, options.searching)
+    return SearchProcesses(options.search_processes, options.searching, tasks)

@@ -18,6 +18,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
 from service.common.errors import Refusal, shutting_down
+from service.common.tasks import told
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.fair_queue import FairQueue, Place
@@ -324,13 +325,21 @@ class SearchPool:
         waits = self._metrics.search_waits.labels(self._kind, turn.game)
         waits.observe(turn.job.queue_seconds)
         done = asyncio.get_running_loop().run_in_executor(self._executor, turn.run)
-        done.add_done_callback(lambda done: self._ended(place, turn, done))
+        self._metrics.tasks.spawn("search", self._end, place, turn, done)
 
-    def _ended(self, place: Place, turn: _Turn, done: "asyncio.Future[Any]") -> None:
+    async def _end(self, place: Place, turn: _Turn, done: "asyncio.Future[Any]") -> None:
+        await asyncio.wait([done])
         now = time.monotonic()
         del self._turns[place]
-        turn.charge(self._queue.remove(place, now, turn.thread_seconds))
-        self._schedule()
+        seconds = self._queue.remove(place, now, turn.thread_seconds)
+        # First whoever waits for it, then the others.
+        self._tell(turn, now, done)
+        try:
+            turn.charge(seconds)
+        finally:
+            self._schedule()
+
+    def _tell(self, turn: _Turn, now: float, done: "asyncio.Future[Any]") -> None:
         if done.cancelled():
             turn.outcome.cancel()
             return
@@ -338,12 +347,12 @@ class SearchPool:
         if turn.outcome.done():
             return
         if error is not None:
-            turn.outcome.set_exception(error)
+            turn.outcome.set_exception(told(error))
             return
+        turn.outcome.set_result(done.result())
         seconds = now - turn.job.began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
         self._metrics.search(self._kind, turn.game, turn.job.iterations, seconds)
-        turn.outcome.set_result(done.result())
 
     def _report(self) -> None:
         queue = self._queue

@@ -13,17 +13,18 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from service.common.tasks import KeptTask, Tasks
 from service.observability import logs, tracing
 from service.searching.options import SearchOptions
 
-PREFIXES = ("croupier_search_", "croupier_searches_")  # Of the metrics that are added up.
+# Of the metrics that are added up.
+PREFIXES = ("croupier_search_", "croupier_searches_", "croupier_task_")
 TIMEOUT_SECONDS = 1.0
 
 
@@ -95,8 +96,6 @@ def read_metrics(path: Path) -> str:
         connection.close()
 
 
-FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
-MAX_PAUSE_SECONDS = 10.0  # but at most this.
 KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
 MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
 MODULE = "service.running.search_process"
@@ -107,7 +106,7 @@ _log = logging.getLogger(__name__)
 class SearchProcesses:
     """A number of search processes, each of which is started again if it ends."""
 
-    def __init__(self, count: int, options: SearchOptions) -> None:
+    def __init__(self, count: int, options: SearchOptions, tasks: Tasks) -> None:
         """They share the threads of `options`, of which each has at least one.
 
         Raises OSError if there is no directory for temporary files, or its path is too long.
@@ -115,8 +114,9 @@ class SearchProcesses:
         self._options = options._replace(threads=max(1, options.number_of_threads // count))
         self._folder = _make_folder()
         self._sockets = [self._folder / f"search-{number}" for number in range(count)]
-        self._stopping = asyncio.Event()
-        self._keepers: list[asyncio.Task[None]] = []  # One for each process.
+        self._tasks = tasks
+        self._stopping = False
+        self._keepers: list[KeptTask] = []  # One for each process.
         self._processes: dict[Path, asyncio.subprocess.Process] = {}
 
     @property
@@ -135,11 +135,15 @@ class SearchProcesses:
 
     def start(self) -> None:
         """Starts the processes."""
-        self._keepers = [asyncio.create_task(self._keep(socket)) for socket in self._sockets]
+        self._keepers = [
+            self._tasks.keep("search process", self._run, socket) for socket in self._sockets
+        ]
 
     def stop(self) -> None:
         """Tells the processes to stop: what their searches have found is the answer."""
-        self._stopping.set()
+        self._stopping = True
+        for keeper in self._keepers:
+            keeper.let_end()
         for process in self._processes.values():
             if process.stdin is not None:
                 process.stdin.close()
@@ -148,31 +152,15 @@ class SearchProcesses:
         """Returns when all processes have ended, which it enforces."""
         self.stop()
         if self._keepers:
-            _, late = await asyncio.wait(self._keepers, timeout=KILL_SECONDS)
+            tasks = [keeper.task for keeper in self._keepers]
+            _, late = await asyncio.wait(tasks, timeout=KILL_SECONDS)
             if late:
                 for process in self._processes.values():
                     process.kill()
-            await asyncio.gather(*self._keepers)
+            await asyncio.wait(tasks)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _keep(self, socket: Path) -> None:
-        # A process that ends soon after its start waits ever longer for the next one.
-        loop = asyncio.get_running_loop()
-        pause = FIRST_PAUSE_SECONDS
-        while not self._stopping.is_set():
-            began = loop.time()
-            status = await self._run(socket)
-            if self._stopping.is_set():
-                return
-            if loop.time() - began > MAX_PAUSE_SECONDS:
-                pause = FIRST_PAUSE_SECONDS
-            _log.error("a search process ended with %d; it is started again", status)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._stopping.wait()
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
-
-    async def _run(self, socket: Path) -> int:
+    async def _run(self, socket: Path) -> None:
         # It ends when its standard input does: also if this process is killed.
         socket.unlink(missing_ok=True)
         _metrics_of(socket).unlink(missing_ok=True)
@@ -188,7 +176,7 @@ class SearchProcesses:
         self._processes[socket] = process
         try:
             assert process.stdin is not None
-            if self._stopping.is_set():
+            if self._stopping:
                 process.stdin.close()
             else:
                 told = {
@@ -199,7 +187,9 @@ class SearchProcesses:
                     "tracing": tracing.is_on(),
                 }
                 process.stdin.write(json.dumps(told).encode() + b"\n")
-            return await process.wait()
+            status = await process.wait()
+            if not self._stopping:
+                _log.error("a search process ended with %d", status)
         finally:
             del self._processes[socket]
 

@@ -28,6 +28,7 @@ from service.searching.tasks import SearchTask
 
 TRIES = 3  # Servers to which a task is sent before it is done here.
 MIN_SEARCH_SECONDS = 1e-3  # As in the schema.
+LATE_SECONDS = 0.05  # By which the clocks of gRPC may differ.
 # The fields that a search without details returns: enough for a bot, and to charge its owner.
 SHORT = (
     "hint.action",
@@ -201,8 +202,10 @@ class SearchServers:
                     final,
                 )
         except grpc.aio.AioRpcError as error:
-            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                # There is nothing to say: the call for which this is ends by its own deadline.
+            late = time.monotonic() >= task.deadline - LATE_SECONDS
+            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED and late:
+                # There is nothing to say: the call for which this is ends by its own deadline. Any
+                # other one is that of a proxy, which has lost the server.
                 await asyncio.Event().wait()
             caught = CroupierError.from_call(error)
             if caught.reason and not may_pass(caught):

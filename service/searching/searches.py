@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from croupier.v1 import hint_pb2
+from service.common.tasks import Tasks
 from service.searching.hints import Report, answer, check
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.search_servers import NoSearchServerError, SearchServers
@@ -21,8 +22,9 @@ LAST_SECONDS = 0.03  # Before a deadline: then the newest report is the final on
 class OwnThreads:
     """Searches in the pools of this process, one for each kind."""
 
-    def __init__(self, pools: Mapping[Kind, SearchPool]) -> None:
+    def __init__(self, pools: Mapping[Kind, SearchPool], tasks: Tasks) -> None:
         self._pools = pools
+        self.tasks = tasks
 
     async def reports(self, task: SearchTask) -> AsyncGenerator[tuple[Report, bool], None]:
         """The reports of a search, and whether each is final, which the last one is.
@@ -50,17 +52,21 @@ class OwnThreads:
             return answer(check(task), job, task.deadline, every, tell if every > 0 else None)
 
         pool = self._pools[task.requester.kind]
-        running = asyncio.create_task(
-            pool.run(
-                task.limits,
-                work,
-                task.requester.owner,
-                task.requester.rank,
-                task.charge,
-                task.view.game.id,
-            )
-        )
-        running.add_done_callback(lambda _: news.set())
+
+        async def search() -> Report:
+            try:
+                return await pool.run(
+                    task.limits,
+                    work,
+                    task.requester.owner,
+                    task.requester.rank,
+                    task.charge,
+                    task.view.game.id,
+                )
+            finally:
+                news.set()
+
+        running = self.tasks.spawn("search", search)
         try:
             while not running.done():
                 left = task.deadline - LAST_SECONDS - time.monotonic()
@@ -123,7 +129,8 @@ class Searches:
         if self._servers is not None:
             try:
                 sent = self._servers.reports(task)
-                async with aclosing(_newest(sent) if task.every else sent) as reports:
+                newest = _newest(sent, self._threads.tasks) if task.every else sent
+                async with aclosing(newest) as reports:
                     async for report, final in reports:
                         yield report, final
                 return
@@ -143,21 +150,26 @@ class Searches:
 
 
 async def _newest(
-    reports: AsyncGenerator[tuple[Report, bool], None],
+    reports: AsyncGenerator[tuple[Report, bool], None], tasks: Tasks
 ) -> AsyncGenerator[tuple[Report, bool], None]:
     # The newest of the reports whenever one is asked for, so that a slow reader gets no old ones.
     newest: tuple[Report, bool] | None = None
+    unanswered: NoSearchServerError | None = None
     news = asyncio.Event()
 
     async def read() -> None:
-        nonlocal newest
-        async with aclosing(reports):
-            async for report in reports:
-                newest = report
-                news.set()
+        nonlocal newest, unanswered
+        try:
+            async with aclosing(reports):
+                async for report in reports:
+                    newest = report
+                    news.set()
+        except NoSearchServerError as error:
+            unanswered = error
+        finally:
+            news.set()
 
-    reading = asyncio.create_task(read())
-    reading.add_done_callback(lambda _: news.set())
+    reading = tasks.spawn("reports", read)
     try:
         while True:
             await news.wait()
@@ -167,6 +179,8 @@ async def _newest(
                 yield told
             if reading.done() and newest is None:
                 reading.result()  # Raises what reading has raised.
+                if unanswered is not None:
+                    raise unanswered
                 return
     finally:
         reading.cancel()

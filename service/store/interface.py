@@ -15,6 +15,8 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from service.common.tasks import Tasks
+
 # More entries than any match has.
 ANOTHER_LOG = 2**31
 
@@ -39,9 +41,13 @@ class Listener(NamedTuple):
 
 
 class Changes:
-    """The listeners of a store, in one event loop."""
+    """What follows a commit, and who listens to a store, in one event loop.
 
-    def __init__(self) -> None:
+    Whatever goes wrong with one match or listener, the others are told.
+    """
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -49,19 +55,28 @@ class Changes:
         self._listeners.append(listener)
         return partial(self._listeners.remove, listener)
 
+    def added(self, match_id: str, version: int, on_added: Callable[[], None] | None) -> None:
+        """An entry of this server was committed, after which its match has so many."""
+        if on_added is not None:
+            self._tasks.attempt("committed", on_added, about=match_id)
+        self.tell(match_id, version)
+
     def tell(self, match_id: str, version: int) -> None:
         """Tells that a match has so many entries."""
         for listener in self._listeners:
-            listener.hear(match_id, version)
+            self._tell(listener, match_id, version)
 
     def look(self, match_id: str, head: Head | None) -> None:
         """Tells those whose match is not as it was found in the log, where it may be no more."""
         for listener in self._listeners:
             known = listener.known(match_id)
             if head is not None and (known is None or known.version < head.version):
-                listener.hear(match_id, head.version)
+                self._tell(listener, match_id, head.version)
             elif known not in (None, head):
-                listener.hear(match_id, ANOTHER_LOG)
+                self._tell(listener, match_id, ANOTHER_LOG)
+
+    def _tell(self, listener: Listener, match_id: str, version: int) -> None:
+        self._tasks.attempt("change", listener.hear, match_id, version, about=match_id)
 
     def watched(self) -> set[str]:
         """The matches of which somebody must hear."""
@@ -317,7 +332,7 @@ class Store(Protocol):
         The entry is not added either if the seat has used its request_id before, or if the log does
         not have the version that was made at `since`, as in `read`. When `append` returns True, the
         entry is as durable as the store can make it, and `on_added` has been called. It is called
-        also where the caller has ceased to wait. It must not raise.
+        also where the caller has ceased to wait.
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:

@@ -8,12 +8,13 @@ notified after the commit (`postgresql_listener.py`).
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
 from service.common.errors import Refusal
+from service.common.tasks import told
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.faults import Faults
@@ -57,7 +58,8 @@ class PostgresStore:
     def __init__(self, url: str, metrics: Metrics | None = None) -> None:
         self._metrics = metrics or Metrics()
         self._faults = Faults(self._metrics)
-        self._changes = Changes()
+        self._tasks = self._metrics.tasks
+        self._changes = Changes(self._tasks)
         self._connections = pool = Connections(url)
         self._metrics.add_database(
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
@@ -68,8 +70,12 @@ class PostgresStore:
         self._listener = NotificationListener(
             url, self._changes, self._metrics, lambda: notifier.process
         )
-        self._reads = ReadGatherer[tuple[str, int], list[Entry]](self._read_entries, MAX_BATCH)
-        self._loads = ReadGatherer[str, StoredMatch | None](self._read_matches, MAX_LOADS)
+        self._reads = ReadGatherer[tuple[str, int], list[Entry]](
+            self._read_entries, MAX_BATCH, self._tasks
+        )
+        self._loads = ReadGatherer[str, StoredMatch | None](
+            self._read_matches, MAX_LOADS, self._tasks
+        )
         self._jobs = JobGatherer[Append](self._hand_over)
         self._appends: deque[Append] = deque()
         # One at a time: two would each have half of the entries, and cost the database more.
@@ -208,7 +214,7 @@ class PostgresStore:
         self._appends.extend(appends)
         if self._committing is None or self._committing.done():
             # For many calls, so it belongs to none.
-            self._committing = asyncio.create_task(self._commit_all(), context=Context())
+            self._committing = self._tasks.spawn("commit", self._commit_all, context=Context())
 
     async def _commit_all(self) -> None:
         while self._appends:
@@ -229,9 +235,10 @@ class PostgresStore:
 
     async def _commit_or_refuse(self, batch: list[Append]) -> None:
         try:
-            await self._commit(batch)
+            added = await self._commit(batch)
         # Whatever the failure is, those who wait are told, and the next ones get their try.
-        except Exception as error:
+        except BaseException as caught:
+            error = told(caught)
             if len(batch) > 1 and not is_of_the_database(error):
                 # One of them is to blame, and must not take the others along.
                 for each in batch:
@@ -240,29 +247,35 @@ class PostgresStore:
             if is_of_the_database(error):
                 self._faults.failed("write", type(error).__name__)
             self._jobs.answer(batch, [refusal(error)] * len(batch))
+        else:
+            self._committed(batch, added)
 
-    async def _commit(self, batch: list[Append]) -> None:
+    async def _commit(self, batch: list[Append]) -> Collection[str]:
+        # Returns the matches whose entries were added.
         began = time.perf_counter()
         async with self._writer.use() as connection:
             self._metrics.store_statements.labels("append").inc()
             added = await tables.append_entries(connection, batch)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
         self._faults.worked("write")
+        return added
+
+    def _committed(self, batch: list[Append], added: Collection[str]) -> None:
         self._jobs.answer(batch, [each.match_id in added for each in batch])
         # Those who wait for an answer go on in a later turn of the loop.
         for each in batch:
             if each.match_id in added:
-                if each.on_added is not None:
-                    each.on_added()
-                self._tell(each.match_id, each.version + 1)
+                self._tell(each.match_id, each.version + 1, each.on_added)
 
     # Changes
 
-    def _tell(self, match_id: str, version: int) -> None:
+    def _tell(
+        self, match_id: str, version: int, on_added: Callable[[], None] | None = None
+    ) -> None:
         if self._listener.others:
             self._changed[match_id] = version
             self._notify_later()
-        self._changes.tell(match_id, version)
+        self._changes.added(match_id, version, on_added)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         return self._changes.listen(listener)
@@ -277,7 +290,7 @@ class PostgresStore:
 
     def _notify_later(self) -> None:
         if self._notifying is None or self._notifying.done():
-            self._notifying = asyncio.create_task(self._notify(), context=Context())
+            self._notifying = self._tasks.spawn("notify", self._notify, context=Context())
 
     async def _notify(self) -> None:
         # A change that is not notified of is found by polling, and a snapshot is not missed.

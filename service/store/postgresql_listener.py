@@ -13,10 +13,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from service.common.errors import Refusal
+from service.common.tasks import KeptTask
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.interface import Changes
-from service.store.postgresql_connections import Backoff, check_primary, listening_connection
+from service.store.postgresql_connections import (
+    FAILURES,
+    Backoff,
+    check_primary,
+    listening_connection,
+)
 
 CHANNEL = "croupier"
 POLL_SECONDS = 2.0
@@ -40,16 +47,16 @@ class NotificationListener:
         self._own_process = own_process
         # Whether other servers listen, as far as is known.
         self.others = True
-        self._task: asyncio.Task[None] | None = None
+        self._task: KeptTask | None = None
 
     def start(self) -> None:
         """Listens from now on."""
-        self._task = asyncio.create_task(self._listen())
+        self._task = self._metrics.tasks.keep("notices", self._listen, needed=True)
 
     def close(self) -> None:
         """Listens no more."""
         if self._task is not None:
-            self._task.cancel()
+            self._task.close()
 
     async def _listen(self) -> None:
         backoff = Backoff()
@@ -71,8 +78,7 @@ class NotificationListener:
                 finally:
                     self.others = True  # Who begins to listen now is not heard.
                     connection.terminate()
-            # Whatever it is: if this task ended, nobody would be told of changes any more.
-            except Exception:
+            except (*FAILURES, Refusal):
                 backoff.failed()
 
     async def _poll(self, connection: Any) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import Context
 from typing import Generic, TypeVar
 
+from service.common.tasks import Tasks, told
 from service.store.postgresql_connections import is_of_the_database
 
 _Asked = TypeVar("_Asked")
@@ -19,11 +20,15 @@ class ReadGatherer(Generic[_Asked, _Answer]):
     """Gathers the reads of one event loop."""
 
     def __init__(
-        self, read: Callable[[list[_Asked]], Awaitable[Sequence[_Answer]]], max_batch: int
+        self,
+        read: Callable[[list[_Asked]], Awaitable[Sequence[_Answer]]],
+        max_batch: int,
+        tasks: Tasks,
     ) -> None:
         """`read` returns the answers to at most `max_batch` different reads, in their order."""
         self._read = read
         self._max_batch = max_batch
+        self._tasks = tasks
         self._asked: dict[_Asked, list[asyncio.Future[_Answer]]] = {}
         self._reading: asyncio.Task[None] | None = None
 
@@ -33,7 +38,7 @@ class ReadGatherer(Generic[_Asked, _Answer]):
         self._asked.setdefault(asked, []).append(future)
         if self._reading is None or self._reading.done():
             # It begins in the next turn, and is for many calls, so it belongs to none.
-            self._reading = asyncio.create_task(self._read_all(), context=Context())
+            self._reading = self._tasks.spawn("read", self._read_all, context=Context())
         return future
 
     async def close(self) -> None:
@@ -51,7 +56,8 @@ class ReadGatherer(Generic[_Asked, _Answer]):
         try:
             answers = await self._read(list(batch))
         # Whatever the failure is, those who wait are told, and the next ones get their try.
-        except Exception as error:
+        except BaseException as caught:
+            error = told(caught)
             if len(batch) > 1 and not is_of_the_database(error):
                 # One of them is to blame, and must not take the others along.
                 for asked, futures in batch.items():

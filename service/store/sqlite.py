@@ -51,7 +51,7 @@ class SqliteStore:
         self._path = directory / FILE
         self._metrics = metrics or Metrics()
         self._faults = Faults(self._metrics)
-        self._changes = Changes()
+        self._changes = Changes(self._metrics.tasks)
         self._writer = SqliteWriter(self._connect, self._answer_later, self._metrics, self._faults)
         self._jobs = JobGatherer[Job](self._writer.hand_over)
         # Open and idle as long as the log is. With its last connection, SQLite forgets how much of
@@ -185,9 +185,7 @@ class SqliteStore:
         # Those who wait for an answer go on in a later turn of the loop.
         for job, answer in zip(jobs, answers, strict=True):
             if isinstance(job, Append) and answer is True:
-                if job.on_added is not None:
-                    job.on_added()
-                self._changes.tell(job.match_id, job.version + 1)
+                self._changes.added(job.match_id, job.version + 1, job.on_added)
             elif isinstance(job, Create) and answer is True and job.header.rematch_of:
                 self._changes.tell(job.match_id, 0)
 

@@ -7,13 +7,13 @@ disk serves many. A job is answered after the commit that holds it.
 import asyncio
 import queue
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from service.common.errors import Refusal, store_unavailable
+from service.common.tasks import KeptThread
 from service.observability.metrics import Metrics
 from service.store import faults
 from service.store import sqlite_tables as tables
@@ -78,22 +78,23 @@ class SqliteWriter:
         self._due: set[str] = set()  # The matches that have a row in the schedule.
         self._feed_end = 0  # The last position of the feed, or a larger one.
         self._connection: sqlite3.Connection | None = None
-        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread: KeptThread | None = None
 
     def start(self) -> None:
         """Carries out jobs from now on."""
-        self._thread.start()
+        self._thread = self._metrics.tasks.keep_thread("writer", self._run, needed=True)
 
     def stop(self) -> None:
         """Carries out the jobs that were handed over, and ends."""
-        if self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
+        if self._thread is not None:
+            self._thread.close(lambda: self._queue.put(None))
 
     def hand_over(self, jobs: list[Job]) -> None:
         """Takes jobs, which it carries out in this order."""
-        # At once: the thread wakes for the first and then contends for the interpreter.
-        self._queue.put(jobs)
+        # At once: the thread wakes for the first and then contends for the interpreter. In batches,
+        # so that what ends the thread does so for one of them.
+        for first in range(0, len(jobs), MAX_BATCH):
+            self._queue.put(jobs[first : first + MAX_BATCH])
 
     def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
         """Stores a snapshot after the next commit: nobody waits for it."""
@@ -114,7 +115,11 @@ class SqliteWriter:
         """Carries out jobs in this thread, and answers them."""
         for first in range(0, len(jobs), MAX_BATCH):
             batch = jobs[first : first + MAX_BATCH]
-            self._answer(batch, self._carry_out(batch))
+            answers: list[Any] = [store_unavailable() for _ in batch]
+            try:
+                answers = self._carry_out(batch)
+            finally:  # Whatever goes wrong, those who wait get an answer.
+                self._answer(batch, answers)
             self._write_snapshots()
 
     def _next_jobs(self) -> list[Job] | None:

@@ -28,7 +28,7 @@ class Receiver:
     def __init__(self):
         self.taken = queue.Queue()
         self.asked = queue.Queue()
-        self.answers = []  # The statuses of the next answers; then 204.
+        self.answers = []  # The next answers: statuses, or bytes; then 204.
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -37,6 +37,10 @@ class Receiver:
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 message = Webhook(SECRET).verify(body, dict(self.headers))
                 receiver.asked.put((self.path, status))
+                if isinstance(status, bytes):  # It is no HTTP.
+                    self.wfile.write(status)
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 if status == 302:
                     self.send_header("location", f"{receiver.url}/elsewhere")
@@ -173,6 +177,25 @@ def test_an_attempt_that_fails_is_repeated_and_a_redirect_is_not_followed(
     # An endpoint that is gone ends it.
     assert status.result() == 1
     assert "wants no more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"220 mail.example.org ESMTP\r\n",
+        b"HTTP/1.1 302 Found\r\nlocation: http://[\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + 101 * b"x: y\r\n" + b"\r\n",
+    ],
+    ids=["another protocol", "a redirect to nowhere", "too many headers"],
+)
+def test_an_answer_that_is_no_http_is_a_failed_attempt(served, receiver, inside, answer):
+    receiver.answers += [answer, 204, 410]
+    match = served.create_match("skystones", (OPEN, OPEN))
+    status = inside()
+    receiver.updates_until(match.name, 0)
+    match.seats[0].resign()
+    assert [receiver.asked.get()[1] for _ in range(3)] == [answer, 204, 410]
+    assert status.result() == 1
 
 
 def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, inside, tmp_path):

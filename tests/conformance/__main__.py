@@ -24,6 +24,7 @@ from protobuf.wkt import Any as AnyDetail
 
 from service.common.errors import Refusal
 from service.common.event_loop import finish_now
+from service.common.tasks import Tasks
 from service.gateway.application import WebApplication
 from service.gateway.origins import Origins
 from service.gateway.rpc import CODES, BinaryCodec, Gzip, JsonCodec, connect_error, encoder
@@ -218,7 +219,7 @@ async def serve(asked, context):
         response.pem_cert = asked.server_creds.cert
     data = response.SerializeToString()
     os.write(1, struct.pack(">I", len(data)) + data)
-    await accept(listening, Connections(application, MOST, IDLE, context).admit)
+    await accept(listening, Connections(application, MOST, IDLE, context, Tasks()).admit)
 
 
 def main():

@@ -2,7 +2,9 @@
 
 import asyncio
 import http.client
+import os
 import queue
+import signal
 import socket
 import threading
 import urllib.error
@@ -13,14 +15,17 @@ import pytest
 from croupier.v1 import match_pb2
 from service import wire
 from service.api import calls
+from service.common import tasks
 from service.observability.metrics import METHODS, REASONS, Metrics, hosted_ids
-from service.running import monitoring
+from service.running import monitoring, process
 from service.running.monitoring import MAX_CONNECTIONS, READY
 from tests.support.play import seeded
 from tests.support.ports import own_port
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, Client, Player, bot, play_on, refused, ruleset_of
-from tests.support.waiting import FOREVER
+from tests.support.waiting import FOREVER, wait_until
+
+FAILURES_AND_DOWN = ("failures_total", "down")
 
 
 @pytest.fixture
@@ -80,6 +85,66 @@ def test_a_server_that_stops_is_not_ready(servers):
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
     client.close()
+
+
+def test_a_server_is_not_ready_while_what_it_needs_does_not_come_back(
+    monitored, servers, monkeypatch
+):
+    server, _, port = monitored
+    monkeypatch.setattr(tasks, "LOST_SECONDS", 0.0)
+    monkeypatch.setattr(tasks, "FIRST_PAUSE_SECONDS", 0.001)
+    failures, down = (f'croupier_task_{name}{{task="due matches"}}' for name in FAILURES_AND_DOWN)
+    poll = server._scheduler._poll
+
+    async def fail():
+        raise LookupError
+
+    assert (series(port)[failures], series(port)[down]) == ("0.0", "0.0")
+    server._scheduler._poll = fail
+    servers.loop.call_soon_threadsafe(server._scheduler._wake.set)
+    wait_until(lambda: get(port, "/readyz")[0] == 503)
+    assert "due matches" in get(port, "/readyz")[1]
+    assert float(series(port)[failures]) >= 1
+    assert series(port)[down] == "1.0"
+    assert get(port, "/livez")[0] == 200
+    server._scheduler._poll = poll
+    monkeypatch.setattr(tasks, "WELL_SECONDS", 0.0)
+    wait_until(lambda: get(port, "/readyz") == (200, f"{READY}\n"))
+    assert series(port)[down] == "0.0"
+
+
+def test_a_port_for_machines_that_fails_is_served_again(monitored, servers, monkeypatch):
+    monkeypatch.setattr(tasks, "FIRST_PAUSE_SECONDS", 0.001)
+    server, _, port = monitored
+
+    def end():
+        raise SystemExit(1)
+
+    server._monitoring._port._loop.call_soon_threadsafe(end)
+    wait_until(lambda: server.metrics.tasks.failures()["metrics port"])
+    assert get(port, "/livez") == (200, "live\n")
+
+
+def test_what_fails_in_a_callback_of_a_process_is_counted(monkeypatch):
+    metrics = Metrics()
+
+    class Served:
+        web_url = ""
+
+        def __init__(self):
+            self.metrics = metrics
+
+        async def start(self):
+            asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+            return "nowhere"
+
+        async def stop(self):
+            pass
+
+    monkeypatch.setattr(process, "raise_file_limit", int)
+    monkeypatch.setattr(process, "settle", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    asyncio.run(process.run(Served))
+    assert metrics.tasks.failures()["callback"] == 1
 
 
 def test_metrics_are_read_while_the_event_loop_stands_still(monitored, servers, monkeypatch):

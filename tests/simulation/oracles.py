@@ -242,6 +242,10 @@ async def judge_log(world):
             world.fail(f"matches/{match_id} waits for a bot since {waited:.0f} s")
         if deadline is not None and now - deadline > 60_000:
             world.fail(f"matches/{match_id} is not ended, though a time was up long ago")
+        idle = world.end_idle * 1.1 + 60  # A sweep comes ten times in the time of an idle match.
+        waited = (now - course.time) / 1000
+        if deadline is None and not bots_owe and waited > idle and world.is_well(idle):
+            world.fail(f"matches/{match_id} has not ended, {waited:.0f} s after its last entry")
         if (deadline is not None or bots_owe) != (match_id in due):
             world.fail(f"matches/{match_id}: the schedule is wrong about whether it is due")
 

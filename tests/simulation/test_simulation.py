@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.store import Entry, EntryKind
+from service.store import Entry, EntryKind, Header
 from tests.simulation import FAULTS, __main__, oracles, sqlite, web
 from tests.simulation import network as networks
 from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest
@@ -66,10 +66,12 @@ def test_a_seed_gives_the_same_history_in_every_process():
 
 def test_the_database_answers_alike_in_whichever_order_it_is_asked():
     database = Database(SimulatedLoop(1), 1)
-    database.primary.entries = {"one": [()], "two": [(), ()], "three": []}
+    header = dict.fromkeys(Header._fields, 0)
+    database.primary.matches = dict.fromkeys(("one", "two", "three"), tuple(header.values()))
+    database.primary.entries = {"one": [(0, 0, 5)], "two": [(0, 0, 5), (0, 0, 6)], "three": []}
     asked = itertools.permutations(("one", "two", "three", "four"))
     answers = [database._heads(database.primary, None, each) for each in asked]
-    assert answers == [[("one", 1), ("two", 2)]] * 24
+    assert answers == [[("one", 1, 5), ("three", 0, 0), ("two", 2, 6)]] * 24
 
 
 def test_a_standby_may_lack_actions_and_nothing_else():
@@ -220,9 +222,10 @@ def test_a_planted_fault_is_found(disk, name):
     before, _, after = found["story"].partition("VIOLATION")
     assert before
     # The entries of the match, who has sent them and who has written them.
-    assert "version 1: " in after
-    assert "sent by client " in after
-    assert "written by server-" in after
+    if name == "answered-before-commit":
+        assert "version 1: " in after
+        assert "sent by client " in after
+        assert "written by server-" in after
 
 
 # The loop

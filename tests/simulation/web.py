@@ -54,6 +54,9 @@ class Port:
         """As of a socket."""
         return self._name
 
+    def close(self):
+        pass
+
     async def accept(self, admit):
         """Takes connections until this is cancelled."""
         self._admit = admit

@@ -11,6 +11,7 @@ from croupier.v1 import match_pb2
 from service.gateway.listener import WebOptions
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
+from tests.support.replicas import OPERATOR
 from tests.support.serving import Client, Player
 from tests.support.waiting import FOREVER
 from tests.support.web import Method, WebClient
@@ -31,6 +32,8 @@ REQUEST_ID = ("x-request-id", "pair")
 def pair_of_servers(servers, key, gateway):
     """Two servers that differ in nothing, and clients that call through a listener."""
     pair = []
+    operator = key.with_name("operator")
+    operator.write_text(OPERATOR)
     for _ in range(2):
         clock = ManualClock()
         store = MemoryStore()
@@ -40,6 +43,7 @@ def pair_of_servers(servers, key, gateway):
             allow_seeds=True,
             search_threads=1,
             token_key_file=key,
+            operator_token_file=operator,
             web=WebOptions(port=0),
         )
         client = WebClient(server.web_url, "json") if gateway == "web" else Client(address)
@@ -66,7 +70,9 @@ class World:
 
     def create(self, request):
         """Create the match; return the response as bytes."""
-        created = self.client.matches.CreateMatch(request)
+        # For people, only the operator plays on from a record that the log does not hold.
+        metadata = [("authorization", f"Bearer {OPERATOR}")]
+        created = self.client.matches.CreateMatch(request, metadata=metadata)
         tokens = [each.token for each in created.seat_tokens]
         self.players = [
             Player(self.client, created.name, token) for token in (*tokens, created.spectator_token)

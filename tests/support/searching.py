@@ -16,8 +16,9 @@ from tests.support.waiting import waiting_for
 
 def bot_searches(threads=1):
     """Searches for bots in a pool of its own, and the pool, which is to be closed."""
-    pool = SearchPool(Kind.BOT, threads, Metrics())
-    return Searches(OwnThreads({Kind.BOT: pool})), pool
+    metrics = Metrics()
+    pool = SearchPool(Kind.BOT, threads, metrics)
+    return Searches(OwnThreads({Kind.BOT: pool}, metrics.tasks)), pool
 
 
 async def search_in(pool, view, limits, seed, prepare=lambda: None, owner=ANYBODY, rank=0):

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from service.admission.callers_file import Jwt
 from service.admission.signed_tokens import SignedTokens
 from service.common.errors import Refusal
+from service.common.tasks import Tasks
 from tests.support.own_thread import patch_here
 
 ISSUER, AUDIENCE = "https://studio.example", "croupier"
@@ -41,7 +42,7 @@ def token(name="rsa", **changed):
 
 
 def configured(where, algorithms=("RS256", "ES256", "EdDSA")):
-    return SignedTokens(Jwt(str(where), ISSUER, AUDIENCE, algorithms))
+    return SignedTokens(Jwt(str(where), ISSUER, AUDIENCE, algorithms), Tasks())
 
 
 @pytest.fixture
@@ -133,6 +134,22 @@ def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path
     assert tokens.subject(token("ec")) == "ann"
     with pytest.raises(Refusal):
         tokens.subject(token("rsa"))
+
+
+def test_an_answer_that_is_no_http_ends_no_server():
+    class Mail(SimpleHTTPRequestHandler):
+        def do_GET(self):
+            self.wfile.write(b"220 mail.example.org ESMTP\r\n")
+
+    async def read(url):
+        tokens = configured(url)
+        await tokens.open()
+        tokens.close()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mail) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        asyncio.run(read(f"http://127.0.0.1:{server.server_port}/keys.json"))
+        server.shutdown()
 
 
 def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):

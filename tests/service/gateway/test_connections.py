@@ -3,11 +3,13 @@
 import shutil
 import socket
 import ssl
+import threading
 from contextlib import suppress
 
 import pytest
 
 from croupier.v1 import catalog_pb2, match_pb2
+from service.gateway import listener
 from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_JSON_BYTES
 from service.listening import http
@@ -16,7 +18,7 @@ from service.listening.http import MAX_HEADER_BYTES
 from service.listening.tls import Files
 from tests.support.certificates import Authority
 from tests.support.serving import Client, ruleset_of
-from tests.support.web import Caller, Failed, connect, path_of, read_all
+from tests.support.web import Caller, Failed, connect, path_of, read_all, reset
 
 LIST = path_of("CatalogService.ListGames")
 POST = (
@@ -247,6 +249,45 @@ def test_silent_handshakes_lock_nobody_out(start, authority):
     assert secure_list(url, authority)[0].startswith(b"HTTP/1.1 200 ")
     for each in silent:
         each.close()
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["clear", "tls"])
+def test_the_oldest_connection_closed_while_the_next_comes_ends_no_listener(
+    start, web_servers, authority, secure
+):
+    url = start(tls=Files(*authority.issue()) if secure else None, connections=1)
+    for _ in range(20):
+        oldest = connect(url)
+        if secure:
+            context = ssl.create_default_context(cafile=authority.cert)
+            oldest = context.wrap_socket(oldest, server_hostname="localhost")
+        # Both are ready in one turn of the loop, and the table is full.
+        goes_on = threading.Event()
+        web_servers.loop.call_soon_threadsafe(goes_on.wait)
+        reset(oldest)
+        following = connect(url)
+        goes_on.set()
+        following.close()
+    if secure:
+        assert secure_list(url, authority)[0].startswith(b"HTTP/1.1 200 ")
+    else:
+        assert list_games(url)
+
+
+def test_a_port_that_fails_is_served_again(web_servers, monkeypatch):
+    accept = listener.accept
+    failures = [LookupError(), SystemExit(1)]
+
+    async def fail(*arguments):
+        if failures:
+            raise failures.pop()
+        await accept(*arguments)
+
+    monkeypatch.setattr(listener, "accept", fail)
+    server, _ = web_servers.start(web=WebOptions(port=0))
+    assert list_games(server.web_url)
+    assert server.metrics.tasks.failures()["web port"] == 2
+    web_servers.stop(server)
 
 
 def test_both_listeners_serve_the_same_matches(web_servers):

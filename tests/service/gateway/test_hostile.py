@@ -15,6 +15,7 @@ from h11 import _readers
 
 from croupier.v1 import match_pb2
 from service.admission.budgets import Budget
+from service.common.tasks import Tasks
 from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_UNPACKED_BYTES, Gzip
 from service.gateway.site import Site
@@ -194,7 +195,7 @@ def test_a_connection_that_is_reset_at_once_has_an_address(web_servers, monkeypa
     async def accept(listening, client):
         await asyncio.get_running_loop().sock_sendall(client, get())
         reset(client)
-        open_ones = Connections(answer, 10, 10.0, None)
+        open_ones = Connections(answer, 10, 10.0, None, Tasks())
         open_ones.admit(*listening.accept())
         while len(open_ones):
             await asyncio.sleep(0)

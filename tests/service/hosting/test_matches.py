@@ -138,7 +138,7 @@ def test_what_is_told_while_a_match_is_read_is_read_once_more():
                 server._hear(match_id, version)
                 await asyncio.sleep(0)
             may_end.set()
-            await asyncio.gather(*server._reading)
+            await asyncio.gather(*server.tasks._spawned)
         assert begun == [match_id] * 2
 
     asyncio.run(run())

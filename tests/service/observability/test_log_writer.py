@@ -11,6 +11,7 @@ from contextlib import suppress
 import pytest
 
 from croupier.v1 import catalog_pb2
+from service.common import tasks
 from service.observability.logs import LogWriter
 from tests.support.server_process import COMMAND
 from tests.support.serving import Client
@@ -90,13 +91,29 @@ def test_lines_that_do_not_fit_are_counted(piped, caplog):
     assert caplog.messages == ["990 lines were left out: nobody read the log"]
 
 
+def test_a_thread_that_fails_goes_on(piped):
+    pipe = piped(10)
+    write = pipe.writer._write
+
+    def fail(data):
+        pipe.writer._write = write
+        raise SystemExit(1)
+
+    before = tasks.PROCESS.failures()["log lines"]
+    pipe.writer._write = fail
+    pipe.log.info("lost")
+    wait_until(lambda: tasks.PROCESS.failures()["log lines"] > before)
+    pipe.log.info("told")
+    assert pipe.read("told") == ["told"]
+
+
 def test_a_reader_that_has_gone_is_no_error(piped):
     pipe = piped(10)
     pipe.reader.close()
     for number in range(100):
         pipe.log.info("line %d", number)
     pipe.writer.close()
-    assert not pipe.writer._thread.is_alive()
+    assert not pipe.writer._thread._thread.is_alive()
 
 
 @pytest.mark.parametrize("read_later", [False, True], ids=["never", "later"])

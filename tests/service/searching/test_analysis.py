@@ -26,6 +26,7 @@ from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
 from service.common.call import Call
+from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 from service.searching import hints, searches
 from service.searching.hints import answer, write_beliefs
@@ -365,7 +366,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
             search={"view": view, "limits": LONG},
             report_interval=OFTEN,
         )
-        threads = Searches(OwnThreads({Kind.HINT: pool}))
+        threads = Searches(OwnThreads({Kind.HINT: pool}, Tasks()))
         service = HintService(threads, Admission(Callers(), Metrics()), Metrics())
         reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
         first = await anext(reports)

@@ -19,6 +19,7 @@ from croupier.v1 import hint_pb2
 from engine.match import Match
 from service import wire
 from service.api import hint_service
+from service.common.tasks import TaskFailedError
 from service.observability.metrics import Metrics
 from service.searching import hints
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPool
@@ -237,6 +238,27 @@ def test_a_cancelled_search_leaves_the_queue():
         while pool._queue.free != 1:
             await asyncio.sleep(0)
         assert value("croupier_searches_waiting", {"kind": "test"}) == 0
+        pool.close()
+
+    asyncio.run(run())
+
+
+def test_a_search_is_answered_whatever_fails_at_its_end():
+    async def run():
+        metrics = Metrics()
+        pool = SearchPool("test", 1, metrics)
+
+        def fail(_):
+            raise LookupError
+
+        def leave(_):
+            raise SystemExit(1)
+
+        assert await pool.run(Limits(), lambda job: 1, charge=fail) == 1
+        with pytest.raises(TaskFailedError):
+            await pool.run(Limits(), leave)
+        assert await pool.run(Limits(), lambda job: 2) == 2
+        assert metrics.tasks.failures()["search"] == 1
         pool.close()
 
     asyncio.run(run())

@@ -1,14 +1,17 @@
 """Searches at search servers: the same hints and decisions, and no error when a server is lost."""
 
+import asyncio
 import os
 import signal
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ai.softness import MAX_TEMPERATURE
@@ -16,6 +19,7 @@ from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from service import wire
 from service.listening.tls import Files
+from service.observability.metrics import Metrics
 from service.running import server as running_server
 from service.searching import processes as search_processes
 from service.searching.tasks import (
@@ -222,6 +226,21 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
             os.kill(pid, 0)
 
 
+def test_a_process_that_cannot_be_started_is_tried_again(servers, monkeypatch):
+    start, failures = asyncio.create_subprocess_exec, [BlockingIOError("no process left")]
+
+    async def fail(*arguments, **options):
+        if failures:
+            raise failures.pop()
+        return await start(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
+    server, _ = servers.start(search_processes=1, search_threads=1)
+    assert server.metrics.tasks.failures()["search process"] == 1
+    assert len(server._search_processes.pids) == 1
+    servers.stop(server)
+
+
 def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start):
     workers, server, client = start(2, allow_seeds=True)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
@@ -258,6 +277,27 @@ def test_without_a_search_server_the_own_threads_search(client, servers):
     assert as_bytes(elsewhere.hint(view, LIMITS, SEED).hint) == as_bytes(here)
     assert calls_to_search_servers(server, "hint", "unanswered") == 1
     elsewhere.close()
+
+
+def test_a_time_limit_of_a_proxy_lets_no_bot_wait(servers):
+    class Proxy(grpc.GenericRpcHandler):
+        def service(self, details):
+            return grpc.unary_unary_rpc_method_handler(self.give_up)
+
+        def give_up(self, request, context):
+            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "upstream request timeout")
+
+    proxy = grpc.server(ThreadPoolExecutor(1), [Proxy()])
+    port = proxy.add_insecure_port("127.0.0.1:0")
+    proxy.start()
+    server, address = servers.start(search_at=f"127.0.0.1:{port}", search_threads=1)
+    client = Client(address)
+    table = client.create(ruleset_of("champion_chess"), [bot("CASUAL"), OPEN])
+    assert table.spectator.wait_later(1).result().view.version >= 1
+    assert calls_to_search_servers(server, "bot", "unanswered") >= 1
+    client.close()
+    servers.stop(server)
+    proxy.stop(None)
 
 
 def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers):
@@ -325,6 +365,16 @@ def test_the_metrics_include_those_of_search_processes(servers):
     wait_until(lambda: expected.items() <= found().items(), lambda: str(expected))
     client.close()
     servers.stop(server)
+
+
+def test_failures_of_tasks_of_search_processes_are_added():
+    here, there = Metrics(), Metrics()
+    there.tasks.failed("callback", None)
+    text = generate_latest(there.registry).decode()
+    summed = search_processes.SummedRegistry(here.registry, lambda: [text, text])
+    sought = "croupier_task_failures_total", {"task": "callback"}
+    samples = [sample for family in summed.collect() for sample in family.samples]
+    assert [each.value for each in samples if (each.name, each.labels) == sought] == [2]
 
 
 def test_a_search_server_hosts_no_match(servers):

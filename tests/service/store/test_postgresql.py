@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from unittest.mock import AsyncMock
 
 import asyncpg
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
 from service.common.errors import Refusal
+from service.common.tasks import TaskFailedError
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
@@ -237,6 +239,21 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
             assert set(done) == {True}
 
     asyncio.run(test())
+
+
+@pytest.mark.parametrize("end", [SystemExit(1), asyncio.CancelledError()], ids=type)
+def test_what_ends_a_commit_is_told_and_the_next_ones_are_carried_out(place, monkeypatch, end):
+    async def test(store):
+        with monkeypatch.context() as patch:
+            for name in ("append_entries", "read_matches"):
+                patch.setattr(postgresql_tables, name, AsyncMock(side_effect=end))
+            for call in (add(store, 0), store.load("one")):
+                with pytest.raises(TaskFailedError):
+                    await call
+        assert await add(store, 0)
+        assert (await store.load("one")).entries
+
+    on_log(place, test)
 
 
 def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, postgres):

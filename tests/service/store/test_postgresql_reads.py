@@ -8,6 +8,7 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, store_unavailable
+from service.common.tasks import Tasks
 from service.hosting.creation import rematch_id
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
@@ -30,7 +31,7 @@ class Statements:
     """Statements that a test answers."""
 
     def __init__(self, most=100):
-        self.gatherer = ReadGatherer(self._read, most)
+        self.gatherer = ReadGatherer(self._read, most, Tasks())
         self.sent = []
         self._answers = asyncio.Queue()
 

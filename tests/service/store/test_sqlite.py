@@ -9,6 +9,7 @@ import pytest
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal
 from service.store import (
+    DueMatch,
     MatchStatus,
     Snapshot,
     jobs,
@@ -169,6 +170,27 @@ def test_a_locked_file_is_reported_and_used_when_it_is_free(place, monkeypatch):
         assert (await read(store)).entries == []
         other.rollback()
         assert await add(store, 0)
+
+    on_log(place, test)
+
+
+def test_a_writer_that_ends_is_begun_again_and_tells_those_who_wait(place):
+    async def test(store):
+        carry_out = store._writer._carry_out
+
+        def end(jobs):
+            if len(jobs) < sqlite_writer.MAX_BATCH:
+                return carry_out(jobs)
+            raise SystemExit(1)
+
+        store._writer._carry_out = end
+        waiting = [store.reschedule(DueMatch("one", 0), 1) for _ in range(300)]
+        answers = await asyncio.gather(*waiting, return_exceptions=True)
+        refused = [each for each in answers if isinstance(each, Refusal)]
+        assert len(refused) == sqlite_writer.MAX_BATCH
+        assert answers.count(False) == 300 - len(refused)
+        assert await add(store, 0)
+        assert store._metrics.tasks.failures()["writer"] == 1
 
     on_log(place, test)
 

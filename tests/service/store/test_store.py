@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from service.store import DueMatch, MatchStatus, Snapshot
+from service.store import DueMatch, Listener, MatchStatus, Snapshot
 from tests.support.stores import (
     NEVER_DUE,
     NOT_DUE,
@@ -197,6 +197,30 @@ def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
         await heard.past(1)
         assert called == ["first", "left"]
         assert await store.read("one", 1) == [action(1)]
+
+    on_log(place, test)
+
+
+def fail(*_):
+    raise LookupError("what follows a commit has failed")
+
+
+def test_what_follows_a_commit_fails_for_its_own_match_alone(place):
+    async def test(store):
+        await store.create(header("other"), NOT_DUE)
+        store.listen(Listener(fail, lambda: ["one"]))
+        heard = [Heard(store), Heard(store, "other")]
+        called = []
+        for version in range(3):
+            # Together, so that they are one commit; and then the next ones.
+            added = await asyncio.gather(
+                store.append("one", version, action(0), NOT_DUE, fail),
+                store.append("other", version, action(0), NOT_DUE, lambda: called.append(1)),
+            )
+            assert added == [True, True]
+            for each in heard:
+                await each.past(version)
+            assert len(called) == version + 1
 
     on_log(place, test)
 
