@@ -11,6 +11,7 @@ import pytest
 from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
+from service.common.tasks import Tasks
 from service.hosting import feed
 from service.store import Updates
 from tests.support.manual_clock import ManualClock
@@ -408,7 +409,7 @@ def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again(
 
     async def follow():
         store = Store()
-        followed = feed.Feed(store)
+        followed = feed.Feed(store, Tasks())
         assert not await followed._read_more()
         store.epoch = "2"
         assert (await followed.after("2", 9, 0.0)).epoch == "2"
