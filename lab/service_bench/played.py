@@ -131,14 +131,15 @@ async def measure(
         for number in tables:
             place = directory / f"played-{store}-{number}"
             async with AsyncExitStack() as stack:
-                subjects = {}
-                for name, checkout in checkouts.items():
-                    server, database = stack.enter_context(hosting(place / name, store, checkout))
-                    subject = Subject(server, database)
+                # All before anybody plays: a process that calls by gRPC should start no other.
+                subjects = {
+                    name: Subject(*stack.enter_context(hosting(place / name, store, checkout)))
+                    for name, checkout in checkouts.items()
+                }
+                for subject in subjects.values():
                     await stack.enter_async_context(
-                        seated(server, games, number, subject.noticed, subject.may.wait)
+                        seated(subject.server, games, number, subject.noticed, subject.may.wait)
                     )
-                    subjects[name] = subject
                 measured: dict[str, list[Round]] = {name: [] for name in subjects}
                 for turn in range(rounds + 1):
                     # Each is first in every second round.
