@@ -24,7 +24,7 @@ from service.common.call import Call, Kind
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
-from service.hosting.creation import rematch_id
+from service.hosting.creation import NewMatch, rematch_id
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -152,22 +152,22 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 )
                 path = f"start_from.{request.start_from.WhichOneof('source')}"
                 raise invalid_field(path, "NOT_LOGGED", rule)
-        state = await self._matches.create(
-            request.ruleset,
-            bots,
-            seed,
-            request.entropy_from_seats,
-            request.time_control if request.HasField("time_control") else None,
-            self._tokens.id_source(request.request_id) if request.request_id else None,
-            self._creator(call),
-            partial(self._admit_new, call),
-            invited,
-            _key_name(call),
-            tuple(config.display_name for config in request.seats) or ("", ""),
-            request.hint_policy,
-            start,
-            self._tokens.owner(call),
+        asked = NewMatch(
+            ruleset=request.ruleset,
+            bots=bots,
+            seed=seed,
+            entropy_from_seats=request.entropy_from_seats,
+            time_control=request.time_control if request.HasField("time_control") else None,
+            id_source=self._tokens.id_source(request.request_id) if request.request_id else None,
+            creator=self._creator(call),
+            invited=invited,
+            key_name=_key_name(call),
+            display_names=tuple(config.display_name for config in request.seats) or ("", ""),
+            hint_policy=request.hint_policy,
+            start=start,
+            owner=self._tokens.owner(call),
         )
+        state = await self._matches.create(asked, partial(self._admit_new, call))
         match_id = state.header.match_id
         call.match = match_id
         return match_pb2.CreateMatchResponse(

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import secrets
+from typing import NamedTuple
 
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Ruleset
@@ -22,56 +23,53 @@ def secret_of_seed(seed: int) -> bytes:
     return hashlib.sha256(b"croupier/seed/v1\0" + seed.to_bytes(8, "big")).digest()
 
 
-def new_header(
-    ruleset: Ruleset,
-    bots: tuple[int, ...],
-    seed: int | None,
-    entropy_from_seats: bool,
-    time_control: TimeControl | None,
-    id_source: bytes | None,
-    creator: str,
-    created: int,
-    invited: tuple[int, ...] = (),
-    key_name: str = "",
-    display_names: tuple[str, ...] = ("", ""),
-    hint_policy: int = 0,
-    start: Start | None = None,
-    owner: str = "",
-) -> Header:
-    """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
+class NewMatch(NamedTuple):
+    """A match that is asked for."""
 
-    Its id follows from `id_source`, or is drawn at random without one. `key_name` is the display
-    name of the API key to which the tokens of the open seats are issued, or empty, and
-    `display_names` those that the players of these seats have given. Without a `hint_policy`, hints
-    are allowed where a bot plays. A match with a `start` is played on from there. `owner` is a
-    pseudonym of whose feed tells of it.
-    """
-    game = wire.read_ruleset(ruleset, "ruleset")
-    match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
+    ruleset: Ruleset
+    bots: tuple[int, ...] = (0, 0)  # A BotStrength for each seat; 0: it is open or invited.
+    seed: int | None = None
+    entropy_from_seats: bool = False
+    time_control: TimeControl | None = None
+    id_source: bytes | None = None  # From which its id follows; None: it is drawn at random.
+    creator: str = ""  # Whom it counts for, as in `Header`.
+    invited: tuple[int, ...] = ()  # The invited seats, ascending.
+    key_name: str = ""  # Of the API key to which the tokens of the open seats are issued, or empty.
+    display_names: tuple[str, ...] = ("", "")  # That the players of the open seats have given.
+    hint_policy: int = 0  # 0: hints are allowed where a bot plays.
+    start: Start | None = None  # From where it is played on.
+    owner: str = ""  # As in `Header`.
+
+
+def new_header(asked: NewMatch, created: int) -> Header:
+    """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule."""
+    game = wire.read_ruleset(asked.ruleset, "ruleset")
+    bots, control, start = asked.bots, asked.time_control, asked.start
+    match_id = _write_id(asked.id_source or secrets.token_bytes(_ID_BYTES))
     secret, chance_id = secrets.token_bytes(_SECRET_BYTES), match_id
-    if seed is not None:
-        secret, chance_id = secret_of_seed(seed), ""
-    control = b"" if time_control is None else _serialize(time_control)
+    if asked.seed is not None:
+        secret, chance_id = secret_of_seed(asked.seed), ""
     return Header(
         match_id=match_id,
         game=game.id,
-        ruleset=ruleset.SerializeToString(deterministic=True),
+        ruleset=asked.ruleset.SerializeToString(deterministic=True),
         rules_version=game.rules_version if start is None else start.rules_version,
         secret=secret,
         chance_id=chance_id,
         bots=bots,
         created=created,
-        entropy_from_seats=entropy_from_seats,
-        time_control=control,
-        creator=creator,
-        invited=invited,
+        entropy_from_seats=asked.entropy_from_seats,
+        time_control=b"" if control is None else _serialize(control),
+        creator=asked.creator,
+        invited=asked.invited,
         key_names=tuple(
-            "" if bot or seat in invited else key_name for seat, bot in enumerate(bots)
+            "" if bot or seat in asked.invited else asked.key_name for seat, bot in enumerate(bots)
         ),
-        display_names=display_names,
-        hint_policy=hint_policy or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
+        display_names=asked.display_names,
+        hint_policy=asked.hint_policy
+        or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
         start=b"" if start is None else start.message,
-        owner=owner,
+        owner=asked.owner,
     )
 
 

@@ -8,9 +8,8 @@ from contextvars import Context, copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
+from croupier.v1.game_pb2 import EndReason, MatchAction
 from engine.model import learned
 from service import wire
 from service.common.errors import Refusal
@@ -18,6 +17,7 @@ from service.common.event_loop import LongWork
 from service.hosting import requests
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
+    NewMatch,
     asks_for,
     limited_header,
     modelled_header,
@@ -29,7 +29,6 @@ from service.hosting.history import code_of
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import MatchState
-from service.hosting.played_on import Start
 from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
 from service.hosting.seats import Caller, write_joined
@@ -116,49 +115,15 @@ class Matches:
 
     # Creating matches
 
-    async def create(
-        self,
-        ruleset: Ruleset,
-        bots: tuple[int, ...],
-        seed: int | None,
-        entropy_from_seats: bool = False,
-        time_control: TimeControl | None = None,
-        id_source: bytes | None = None,
-        creator: str = "",
-        admit: Admit = nullcontext,
-        invited: tuple[int, ...] = (),
-        key_name: str = "",
-        display_names: tuple[str, ...] = ("", ""),
-        hint_policy: int = 0,
-        start: Start | None = None,
-        owner: str = "",
-    ) -> MatchState:
+    async def create(self, asked: NewMatch, admit: Admit = nullcontext) -> MatchState:
         """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
 
-        `bots` holds a BotStrength for each seat, or 0 for an open or invited seat. With an
-        `id_source`, the match is created once, however often and wherever it is asked for.
-        `creator` is whom it counts for; `admit` is entered for its header if it does not exist yet;
-        `key_name` is the display name of the caller's API key, or empty; `display_names`,
-        `hint_policy` and `owner` are as in `new_header`. Raises Refusal for a ruleset that breaks a
-        rule, and if the same `id_source` has made another kind of match.
+        With an `id_source`, the match is created once, however often and wherever it is asked for.
+        `admit` is entered for its header if it does not exist yet. Raises Refusal for a ruleset
+        that breaks a rule, and if the same `id_source` has made another kind of match.
         """
-        header = new_header(
-            ruleset,
-            bots,
-            seed,
-            entropy_from_seats,
-            time_control,
-            id_source,
-            creator,
-            self._clock.now(),
-            invited,
-            key_name,
-            display_names,
-            hint_policy,
-            start,
-            owner,
-        )
-        if id_source is None:
+        header = new_header(asked, self._clock.now())
+        if asked.id_source is None:
             return await self._create(header, admit)
         state = await self._create_once(header, admit)
         if not asks_for(header, state.header):

@@ -7,6 +7,7 @@ from croupier.v1.match_pb2 import BotStrength
 from service.common.event_loop import BackgroundQuota
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
+from service.hosting.creation import NewMatch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
@@ -61,7 +62,7 @@ async def ended(store, match_id):
 
 def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
     """Creates a match, of two bots that play at random unless told otherwise."""
-    return matches.create(ruleset_of(game_id), bots, None, time_control=time_control)
+    return matches.create(NewMatch(ruleset_of(game_id), bots, time_control=time_control))
 
 
 class SlowBots(Bots):

@@ -9,6 +9,7 @@ from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
 from service.common.event_loop import BackgroundQuota, finish_now
+from service.hosting.creation import NewMatch
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -51,7 +52,7 @@ class Hosting:
         self.idle = IdleMatches(self.matches, BackgroundQuota(lambda: 0), HOUR / 1000, clock)
 
     def create(self, game_id=IN_TURN, bots=(0, 0), **options):
-        return self.matches.create(ruleset_of(game_id), bots, None, **options)
+        return self.matches.create(NewMatch(ruleset_of(game_id), bots, **options))
 
     async def act(self, match_id):
         state = await self.matches.load(match_id)

@@ -8,6 +8,7 @@ import pytest
 from service import wire
 from service.common.errors import Refusal, store_unavailable
 from service.hosting import matches
+from service.hosting.creation import NewMatch
 from service.hosting.match_cache import MAX_CACHED, SetBack
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -78,9 +79,9 @@ def test_the_number_of_cached_matches_is_bounded():
 
     async def create_many():
         server = Matches(MemoryStore(), Metrics())
-        first = await server.create(ruleset, (0, 0), None)
+        first = await server.create(NewMatch(ruleset))
         for _ in range(MAX_CACHED):
-            await server.create(ruleset, (0, 0), None)
+            await server.create(NewMatch(ruleset))
         assert len(server._cache) == MAX_CACHED
         assert server._cache.get(first.header.match_id) is None
         again = await server.load(first.header.match_id)
@@ -95,7 +96,7 @@ def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
     async def play():
         store = MemoryStore()
         server = Matches(store, Metrics())
-        state = await server.create(ruleset, (0, 0), None)
+        state = await server.create(NewMatch(ruleset))
         match_id = state.header.match_id
         read = []
         load = store.load
@@ -108,7 +109,7 @@ def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
         with server.watch(match_id):
             await server.load(match_id)
             for _ in range(MAX_CACHED):
-                await server.create(ruleset, (0, 0), None)
+                await server.create(NewMatch(ruleset))
             assert server._cache.get(match_id) is None
             for seat in state.deciders:
                 legal = view_of(state, seat).legal_actions[0]
@@ -125,7 +126,7 @@ def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
 def test_what_is_told_while_a_match_is_read_is_read_once_more():
     async def run():
         server = Matches(MemoryStore(), Metrics())
-        match_id = (await server.create(ruleset_of("skystones"), (0, 0), None)).header.match_id
+        match_id = (await server.create(NewMatch(ruleset_of("skystones")))).header.match_id
         begun, may_end = [], asyncio.Event()
 
         async def load(name):
@@ -148,7 +149,7 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
     async def play():
         store, clock = MemoryStore(), ManualClock(1000)
         server = Matches(store, Metrics(), clock)
-        state = await server.create(ruleset_of("skystones"), (0, 0), None)
+        state = await server.create(NewMatch(ruleset_of("skystones")))
         match_id = state.header.match_id
         for version, now in enumerate((900, 1100, 50, 60)):
             # A server that has just started applies each action.
@@ -172,7 +173,7 @@ def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(game_id, kept
     async def play():
         store, clock = LosingStore(), ManualClock(1000)
         server = Matches(store, Metrics(), clock)
-        match_id = (await server.create(ruleset_of(game_id), (0, 0), None)).header.match_id
+        match_id = (await server.create(NewMatch(ruleset_of(game_id)))).header.match_id
 
         async def next_decision(state, number):
             clock.advance(1)
@@ -216,7 +217,7 @@ def test_a_deleted_match_is_not_shown_to_anybody(place):
         async with opened(place) as store:
             clock = ManualClock(1000)
             servers = [Matches(store, Metrics(), clock) for _ in range(3)]
-            state = await servers[0].create(ruleset_of("skystones"), (0, 0), None)
+            state = await servers[0].create(NewMatch(ruleset_of("skystones")))
             match_id = state.header.match_id
             await servers[0].resign(Caller(match_id, 0))
             with servers[0].watch(match_id), servers[1].watch(match_id):
@@ -235,7 +236,7 @@ def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
     async def run():
         store = LosingStore()
         server = Matches(store, Metrics())
-        state = await server.create(ruleset_of("powershot_soccer"), (0, 0), None)
+        state = await server.create(NewMatch(ruleset_of("powershot_soccer")))
         match_id = state.header.match_id
         legal = view_of(state, state.deciders[0]).legal_actions[0]
         await server.submit(Caller(match_id, state.deciders[0]), 0, legal, "")

@@ -11,6 +11,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
 from service.common.errors import Refusal
 from service.common.tasks import TaskFailedError
+from service.hosting.creation import NewMatch
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
@@ -322,7 +323,7 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
             store = store_behind(place, proxy)
             await store.open()
             matches = Matches(store, Metrics())
-            state = await matches.create(ruleset_of("skystones"), (0, 0), None)
+            state = await matches.create(NewMatch(ruleset_of("skystones")))
             caller = Caller(state.header.match_id, state.deciders[0])
             legal = view_of(state, caller.seat).legal_actions[0]
 

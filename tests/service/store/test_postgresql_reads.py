@@ -9,7 +9,7 @@ import pytest
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, store_unavailable
 from service.common.tasks import Tasks
-from service.hosting.creation import rematch_id
+from service.hosting.creation import NewMatch, rematch_id
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
@@ -161,9 +161,7 @@ def test_changes_that_another_server_tells_of_are_read_together(place, monkeypat
         async with opened(place) as store, opened(place) as other:
             matches, elsewhere = Matches(store, Metrics()), Matches(other, Metrics())
             await until_it_listens(store, other)
-            created = [
-                await matches.create(ruleset_of("skystones"), (0, 0), None) for _ in range(20)
-            ]
+            created = [await matches.create(NewMatch(ruleset_of("skystones"))) for _ in range(20)]
             names = [state.header.match_id for state in created]
             with ExitStack() as stack:
                 watches = [stack.enter_context(elsewhere.watch(name)) for name in names]
@@ -294,7 +292,7 @@ def test_a_rematch_of_open_seats_is_heard_of_at_another_server(place, monkeypatc
             if told:
                 await until_it_listens(store, other)
             here, there = Matches(store, Metrics()), Matches(other, Metrics())
-            state = await here.create(ruleset_of("skystones"), (0, 0), None)
+            state = await here.create(NewMatch(ruleset_of("skystones")))
             await here.resign(Caller(state.header.match_id, 0))
             over = await here.load(state.header.match_id)
             with there.watch(rematch_id(over.header)) as watch:
@@ -311,7 +309,7 @@ def test_who_only_watches_finds_that_the_log_has_lost_something(place, monkeypat
     async def test():
         async with opened(place) as store:
             matches = Matches(store, Metrics())
-            state = await matches.create(ruleset_of("powershot_soccer"), (0, 0), None)
+            state = await matches.create(NewMatch(ruleset_of("powershot_soccer")))
             match_id, seat = state.header.match_id, state.deciders[0]
             await matches.submit(
                 Caller(match_id, seat), 0, view_of(state, seat).legal_actions[0], ""
