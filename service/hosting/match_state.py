@@ -21,10 +21,10 @@ from service.hosting.history import History, read_snapshot, write_snapshot
 from service.hosting.played_on import Start, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
+from service.wire.fields import Fields
 
 DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)  # The kinds of entries that hold actions.
 _GAMES_KEPT = 256
-_RESULT = "result"  # In `MatchState.written`.
 
 _RESIGNATION = game_pb2.EndReason.END_REASON_RESIGNATION
 _TIME = game_pb2.EndReason.END_REASON_TIME
@@ -47,6 +47,16 @@ class EarlyEnd(NamedTuple):
         return float(self.losers[0] != 0), float(self.losers[0] != 1)
 
 
+class Written:
+    """What was written of one state. All of it follows from the state, so it is written once."""
+
+    events: tuple[bytes, ...] | None = None  # Those of its version, by viewer.
+    result: game_pb2.MatchResult | None = None
+
+    def __init__(self) -> None:
+        self.views: dict[tuple[int, Fields], bytes] = {}  # By viewer and what was asked for.
+
+
 class MatchState(NamedTuple):
     """A match after some of its entries. It never changes: `after` returns the next state.
 
@@ -55,21 +65,23 @@ class MatchState(NamedTuple):
     """
 
     header: Header
-    game: Game
-    history: History
+    game: Game  # Under the rules with which the match was dealt.
+    history: History  # Shared with later states: its first `version` entries are those of this one.
     seats: Seats
     start: Position | None  # From which it is played on; None if it begins with a deal.
     origin: bytes  # A serialized View with only where it began; empty if it begins with a deal.
-    match: Match | None  # None until all invited seats are joined and all entropy is contributed.
-    contributions: Contributions | None  # Of entropy; None once the match is dealt.
+    # The engine's, which no one changes. None as long as an invited seat is missing or entropy is
+    # owed; it may end before that.
+    match: Match | None
+    contributions: Contributions | None  # None once it is dealt, and without entropy from seats.
     clocks: Clocks | None  # None without a time control.
     version: int  # The number of entries.
-    deciders: tuple[int, ...]  # The seats that owe a decision.
-    over: bool  # Whether nothing can happen any more.
+    deciders: tuple[int, ...]  # Who owe a decision, ascending. Empty if it is over or not dealt.
+    over: bool  # Whether nothing can happen any more: `early_end` or the rules have ended it.
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
-    default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
-    # The views and events that `service/hosting/views.py` has written, and the result.
-    written: dict[Any, Any]
+    # By seat: played for it since it last submitted an action. (0, 0) without clocks.
+    default_actions: tuple[int, int]
+    written: Written  # Kept for speed alone: it grows, and whether it has something shows nowhere.
 
     @staticmethod
     def begin(header: Header) -> "MatchState":
@@ -108,7 +120,7 @@ class MatchState(NamedTuple):
             over=match is not None and match.over,
             early_end=None,
             default_actions=(0, 0),
-            written={},
+            written=Written(),
         )
 
     @staticmethod
@@ -241,14 +253,13 @@ class MatchState(NamedTuple):
             return None
         if self.early_end is not None:
             return game_pb2.MatchResult(scores=self.early_end.scores, reason=self.early_end.reason)
-        result: game_pb2.MatchResult | None = self.written.get(_RESULT)
-        if result is None:
-            result = self.written[_RESULT] = game_pb2.MatchResult(
+        if self.written.result is None:
+            self.written.result = game_pb2.MatchResult(
                 scores=self.dealt().scores,
                 reason=game_pb2.EndReason.END_REASON_RULES,
                 ending=self._ending(),
             )
-        return result
+        return self.written.result
 
     def _ending(self) -> game_pb2.Ending | None:
         try:
@@ -529,7 +540,7 @@ def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
         match.over,
         state.early_end,
         _count_default_actions(state.default_actions, entry),
-        {},
+        Written(),
     )
 
 
@@ -549,7 +560,7 @@ def _next(
         history=state.history.after(state.version, entry, events),
         version=state.version + 1,
         default_actions=_count_default_actions(state.default_actions, entry),
-        written={},
+        written=Written(),
         **changed,
     )
 

@@ -20,7 +20,6 @@ from service.wire.fields import ALL, Fields
 
 # SubmitActionResponse has the field of the same number.
 _EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER
-_KEY = "events"  # In `MatchState.written`.
 
 
 def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
@@ -28,11 +27,10 @@ def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
     if version != state.version:
         return _serialize_events(state, version)[viewer]
     # Once for all who follow the match.
-    written = state.written.get(_KEY)
-    if written is None:
-        written = state.written[_KEY] = _serialize_events(state, version)
-    events: bytes = written[viewer]
-    return events
+    written = state.written
+    if written.events is None:
+        written.events = _serialize_events(state, version)
+    return written.events[viewer]
 
 
 def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
@@ -102,11 +100,12 @@ MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
     """The view of a match for a seat, or SPECTATOR: a View, or some fields of one."""
     key = (viewer, fields)
-    view = state.written.get(key)
+    views = state.written.views
+    view = views.get(key)
     if view is None:
-        if len(state.written) >= MAX_WRITTEN:
-            state.written.clear()
-        view = state.written[key] = _serialize_view(state, viewer, fields)
+        if len(views) >= MAX_WRITTEN:
+            views.clear()
+        view = views[key] = _serialize_view(state, viewer, fields)
     return view
 
 

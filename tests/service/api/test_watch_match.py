@@ -185,7 +185,7 @@ def count_views(server):
         put(state, *more, **options)
 
     cache.put = put_and_count
-    return lambda: sum((2, ALL) in state.written for state in made)
+    return lambda: sum((2, ALL) in state.written.views for state in made)
 
 
 # Waiting for a version
