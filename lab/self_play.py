@@ -12,10 +12,11 @@ from engine.game import SeatView
 from engine.model import learned
 from engine.position import Position
 from service import wire
+from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.reviewing.verdicts import COMPARING_SHARE
-from service.store import Entry, EntryKind, Header
+from service.store import Entry, Header
 
 BOTS = (5, 5)  # In the header of a record: who plays is as strong as the search.
 

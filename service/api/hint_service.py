@@ -17,7 +17,6 @@ from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
 from service.common.call import Call
 from service.common.errors import Refusal
-from service.hosting.requests import check_decides, check_running
 from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
@@ -123,8 +122,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             )
         caller, state = await self._authenticator.enter(call, search.match_name)
         check_seat(caller)
-        check_running(state)
-        check_decides(state, caller.seat)
+        state.check_running()
+        state.check_decides(caller.seat)
         if not state.allows_hints:
             raise Refusal(
                 ErrorReason.ERROR_REASON_HINTS_NOT_ALLOWED,

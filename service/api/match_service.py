@@ -25,6 +25,7 @@ from service.common.errors import Refusal, as_refusal, invalid_field, shutting_d
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import NewMatch, rematch_id
+from service.hosting.entries import Entropy, EntropyHash, EntryKind, Join, Resignation, Token
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -40,7 +41,7 @@ from service.hosting.views import (
     write_rematch,
 )
 from service.observability.metrics import Metrics
-from service.store import EntryKind, Header, ListedMatch, Query
+from service.store import Header, ListedMatch, Query
 from service.wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
@@ -264,7 +265,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         name = request.display_name
         check_display_name(name, "display_name")
         join_id = self._tokens.join_id(request.request_id)
-        await self._matches.join(joiner, _key_name(call), name, join_id)
+        join = partial(Join.ask, key_name=_key_name(call), display_name=name, request_id=join_id)
+        await self._matches.carry_out(joiner, join)
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
             name=f"matches/{joiner.match_id}",
@@ -286,7 +288,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         request_id = self._tokens.replacement_id(request.request_id)
-        await self._matches.replace_token(caller, request_id)
+        await self._matches.carry_out(caller, partial(Token.ask, request_id=request_id))
         replaced = caller._replace(generation=caller.generation + 1)
         return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
 
@@ -424,7 +426,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, call: Call) -> bytes:
         caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
-        return await self._matches.resign(caller, partial(_write_view, viewer=caller.seat))
+        write = partial(_write_view, viewer=caller.seat)
+        return await self._matches.carry_out(caller, Resignation.ask, write)
 
     async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
         state = await self._read(request.name, call)
@@ -442,11 +445,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         if request.HasField("entropy_hash"):
-            kind, data = EntryKind.ENTROPY_HASH, request.entropy_hash
+            contribute = partial(EntropyHash.ask, data=request.entropy_hash)
         else:
-            kind, data = EntryKind.ENTROPY, request.entropy
+            contribute = partial(Entropy.ask, data=request.entropy)
         write = partial(_write_view, viewer=caller.seat)
-        return await self._matches.contribute(caller, kind, data, write)
+        return await self._matches.carry_out(caller, contribute, write)
 
     async def Rematch(
         self, request: match_pb2.RematchRequest, call: Call

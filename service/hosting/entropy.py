@@ -7,14 +7,11 @@ seat can choose its contribution in knowledge of the others'.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, invalid_field
-from service.store import Entry, EntryKind
-
-CONTRIBUTIONS = (EntryKind.ENTROPY_HASH, EntryKind.ENTROPY)
+from service.store import Entry
 
 _DOMAIN = b"croupier/entropy/v1\0"
 
@@ -70,15 +67,6 @@ class Contributions:
         for seat, entropy in sorted(self._entropy.items()):
             mixed.update(bytes([seat, len(entropy)]) + entropy)
         return mixed.digest(32)
-
-
-def write_contribution(entry: Entry) -> dict[str, Any]:
-    """A contribution as a message, by the name of its field in MatchEvent and RecordEntry."""
-    if entry.kind == EntryKind.ENTROPY_HASH:
-        return {
-            "entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, entropy_hash=entry.action)
-        }
-    return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}
 
 
 def not_owed(why: str) -> Refusal:

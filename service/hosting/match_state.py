@@ -1,11 +1,10 @@
-"""The state of a match as its log tells it, and how each kind of entry changes it."""
+"""The state of a match as its log tells it, and what a kind of entry is."""
 
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from croupier.v1 import game_pb2
+from croupier.v1 import feed_pb2, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.events import Event
@@ -16,21 +15,14 @@ from service import wire
 from service.common.errors import Refusal, log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
-from service.hosting.entropy import Contributions, not_owed
+from service.hosting.entropy import Contributions
 from service.hosting.history import History, read_snapshot, write_snapshot
 from service.hosting.played_on import Start, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
-from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
+from service.store import Entry, Header, MatchStatus, Snapshot, StoredMatch
 from service.wire.fields import Fields
 
-DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)  # The kinds of entries that hold actions.
 _GAMES_KEPT = 256
-
-_RESIGNATION = game_pb2.EndReason.END_REASON_RESIGNATION
-_TIME = game_pb2.EndReason.END_REASON_TIME
-_ABANDONED = game_pb2.EndReason.END_REASON_ABANDONED
-_IDLE = game_pb2.EndReason.END_REASON_IDLE
-_DECLINED = game_pb2.EndReason.END_REASON_DECLINED
 
 
 class EarlyEnd(NamedTuple):
@@ -38,6 +30,7 @@ class EarlyEnd(NamedTuple):
 
     reason: game_pb2.EndReason
     losers: tuple[int, ...]  # If both seats lose, or none does, the match is a draw.
+    outcome: str  # How the metrics name it.
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -142,14 +135,15 @@ class MatchState(NamedTuple):
             return (yield from state.replaying(entries))
         match, clocks = read
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
-        if skipped and _ends_early(skipped[-1]):
+        if skipped and KINDS[skipped[-1].kind].ends and not skipped[-1].action:
             # Such an entry does not change what a snapshot holds.
             rest.insert(0, skipped.pop())
         history, seats, default_actions = state.history, state.seats, (0, 0)
         for version, entry in enumerate(skipped):
+            kind = KINDS[entry.kind]
             history = history.after(version, entry, None)
-            seats = seats.after(version + 1, entry)
-            default_actions = _count_default_actions(default_actions, entry)
+            seats = kind.seats_after(seats, version + 1, entry)
+            default_actions = kind.default_actions_after(default_actions, entry)
             yield
         state = state._replace(
             history=history,
@@ -178,8 +172,8 @@ class MatchState(NamedTuple):
         """
         state = self
         for entry in entries:
-            _check_clocks(state, entry)
-            state = _AFTER[entry.kind](state, entry)
+            state.check_clocks(entry)
+            state = KINDS[entry.kind].after(state, entry)
         return state
 
     def replaying(self, entries: Iterable[Entry]) -> Work["MatchState"]:
@@ -190,10 +184,73 @@ class MatchState(NamedTuple):
             yield
         return state
 
-    def after_action(self, entry: Entry, action: int) -> "MatchState":
-        """As `after`, for one entry that holds an action, and which action that is."""
-        _check_clocks(self, entry)
-        return _played(self, entry, action)
+    def check_clocks(self, entry: Entry) -> None:
+        """Raises ActionError if the clocks say that another entry comes next.
+
+        At a deadline or later, nothing comes before the entry that says that the time is up.
+        """
+        expired = self.expired(entry.at)
+        expires = KINDS[entry.kind].by_clock
+        if expires != bool(expired) or (expires and entry.seat != expired[0]):
+            raise ActionError("at", "this is not what the clocks say")
+
+    def with_action(self, entry: Entry, action: int) -> "MatchState":
+        """The match after an entry with an action, which is parsed already; as `Kind.after`."""
+        if self.match is None:
+            raise ActionError("seat", "the cards are not dealt yet")
+        match = self.match.copy()
+        events = tuple(match.apply(entry.seat, action))
+        clocks = self.clocks
+        if clocks is not None:
+            clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
+        # Field by field, since nearly all entries are actions, and `_replace` takes four times as
+        # long.
+        return MatchState(
+            self.header,
+            self.game,
+            self.history.after(self.version, entry, events),
+            self.seats,
+            self.start,
+            self.origin,
+            match,
+            self.contributions,
+            clocks,
+            self.version + 1,
+            match.deciders,
+            match.over,
+            self.early_end,
+            KINDS[entry.kind].default_actions_after(self.default_actions, entry),
+            Written(),
+        )
+
+    def with_deal(self, entry: Entry, secret: bytes) -> "MatchState":
+        """The match after an entry with which it is dealt, from a secret of 32 bytes."""
+        version = self.seats.engine_version(self.version + 1)
+        match = Match(self.game, secret, self.header.chance_id, version, self.start)
+        return self.with_entry(
+            entry,
+            tuple(match.events),
+            match=match,
+            contributions=None,
+            clocks=_restarted(self.clocks, match, entry),
+            deciders=match.deciders,
+            over=match.over,
+        )
+
+    def with_end(self, entry: Entry, end: EarlyEnd) -> "MatchState":
+        """The match after an entry that ends it early."""
+        return self.with_entry(entry, early_end=end, over=True, deciders=())
+
+    def with_entry(
+        self, entry: Entry, events: tuple[Event, ...] = (), **changed: Any
+    ) -> "MatchState":
+        """The match after any other entry, with its events and the fields that it changes."""
+        return self._replace(
+            history=self.history.after(self.version, entry, events),
+            version=self.version + 1,
+            written=Written(),
+            **changed,
+        )
 
     def going_back(self, version: int) -> Work["MatchState"]:
         """The match as it was at a version."""
@@ -204,7 +261,7 @@ class MatchState(NamedTuple):
 
     def start_here(self, *, logged: bool = False) -> Start:
         """The start of a match that is played on from this one, as `write_start` says."""
-        actions = [entry for entry in self.entries if entry.action and entry.kind in DECISIONS]
+        actions = [each for each in self.entries if each.action and KINDS[each.kind].decides]
         return write_start(self.header, self.version, self.dealt(), actions, logged=logged)
 
     # What the match is
@@ -214,24 +271,17 @@ class MatchState(NamedTuple):
         assert self.match is not None, "the cards are not dealt yet"
         return self.match
 
-    @property
-    def resigned(self) -> int | None:
-        """The seat that has resigned, if one has."""
-        return next(iter(self._losers_by(_RESIGNATION)), None)
+    def check_running(self) -> None:
+        """Raises Refusal if it is over."""
+        if self.over:
+            raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
 
-    @property
-    def forfeited(self) -> tuple[int, ...]:
-        """The seats that have forfeited because their time was up, which can be both at once."""
-        return self._losers_by(_TIME)
-
-    def _losers_by(self, reason: game_pb2.EndReason) -> tuple[int, ...]:
-        end = self.early_end
-        return end.losers if end is not None and end.reason == reason else ()
-
-    @property
-    def declined(self) -> bool:
-        """Whether a seat declined it before it was dealt."""
-        return self.early_end is not None and self.early_end.reason == _DECLINED
+    def check_decides(self, seat: int) -> None:
+        """Raises Refusal unless a seat owes a decision."""
+        if seat not in self.deciders:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_NOT_TO_DECIDE, f"seat {seat} owes no decision now"
+            )
 
     @property
     def allows_hints(self) -> bool:
@@ -345,25 +395,6 @@ class MatchState(NamedTuple):
         """The seats whose time is up at a time, if any is."""
         return () if self.clocks is None else self.clocks.expired(self._clocked(), at)
 
-    def expiry(self, at: int) -> Entry | None:
-        """The entry that must come before any other at a time, if the time of a seat is up."""
-        expired = self.expired(at)
-        if not expired or self.clocks is None:
-            return None
-        seat, action = expired[0], b""
-        if not (self.clocks.control.forfeits or self.may_abandon(seat)):
-            action = wire.serialize_action(self.game, _default_action(self.dealt(), seat))
-        return Entry(EntryKind.EXPIRY, seat, at, action, self.version)
-
-    def may_abandon(self, seat: int) -> bool:
-        """Whether the match ends as abandoned when the time of a seat is up once more."""
-        limit = 0 if self.clocks is None else self.clocks.control.max_default_actions
-        return 0 < limit <= self.default_actions[seat]
-
-    def idle_end(self, at: int) -> Entry:
-        """The entry that ends the match at a time because nothing has happened for too long."""
-        return Entry(EntryKind.IDLE, 0, at, expected_version=self.version)
-
     @property
     def can_be_idle(self) -> bool:
         """Whether the match waits for a seat without a clock, so that it may wait for ever."""
@@ -386,164 +417,6 @@ _RUNNING, _OVER = MatchStatus(over=False), MatchStatus(over=True)
 _NEVER_DUE = MatchStatus(over=False, was_due=False)  # It has neither clocks nor bots.
 
 
-# The next state after each kind of entry
-
-
-def _after_action(state: MatchState, entry: Entry) -> MatchState:
-    return _played(state, entry, wire.parse_action(state.game, entry.action))
-
-
-def _after_expiry(state: MatchState, entry: Entry) -> MatchState:
-    # The time of a seat is up, as was checked: the seat forfeits or has abandoned the match, or an
-    # action is played for it.
-    assert state.clocks is not None
-    forfeits = state.clocks.control.forfeits
-    if bool(entry.action) == (forfeits or state.may_abandon(entry.seat)):
-        raise ActionError("action", "this is not what happens when time is up")
-    if forfeits:
-        return _ended_early(state, entry, _TIME, state.expired(entry.at))
-    if not entry.action:
-        return _ended_early(state, entry, _ABANDONED, _absent(state, entry.seat))
-    action = wire.parse_action(state.game, entry.action)
-    if action != _default_action(state.dealt(), entry.seat):
-        raise ActionError("action", "this is not what is played by default")
-    return _played(state, entry, action)
-
-
-def _absent(state: MatchState, seat: int) -> tuple[int, ...]:
-    # The seats that have left, given that one has. Half as many default actions are enough for the
-    # other seat, since the seats take turns of different lengths.
-    other = 1 - seat
-    if 2 * state.default_actions[other] >= state.default_actions[seat]:
-        return 0, 1
-    return (seat,)
-
-
-def _after_resignation(state: MatchState, entry: Entry) -> MatchState:
-    return _ended_early(state, entry, _RESIGNATION, (entry.seat,))
-
-
-def _after_idle(state: MatchState, entry: Entry) -> MatchState:
-    if not state.can_be_idle:
-        raise ActionError("at", "only a match that waits without a clock is idle")
-    # A bot never owes a decision here. That the match waits for an invited seat, or for entropy,
-    # cannot be held against a seat.
-    return _ended_early(state, entry, _IDLE, state.deciders)
-
-
-def _after_decline(state: MatchState, entry: Entry) -> MatchState:
-    if not state.seats.missing or state.header.bots[entry.seat]:
-        raise ActionError("seat", "only a match that waits for a player can be declined, by a seat")
-    return _ended_early(state, entry, _DECLINED, ())
-
-
-def _ends_early(entry: Entry) -> bool:
-    # Where the cards may be dealt: no snapshot is older than that.
-    return entry.kind in (EntryKind.RESIGNATION, EntryKind.IDLE) or (
-        entry.kind == EntryKind.EXPIRY and not entry.action
-    )
-
-
-def _ended_early(
-    state: MatchState, entry: Entry, reason: game_pb2.EndReason, losers: tuple[int, ...]
-) -> MatchState:
-    return _next(state, entry, early_end=EarlyEnd(reason, losers), over=True, deciders=())
-
-
-def _after_entropy_hash(state: MatchState, entry: Entry) -> MatchState:
-    if state.contributions is None:
-        raise not_owed("the cards are dealt")
-    if entry.seat in state.seats.missing:
-        raise not_owed(f"seat {entry.seat} was not joined yet")
-    return _next(state, entry, contributions=state.contributions.after_hash(entry))
-
-
-def _after_entropy(state: MatchState, entry: Entry) -> MatchState:
-    # The last one deals the match.
-    if state.contributions is None:
-        raise not_owed("the cards are dealt")
-    contributions = state.contributions.after_entropy(entry)
-    if not contributions.complete:
-        return _next(state, entry, contributions=contributions)
-    secret = contributions.mixed_into(state.header.secret)
-    return _dealt(state._replace(contributions=None), entry, secret)
-
-
-def _after_join(state: MatchState, entry: Entry) -> MatchState:
-    # The last one deals the match, unless it waits for entropy, for which all have joined before.
-    seats = state.seats.after(state.version + 1, entry)
-    if state.header.entropy_from_seats or seats.missing:
-        return _next(state, entry, seats=seats)
-    return _dealt(state._replace(seats=seats), entry, state.header.secret)
-
-
-def _after_replacement(state: MatchState, entry: Entry) -> MatchState:
-    return _next(state, entry, seats=state.seats.after(state.version + 1, entry))
-
-
-def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
-    version = state.seats.engine_version(state.version + 1)
-    match = Match(state.game, secret, state.header.chance_id, version, state.start)
-    return _next(
-        state,
-        entry,
-        tuple(match.events),
-        match=match,
-        clocks=_restarted(state.clocks, match, entry),
-        deciders=match.deciders,
-        over=match.over,
-    )
-
-
-_AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
-    EntryKind.ACTION: _after_action,
-    EntryKind.EXPIRY: _after_expiry,
-    EntryKind.RESIGNATION: _after_resignation,
-    EntryKind.ENTROPY_HASH: _after_entropy_hash,
-    EntryKind.ENTROPY: _after_entropy,
-    EntryKind.IDLE: _after_idle,
-    EntryKind.JOIN: _after_join,
-    EntryKind.TOKEN: _after_replacement,
-    EntryKind.DECLINE: _after_decline,
-}
-
-
-def _check_clocks(state: MatchState, entry: Entry) -> None:
-    # At a deadline or later nothing comes before the entry that says that the time is up.
-    expired = state.expired(entry.at)
-    expires = entry.kind == EntryKind.EXPIRY
-    if expires != bool(expired) or (expires and entry.seat != expired[0]):
-        raise ActionError("at", "this is not what the clocks say")
-
-
-def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
-    if state.match is None:
-        raise ActionError("seat", "the cards are not dealt yet")
-    match = state.match.copy()
-    events = tuple(match.apply(entry.seat, action))
-    clocks = state.clocks
-    if clocks is not None:
-        clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
-    # Field by field, since nearly all entries are actions, and `_replace` takes four times as long.
-    return MatchState(
-        state.header,
-        state.game,
-        state.history.after(state.version, entry, events),
-        state.seats,
-        state.start,
-        state.origin,
-        match,
-        state.contributions,
-        clocks,
-        state.version + 1,
-        match.deciders,
-        match.over,
-        state.early_end,
-        _count_default_actions(state.default_actions, entry),
-        Written(),
-    )
-
-
 def _restarted(clocks: Clocks | None, match: Match, entry: Entry) -> Clocks | None:
     # The clocks of the seats whose decision is a new one since this entry.
     if clocks is None:
@@ -552,38 +425,62 @@ def _restarted(clocks: Clocks | None, match: Match, entry: Entry) -> Clocks | No
     return clocks.restarted(changed, entry.at)
 
 
-def _next(
-    state: MatchState, entry: Entry, events: tuple[Event, ...] = (), **changed: Any
-) -> MatchState:
-    # The state with an entry, its events and the fields that they change.
-    return state._replace(
-        history=state.history.after(state.version, entry, events),
-        version=state.version + 1,
-        default_actions=_count_default_actions(state.default_actions, entry),
-        written=Written(),
-        **changed,
-    )
+class Kind:
+    """A kind of entry: what its entries say, and what follows from them.
 
+    A subclass with a number is a kind, whose one object is in `KINDS`;
+    `service/hosting/entries.py` has them all.
+    """
 
-def _count_default_actions(counts: tuple[int, int], entry: Entry) -> tuple[int, int]:
-    # The default actions in a row for each seat, after an entry.
-    if entry.kind == EntryKind.EXPIRY and entry.action:
-        count = counts[entry.seat] + 1
-    elif entry.kind == EntryKind.ACTION and counts[entry.seat]:
-        count = 0
-    else:
+    number: ClassVar[int]  # In the log.
+    field: ClassVar[str]  # Of RecordEntry.
+    change: ClassVar[feed_pb2.MatchChange] = feed_pb2.MATCH_CHANGE_ENDED  # If the match goes on.
+    decides: ClassVar[bool] = False  # Whether it may hold an action of the game.
+    by_clock: ClassVar[bool] = False  # Whether the clocks demand it.
+    ends: ClassVar[bool] = False  # Whether it ends the match early, unless it holds an action.
+    # The field of MatchEvent that tells all of it, before what it led to in the game; empty: none.
+    event: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, number: int | None = None) -> None:
+        if number is not None:
+            cls.number = number
+            assert number not in KINDS, number
+            KINDS[number] = cls()
+
+    def after(self, state: MatchState, entry: Entry) -> MatchState:
+        """The match after an entry, which the clocks allow.
+
+        Raises ActionError if the rules do not allow it, and Refusal for a contribution of entropy
+        that is not owed.
+        """
+        raise NotImplementedError
+
+    def seats_after(self, seats: Seats, version: int, entry: Entry) -> Seats:
+        """The seats after the entry that makes a version."""
+        return seats
+
+    def default_actions_after(self, counts: tuple[int, int], entry: Entry) -> tuple[int, int]:
+        """`MatchState.default_actions` after an entry."""
         return counts
-    return (count, counts[1]) if entry.seat == 0 else (counts[0], count)
+
+    def write(self, entry: Entry, message: Any) -> None:
+        """Fills in what a record says of an entry: the message of `field`."""
+        message.seat = entry.seat
+
+    def read(self, state: MatchState, at: int, message: Any) -> Entry:
+        """The entry of which a record says so, made at a time; raises Refusal."""
+        return Entry(self.number, message.seat, at)
+
+    def wrong_seat(self, state: MatchState, seat: int) -> str:
+        """Why no caller can have made such an entry for a seat; empty if it can."""
+        return ""
+
+    def tell(self, state: MatchState, entry: Entry, message: Any) -> None:
+        """Fills in what everybody is told of an entry: the message of `event`."""
+        self.write(entry, message)
 
 
-def _default_action(match: Match, seat: int) -> int:
-    # A fixed choice, such as the lowest action, would tell of the hand that it holds nothing lower.
-    # One drawn with equal chances (but for 1 in 2**240: it is 256 bits modulo a few actions) tells
-    # no more than what it is, and only the server can know it in advance.
-    what = f"croupier/default-action/v1\0{match.match_id}\0{match.since[seat]}\0{seat}\0"
-    drawn = int.from_bytes(hashlib.shake_256(what.encode() + match.secret).digest(32), "big")
-    legal = match.legal(seat)
-    return legal[drawn % len(legal)]
+KINDS: dict[int, Kind] = {}  # By number. A kind is here once its module was imported.
 
 
 @lru_cache(maxsize=_GAMES_KEPT)

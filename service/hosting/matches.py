@@ -9,12 +9,11 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import EndReason, MatchAction
+from croupier.v1.game_pb2 import MatchAction
 from engine.model import learned
 from service import wire
 from service.common.errors import Refusal
 from service.common.event_loop import LongWork
-from service.hosting import requests
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
     NewMatch,
@@ -25,20 +24,19 @@ from service.hosting.creation import (
     rematch_header,
     rematch_id,
 )
+from service.hosting.entries import Action, Commit, Decline, Expiry, Idle, Join, Reply
 from service.hosting.history import code_of
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
-from service.hosting.match_state import MatchState
+from service.hosting.match_state import KINDS, MatchState
 from service.hosting.records import writing_record
-from service.hosting.requests import Commit, Reply
-from service.hosting.seats import Caller, write_joined
+from service.hosting.seats import Caller
 from service.hosting.views import serialize_events, serialize_view
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
 from service.store import (
     Entry,
-    EntryKind,
     Head,
     Header,
     IdleMatch,
@@ -58,15 +56,8 @@ Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
 # Writes the response to a request from the state right after it.
 Write: TypeAlias = Callable[[MatchState], bytes]
 
-# How a match has ended, as the metrics name it.
-_ENDED = {
-    EndReason.END_REASON_RULES: "ended",
-    EndReason.END_REASON_RESIGNATION: "resigned",
-    EndReason.END_REASON_TIME: "expired",
-    EndReason.END_REASON_ABANDONED: "abandoned",
-    EndReason.END_REASON_IDLE: "idle",
-    EndReason.END_REASON_DECLINED: "declined",
-}
+# What a caller's request makes of a state at a time; raises Refusal.
+Ask: TypeAlias = Callable[[MatchState, int, Caller], Reply | Commit]
 
 
 class Matches:
@@ -155,8 +146,9 @@ class Matches:
         header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
         rematch = await self._create_once(header, admit)
         if 1 - seat in rematch.header.invited:
-            joiner = Caller(rematch.header.match_id, 1 - seat)
-            await self.join(joiner, key_name, state.seats.display_names[seat], "")
+            name = state.seats.display_names[seat]
+            join = partial(Join.ask, key_name=key_name, display_name=name, request_id="")
+            await self.carry_out(Caller(rematch.header.match_id, 1 - seat), join)
         return rematch
 
     async def decline_rematch(self, state: MatchState, seat: int) -> MatchState:
@@ -164,11 +156,7 @@ class Matches:
         decliner = Caller(rematch_id(state.header), 1 - seat)
         if await self.find(decliner.match_id) is None:
             raise Refusal(ErrorReason.ERROR_REASON_REMATCH_NOT_OFFERED, "no rematch is offered")
-
-        def decline_in(rematch: MatchState, at: int) -> Reply | Commit:
-            return requests.decline(rematch, at, decliner.seat)
-
-        await self._carry_out(decline_in, decliner, check_token=False)
+        await self.carry_out(decliner, Decline.ask)
         return await self.load(decliner.match_id)
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
@@ -229,7 +217,7 @@ class Matches:
             # Not cached: it would take the place of a match that is played.
             state = await self._read(match_id)
             if state.can_be_idle and state.time < before:
-                after = state.after(state.idle_end(self._next_time(state)))
+                after = state.after(Idle.end(state, self._next_time(state)))
                 await self._commit(after, self._idle_ended)
 
     def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
@@ -364,78 +352,23 @@ class Matches:
         write: Write = lambda state: b"",
     ) -> bytes:
         """Decides for a seat; returns the response, as written. Raises Refusal."""
-
-        def submit_to(state: MatchState, at: int) -> Reply | Commit:
-            return requests.submit_action(
-                state, at, caller.seat, expected_version, action, request_id
-            )
-
-        return await self._carry_out(submit_to, caller, write)
-
-    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes, write: Write) -> bytes:
-        """Adds a seat's contribution of entropy; returns the response, as written.
-
-        Raises Refusal.
-        """
-
-        def contribute_to(state: MatchState, at: int) -> Reply | Commit:
-            return requests.contribute_entropy(state, at, caller.seat, kind, data)
-
-        return await self._carry_out(contribute_to, caller, write)
-
-    async def resign(self, caller: Caller, write: Write = lambda state: b"") -> bytes:
-        """Gives a match up for a seat; returns the response, as written.
-
-        Raises Refusal if the match is over, unless that is because this seat has resigned.
-        """
-
-        def resign_from(state: MatchState, at: int) -> Reply | Commit:
-            return requests.resign(state, at, caller.seat)
-
-        return await self._carry_out(resign_from, caller, write)
-
-    async def join(self, joiner: Caller, key_name: str, display_name: str, request_id: str) -> None:
-        """Joins an invited seat; raises Refusal if somebody else has.
-
-        The `request_id` is empty for the one caller that may join anyhow.
-        """
-        names = write_joined(key_name, display_name)
-
-        def join_to(state: MatchState, at: int) -> Reply | Commit:
-            return requests.join(state, at, joiner.seat, names, request_id)
-
-        await self._carry_out(join_to, joiner, check_token=False)
-
-    async def replace_token(self, caller: Caller, request_id: str) -> None:
-        """Replaces the token with which a seat calls by that of the next generation.
-
-        Raises Refusal.
-        """
-
-        def replace_in(state: MatchState, at: int) -> Reply | Commit:
-            return requests.replace_token(state, at, caller, request_id)
-
-        await self._carry_out(replace_in, caller, check_token=False)
+        ask = partial(
+            Action.ask, expected_version=expected_version, action=action, request_id=request_id
+        )
+        return await self.carry_out(caller, ask, write)
 
     async def expire(self, match_id: str) -> MatchState:
         """Adds what the clocks of a match say now; returns the match as the log then has it."""
         async with self._lock(match_id):
             state = await self.load(match_id, used=False)
-            while (expiry := state.expiry(self._next_time(state))) is not None:
+            while (expiry := Expiry.due(state, self._next_time(state))) is not None:
                 state = await self._commit_expiry(state, expiry)
             return state
 
-    async def _carry_out(
-        self,
-        request: Callable[[MatchState, int], Reply | Commit],
-        caller: Caller,
-        write: Write = lambda state: b"",
-        *,
-        check_token: bool = True,
-    ) -> bytes:
+    async def carry_out(self, caller: Caller, ask: Ask, write: Write = lambda state: b"") -> bytes:
         """Carries out a request, against as many states of the match as it takes.
 
-        `request` says what it makes of a state at a time. Returns the response, as written.
+        Returns the response, as written. Raises Refusal.
         """
         match_id = caller.match_id
         async with self._lock(match_id):
@@ -446,15 +379,13 @@ class Matches:
                 self._metrics.looked_up(True)
             while True:
                 at = self._next_time(state)
-                expiry = state.expiry(at)
+                expiry = Expiry.due(state, at)
                 if expiry is not None:
                     # A time is up, though no server has written it yet: that comes first.
                     state = await self._commit_expiry(state, expiry)
                     continue
                 try:
-                    if check_token:
-                        state.seats.check_token(caller)
-                    outcome = request(state, at)
+                    outcome = ask(state, at, caller)
                 except Refusal:
                     # The cached state may be behind what another server has written.
                     latest = await self.load(match_id)
@@ -517,14 +448,15 @@ class Matches:
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
         # First what others wait for.
         entry = after.entry(after.version)
-        by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0
-        self._cache.put(after, used=not by_server)
+        by_clock = KINDS[entry.kind].by_clock
+        self._cache.put(after, used=not (by_clock or after.header.bots[entry.seat]))
         self._watches.publish(after)
         self.commit_listener(after, status)
-        if entry.kind == EntryKind.EXPIRY:
+        if by_clock:
             self._metrics.expiries.labels(after.game.id).inc()
-        if after.result is not None:
-            self._metrics.matches.labels(after.game.id, _ENDED[after.result.reason]).inc()
+        if after.over:
+            outcome = "ended" if after.early_end is None else after.early_end.outcome
+            self._metrics.matches.labels(after.game.id, outcome).inc()
         elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
             self._store.save_snapshot(after.header.match_id, after.snapshot())
 

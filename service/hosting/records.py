@@ -18,11 +18,11 @@ from service import wire
 from service.common.errors import Refusal
 from service.common.event_loop import Work, finish_now
 from service.common.validation import first_violation
-from service.hosting.entropy import write_contribution
-from service.hosting.match_state import MatchState
+from service.hosting.entries import BY_FIELD
+from service.hosting.match_state import KINDS, MatchState
 from service.hosting.played_on import StartError, replaying_start
-from service.hosting.seats import read_joined, write_joined, write_seats
-from service.store import Entry, EntryKind, Header
+from service.hosting.seats import write_seats
+from service.store import Entry, Header
 
 MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thousand.
 
@@ -62,7 +62,7 @@ def writing_record(state: MatchState) -> Work[bytes]:
         record.time_control.MergeFromString(header.time_control)
     for version in range(state.version + 1):
         if version:
-            record.entries.add(version=version).MergeFrom(_write_entry(state.entry(version)))
+            _write_entry(state.entry(version), record.entries.add(version=version))
         for event in wire.write_recorded_events(state.game, state.events(version), version):
             record.entries.add(version=version, event=event)
         yield
@@ -70,30 +70,10 @@ def writing_record(state: MatchState) -> Work[bytes]:
     return written + wire.field(_DIGEST, _digest(written))
 
 
-def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
-    message = match_pb2.RecordEntry()
+def _write_entry(entry: Entry, message: match_pb2.RecordEntry) -> None:
+    kind = KINDS[entry.kind]
     message.time.FromMilliseconds(entry.at)
-    if entry.kind == EntryKind.ACTION:
-        message.action.seat = entry.seat
-        message.action.action.MergeFromString(entry.action)
-    elif entry.kind == EntryKind.EXPIRY:
-        message.expiry.seat = entry.seat
-        if entry.action:
-            message.expiry.action.MergeFromString(entry.action)
-    elif entry.kind == EntryKind.RESIGNATION:
-        message.resignation.seat = entry.seat
-    elif entry.kind == EntryKind.IDLE:
-        message.idle_end.SetInParent()
-    elif entry.kind == EntryKind.JOIN:
-        message.seat_joined.seat = entry.seat
-        message.seat_joined.display_name = read_joined(entry)[1]
-    elif entry.kind == EntryKind.DECLINE:
-        message.seat_declined.seat = entry.seat
-    elif entry.kind == EntryKind.TOKEN:
-        message.seat_token_replaced.seat = entry.seat
-    else:
-        message.MergeFrom(match_pb2.RecordEntry(**write_contribution(entry)))
-    return message
+    kind.write(entry, getattr(message, kind.field))
 
 
 def digest(record: match_pb2.MatchRecord) -> bytes:
@@ -265,35 +245,6 @@ def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:
         raise RecordError("model", "is that of bots, and there is none")
 
 
-def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
-    kind = str(message.WhichOneof("entry"))
-    at = _read_time(message.time, "time")
-    if kind == "idle_end":
-        return state.idle_end(at)
-    seat = int(getattr(message, kind).seat)
-    if kind == "action":
-        wire.check_game(state.game, message.action.action, "action")
-        action = wire.canonical_action(state.game, message.action.action)
-        return Entry(EntryKind.ACTION, seat, at, action, state.version)
-    if kind == "entropy_hash":
-        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.entropy_hash)
-    if kind == "entropy":
-        return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
-    if kind == "seat_joined":
-        return Entry(EntryKind.JOIN, seat, at, write_joined("", message.seat_joined.display_name))
-    if kind == "seat_declined":
-        return Entry(EntryKind.DECLINE, seat, at)
-    if kind == "seat_token_replaced":
-        return Entry(EntryKind.TOKEN, seat, at)
-    if kind == "expiry":
-        if message.expiry.HasField("action"):
-            wire.check_game(state.game, message.expiry.action, "expiry.action")
-            action = wire.canonical_action(state.game, message.expiry.action)
-            return Entry(EntryKind.EXPIRY, seat, at, action, state.version)
-        return Entry(EntryKind.EXPIRY, seat, at, b"", state.version)
-    return Entry(EntryKind.RESIGNATION, seat, at)
-
-
 def _read_time(message: Timestamp, path: str) -> int:
     try:
         return int(message.ToMilliseconds())
@@ -305,21 +256,21 @@ def after_entry(state: MatchState, message: match_pb2.RecordEntry, path: str) ->
     """The match after one more entry, which is no event, at a path; raises RecordError."""
     if state.over:
         raise RecordError(path, "comes after the end of the match")
+    field = str(message.WhichOneof("entry"))
+    kind = BY_FIELD[field]
+    at = _read_time(message.time, "time")
     try:
-        entry = _read_entry(message, state)
+        entry = kind.read(state, at, getattr(message, field))
     except Refusal as refusal:
         raise RecordError(path, str(refusal)) from None
     if entry.at < state.time:
         raise RecordError(f"{path}.time", "is before the time of the entry before")
-    if entry.kind == EntryKind.RESIGNATION and state.header.bots[entry.seat]:
-        raise RecordError(f"{path}.resignation.seat", "is the seat of a bot, which never resigns")
-    if entry.kind == EntryKind.RESIGNATION and entry.seat in state.seats.missing:
-        raise RecordError(f"{path}.resignation.seat", "is a seat that was not joined yet")
+    if wrong := kind.wrong_seat(state, entry.seat):
+        raise RecordError(f"{path}.{field}.seat", wrong)
     try:
         return state.after(entry)
     except ActionError as error:
-        kind = message.WhichOneof("entry")
-        raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None
+        raise RecordError(f"{path}.{field}", f"the rules do not allow it: {error}") from None
     except Refusal as refusal:
         raise RecordError(path, str(refusal)) from None
 

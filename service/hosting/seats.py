@@ -3,8 +3,8 @@
 A seat without a bot has a token. The token of an open seat is issued when the match is created,
 that of an invited seat when somebody joins it. A seat can have its token replaced: each token of a
 seat has a generation, from 0 on, and only the newest one is valid. Both are entries of the match
-(`EntryKind.JOIN` and `EntryKind.TOKEN`), so that of two that race, one is first, and a server that
-acts on an older state cannot add its entry and reads the newer ones.
+(`Join` and `Token` in `service/hosting/entries.py`), so that of two that race, one is first, and a
+server that acts on an older state cannot add its entry and reads the newer ones.
 
 A replacement makes a version of the match, but none of its chance: chance is drawn by the number of
 versions that are no replacement. Otherwise a seat that conspires with the server could replace its
@@ -20,7 +20,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service.common.errors import Refusal, invalid_field
-from service.store import Entry, EntryKind, Header
+from service.store import Header
 
 
 class Caller(NamedTuple):
@@ -90,30 +90,26 @@ class Seats(NamedTuple):
                 f"the token of seat {caller.seat} was replaced; this one is void",
             )
 
-    def after(self, version: int, entry: Entry) -> "Seats":
-        """The seats after the entry that makes a version.
+    def after_join(self, seat: int, key_name: str, display_name: str) -> "Seats":
+        """The seats after one was joined; raises ActionError if it cannot be.
 
-        Raises ActionError for a seat that cannot be joined, or that has no token to be replaced.
+        The names are those of the API key and of the player.
         """
-        if entry.kind == EntryKind.JOIN:
-            return self._after_join(entry)
-        if entry.kind == EntryKind.TOKEN:
-            return self._after_replacement(version, entry.seat)
-        return self
-
-    def _after_join(self, entry: Entry) -> "Seats":
-        seat = entry.seat
         if seat not in self.missing:
             raise ActionError("seat", f"seat {seat} waits for nobody")
         key_names, display_names = list(self.key_names), list(self.display_names)
-        key_names[seat], display_names[seat] = read_joined(entry)
+        key_names[seat], display_names[seat] = key_name, display_name
         return self._replace(
             joined=self.joined | {seat},
             key_names=tuple(key_names),
             display_names=tuple(display_names),
         )
 
-    def _after_replacement(self, version: int, seat: int) -> "Seats":
+    def after_replacement(self, version: int, seat: int) -> "Seats":
+        """The seats after the version at which the token of one was replaced.
+
+        Raises ActionError if it has no token to be replaced.
+        """
         if self.bots[seat] or seat in self.missing:
             raise ActionError("seat", f"seat {seat} has no token")
         generations = list(self.generations)
@@ -136,17 +132,6 @@ class Seats(NamedTuple):
         for replaced in self.replacements:
             version += replaced <= version
         return version
-
-
-def write_joined(key_name: str, display_name: str) -> bytes:
-    """What the entry of a seat that was joined holds: the names of the API key and the player."""
-    return (f"{key_name}\0{display_name}" if display_name else key_name).encode()
-
-
-def read_joined(entry: Entry) -> tuple[str, str]:
-    """The names of the API key and of the player in the entry of a seat that was joined."""
-    key_name, _, display_name = entry.action.decode().partition("\0")
-    return key_name, display_name
 
 
 def write_seats(

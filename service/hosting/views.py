@@ -11,10 +11,9 @@ from engine.events import TO_PUBLIC
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting.clocks import Clocks
-from service.hosting.entropy import CONTRIBUTIONS, write_contribution
-from service.hosting.match_state import DECISIONS, MatchState
-from service.hosting.seats import read_joined, write_seats
-from service.store import EntryKind, ListedMatch
+from service.hosting.match_state import KINDS, MatchState
+from service.hosting.seats import write_seats
+from service.store import ListedMatch
 from service.wire import field, number_field
 from service.wire.fields import ALL, Fields
 
@@ -46,40 +45,20 @@ def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
                 events.append(written)
 
     entry = state.entry(version) if version else None  # The deal has none.
-    if entry is not None and entry.kind != EntryKind.ACTION:
-        for event in _of_service(state, version):
-            add(event, TO_PUBLIC)
+    if entry is not None and (name := KINDS[entry.kind].event):
+        told = game_pb2.MatchEvent(version=version)
+        KINDS[entry.kind].tell(state, entry, getattr(told, name))
+        add(_serialize(told), TO_PUBLIC)
     for each in happened:
         add(wire.serialize_event(game, each, version), each.audience)
     # An action without events is held until the other seat has decided too.
-    if not happened and entry is not None and entry.action and entry.kind in DECISIONS:
+    if not happened and entry is not None and entry.action and KINDS[entry.kind].decides:
         decided = game_pb2.SeatDecided(seat=entry.seat)
         add(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)), TO_PUBLIC)
     if state.over and version == state.version:
         ended = game_pb2.MatchEnded(result=state.result)
         add(_serialize(game_pb2.MatchEvent(version=version, match_ended=ended)), TO_PUBLIC)
     return tuple([b"".join(events) for events in seen])
-
-
-def _of_service(state: MatchState, version: int) -> list[bytes]:
-    # What an entry that is no action tells before the events of the game.
-    entry = state.entry(version)
-    told = []
-    if entry.kind in CONTRIBUTIONS:
-        told.append(game_pb2.MatchEvent(version=version, **write_contribution(entry)))
-    if entry.kind == EntryKind.JOIN:
-        joined = game_pb2.SeatJoined(seat=entry.seat, display_name=read_joined(entry)[1])
-        told.append(game_pb2.MatchEvent(version=version, seat_joined=joined))
-    if entry.kind == EntryKind.DECLINE:
-        declined = game_pb2.SeatDeclined(seat=entry.seat)
-        told.append(game_pb2.MatchEvent(version=version, seat_declined=declined))
-    if entry.kind == EntryKind.TOKEN:
-        replaced = game_pb2.SeatTokenReplaced(seat=entry.seat)
-        told.append(game_pb2.MatchEvent(version=version, seat_token_replaced=replaced))
-    if entry.kind == EntryKind.EXPIRY:
-        expired = game_pb2.TimeExpired(seats=state.forfeited or (entry.seat,))
-        told.append(game_pb2.MatchEvent(version=version, time_expired=expired))
-    return [_serialize(event) for event in told]
 
 
 def _serialize(event: game_pb2.MatchEvent) -> bytes:
@@ -189,15 +168,6 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
     return message
 
 
-_CHANGES = {
-    None: feed_pb2.MATCH_CHANGE_CREATED,
-    EntryKind.ACTION: feed_pb2.MATCH_CHANGE_DECIDED,
-    EntryKind.EXPIRY: feed_pb2.MATCH_CHANGE_EXPIRED,
-    EntryKind.ENTROPY_HASH: feed_pb2.MATCH_CHANGE_CONTRIBUTED,
-    EntryKind.ENTROPY: feed_pb2.MATCH_CHANGE_CONTRIBUTED,
-    EntryKind.JOIN: feed_pb2.MATCH_CHANGE_JOINED,
-    EntryKind.TOKEN: feed_pb2.MATCH_CHANGE_TOKEN_REPLACED,
-}  # Other entries end a match.
 _MAX_CACHED = 1024
 
 
@@ -207,18 +177,20 @@ def write_update(state: MatchState) -> bytes:
     It is nothing that a spectator may not know.
     """
     header = state.header
-    kind, seat = (None, 0)
+    change, seat = feed_pb2.MATCH_CHANGE_CREATED, 0
     if state.version:
         kind, seat = state.history.entries[state.version - 1][:2]
+        change = KINDS[kind].change
     if state.over:
-        written = _write_update(kind, seat, True, (), header.bots, (), header.rematch_of)
+        ended = feed_pb2.MATCH_CHANGE_ENDED
+        written = _write_update(ended, seat, (), header.bots, (), header.rematch_of)
         return written + feed_pb2.MatchUpdate(result=state.result).SerializeToString()
     owing = state.deciders
     if state.contributions is not None:
         owed = state.contributions.owed
         owing = tuple(owed.hash_seats or owed.entropy_seats)
     written = _write_update(
-        kind, seat, False, owing, header.bots, state.seats.missing, header.rematch_of
+        change, seat, owing, header.bots, state.seats.missing, header.rematch_of
     )
     if state.clocks is None or state.match is None:
         return written
@@ -231,9 +203,8 @@ def write_update(state: MatchState) -> bytes:
 # Of most decisions, it is one of a few.
 @lru_cache(_MAX_CACHED)
 def _write_update(
-    kind: EntryKind | None,
+    change: feed_pb2.MatchChange,
     seat: int,
-    over: bool,
     owing: tuple[int, ...],
     bots: tuple[int, ...],
     missing: tuple[int, ...],
@@ -241,7 +212,7 @@ def _write_update(
 ) -> bytes:
     due = (each for each in owing if not bots[each] and each not in missing)
     return feed_pb2.MatchUpdate(
-        change=feed_pb2.MATCH_CHANGE_ENDED if over else _CHANGES[kind],
+        change=change,
         seat=seat,
         due_seats=[feed_pb2.DueSeat(seat=each) for each in due],
         missing_seats=missing,

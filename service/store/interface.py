@@ -11,7 +11,6 @@ schedule is written with the entries. Servers hear of matches that have changed 
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from enum import IntEnum
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -104,20 +103,6 @@ def check_schema(log: object, schema: int, newest: int) -> None:
         )
 
 
-class EntryKind(IntEnum):
-    """The kind of an entry. The numbers are in every log: none is ever used for anything else."""
-
-    ACTION = 0
-    RESIGNATION = 1
-    EXPIRY = 2
-    ENTROPY_HASH = 4
-    ENTROPY = 5
-    IDLE = 6
-    JOIN = 7  # An invited seat was joined: its token was issued.
-    TOKEN = 8  # The token of a seat was replaced.
-    DECLINE = 9  # A seat declined a match that was not dealt yet.
-
-
 class Header(NamedTuple):
     """The facts with which a match starts."""
 
@@ -193,12 +178,10 @@ def _read_names(column: Any) -> tuple[str, ...]:
 class Entry(NamedTuple):
     """One thing that happened to a match. The n-th entry makes version n of the match."""
 
-    kind: EntryKind
+    kind: int  # Of `service/hosting/entries.py:EntryKind`.
     seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.MatchAction, the seat's contribution of entropy, or how the seat was joined: the
-    # display name of the API key and, after a zero character, that of the player; else empty.
-    action: bytes = b""
+    action: bytes = b""  # What its kind makes of it, such as a croupier.v1.MatchAction.
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
 

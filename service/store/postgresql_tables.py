@@ -10,7 +10,6 @@ from service.store.interface import (
     OLDEST,
     DueMatch,
     Entry,
-    EntryKind,
     Head,
     Header,
     IdleMatch,
@@ -312,7 +311,7 @@ async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> lis
     for row in await connection.fetch(_READ_ENTRIES, *zip(*asked, strict=True)):
         number, _, kind, seat, at, action, expected_version, request_id = row
         found[number - 1].append(
-            Entry(EntryKind(kind), seat, at, action, expected_version, request_id.decode())
+            Entry(kind, seat, at, action, expected_version, request_id.decode())
         )
     return found
 

@@ -8,7 +8,6 @@ from service.store.interface import (
     OLDEST,
     DueMatch,
     Entry,
-    EntryKind,
     Header,
     IdleMatch,
     ListedMatch,
@@ -152,7 +151,7 @@ def read_entries(connection: sqlite3.Connection, match_id: str, version: int) ->
         "WHERE match_id = ? AND version > ? ORDER BY version",
         (match_id, version),
     )
-    return [Entry(EntryKind(kind), *rest) for kind, *rest in rows]
+    return [Entry(*row) for row in rows]
 
 
 def read_later(

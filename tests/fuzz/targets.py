@@ -27,6 +27,7 @@ from service.api.match_service import read_page, write_page_token
 from service.common.errors import Refusal
 from service.common.validation import first_violation
 from service.gateway import protojson
+from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, verify, write_record
@@ -34,7 +35,7 @@ from service.hosting.seats import Caller
 from service.searching.hints import check
 from service.searching.pool import Limits
 from service.searching.tasks import Kind, Requester, SearchTask
-from service.store import Entry, EntryKind, Header, ListedMatch, Query
+from service.store import Entry, Header, ListedMatch, Query
 from tests.support.facts import facts_of
 from tests.support.play import game_of, seeded
 

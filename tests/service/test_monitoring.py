@@ -278,7 +278,7 @@ def test_a_deadline_that_a_call_outlives_is_a_fault_of_the_server(monitored, mon
         await asyncio.Event().wait()
 
     server.metrics.rpc_ended = note
-    server.matches.resign = resign
+    server.matches.carry_out = resign
     request = match_pb2.ResignMatchRequest(name=table.name)
 
     def outlive():

@@ -5,7 +5,7 @@ The judge asks the entries of the log, the engine, and what the API promises of 
 """
 
 from croupier.v1 import clock_pb2, game_pb2
-from service.store import EntryKind
+from service.hosting.entries import EntryKind
 
 
 def wrong_idle(course, entry, before, seconds):

@@ -9,8 +9,8 @@ from collections import defaultdict
 
 from croupier.v1 import clock_pb2, game_pb2
 from engine.game import SPECTATOR
+from service.hosting.entries import EntryKind
 from service.hosting.records import verify
-from service.store import EntryKind
 from tests.simulation import endings, shown
 from tests.simulation.course import Course, course_of, courses
 from tests.support.history import ASIDE, Decision, observations, violations

@@ -11,8 +11,9 @@ import random
 
 import asyncpg
 
+from service.hosting.entries import EntryKind
 from service.store import postgresql_tables as tables
-from service.store.interface import Entry, EntryKind, Header, StoredMatch, read_columns
+from service.store.interface import Entry, Header, StoredMatch, read_columns
 from tests.simulation.loop import Owner
 
 MAX_IDLE_SECONDS = 300.0

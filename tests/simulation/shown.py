@@ -21,7 +21,7 @@ or fills it in from another seat or another moment, is found, wherever that is r
 from croupier.v1 import feed_pb2, game_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
-from service.store import EntryKind
+from service.hosting.entries import EntryKind
 
 _CHANGES = {
     EntryKind.ACTION: "DECIDED",

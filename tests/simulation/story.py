@@ -2,7 +2,7 @@
 
 import re
 
-from service.store import EntryKind
+from service.hosting.entries import EntryKind
 
 # What a client calls for an entry of a kind. The log hides the request_ids of JOIN and TOKEN.
 _METHODS = {

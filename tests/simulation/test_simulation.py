@@ -15,7 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.store import Entry, EntryKind, Header
+from service.hosting.entries import EntryKind
+from service.store import Entry, Header
 from tests.simulation import FAULTS, __main__, oracles, sqlite, web
 from tests.simulation import network as networks
 from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest

@@ -4,8 +4,9 @@ import hashlib
 
 from service import wire
 from service.common.event_loop import finish_now
+from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
-from service.store import Entry, EntryKind, Header
+from service.store import Entry, Header
 from tests.support.serving import ruleset_of
 
 SKILLED = 4
@@ -98,3 +99,18 @@ def contributions(state, rng):
         *(Entry(EntryKind.ENTROPY_HASH, seat, at + 5, hashes[seat]) for seat in seats),
         *(Entry(EntryKind.ENTROPY, seat, at + 9, bytes_of[seat]) for seat in reversed(seats)),
     ]
+
+
+def check_state(state):
+    """Checks that the fields of a state fit together; returns what they say, but what grows."""
+    match, over = state.match, state.over
+    assert len(state.entries) == state.version <= len(state.history.entries)
+    assert len(state.history.events) == len(state.history.entries) + 1
+    assert (match is None) == bool(state.seats.missing or state.contributions)
+    assert over == (state.early_end is not None or (match is not None and match.over))
+    assert state.deciders == (() if over or match is None else match.deciders)
+    assert bool(state.deciders) == (not over and match is not None)
+    assert (state.clocks is None) == (not state.header.time_control)
+    assert state.clocks is not None or state.default_actions == (0, 0)
+    assert (state.start is None) == (not state.header.start) == (not state.origin)
+    return match and bytes(match), state.seats, state.clocks, state.deciders, state.entries

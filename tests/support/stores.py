@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 
-from service.store import Entry, EntryKind, Header, Listener, MatchStatus, MemoryStore, SqliteStore
+from service.hosting.entries import EntryKind
+from service.store import Entry, Header, Listener, MatchStatus, MemoryStore, SqliteStore
 from service.store.postgresql import PostgresStore
 
 NOT_DUE = MatchStatus()

@@ -6,9 +6,10 @@ import pytest
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from service import wire
+from service.hosting.entries import EntryKind, Expiry
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, digest, verify, write_record
-from service.store import Entry, EntryKind, Header
+from service.store import Entry, Header
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
@@ -57,7 +58,7 @@ def act(state, seat, rng):
 
 def expire(state):
     """The match when the time of a seat has run out."""
-    return state.after(state.expiry(state.deadline))
+    return state.after(Expiry.due(state, state.deadline))
 
 
 def played_by(game_id, rng, present, limit=LIMIT, bots=(0, 0)):
@@ -165,9 +166,9 @@ def test_the_end_is_not_earlier_and_nothing_else_comes_at_that_time(game_id):
     ).default_actions[1]
     # One default action fewer does not end the match.
     for state in [*one_is_present(game_id)][:-2]:
-        if state.expiry(10**13):
+        if Expiry.due(state, 10**13):
             with pytest.raises(ActionError):
-                state.after(state.expiry(10**13)._replace(action=b""))
+                state.after(Expiry.due(state, 10**13)._replace(action=b""))
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

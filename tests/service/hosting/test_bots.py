@@ -9,11 +9,12 @@ from croupier.v1.match_pb2 import BotStrength
 from lab.players import BotPlayer
 from service import wire
 from service.hosting.bots import Bots, _chance
+from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
 from service.searching.options import BOT_STRENGTHS
-from service.store import Entry, EntryKind, Header, MemoryStore
+from service.store import Entry, Header, MemoryStore
 from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.searching import bot_searches

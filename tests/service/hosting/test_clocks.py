@@ -11,13 +11,15 @@ from engine.errors import ActionError
 from engine.game import SPECTATOR
 from lab.chi_squared import p_of_distribution
 from service import wire
+from service.hosting.entries import EntryKind, Expiry
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.views import serialize_view
-from service.store import Entry, EntryKind, Header, StoredMatch
+from service.store import Entry, Header, StoredMatch
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
+from tests.support.random_matches import check_state
 from tests.support.serving import (
     Client,
     events_of,
@@ -98,7 +100,7 @@ def clocked_match(game_id, time_control, rng):
         seat = rng.choice(state.deciders)
         action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
         entry = Entry(EntryKind.ACTION, seat, at, action, state.version)
-        expiry = state.expiry(at)
+        expiry = Expiry.due(state, at)
         if left > passed:
             assert expiry is None
         else:
@@ -115,7 +117,8 @@ def clocked_match(game_id, time_control, rng):
             naive.decide(seat)
         else:
             assert time_control.on_expiry == clock_pb2.EXPIRY_POLICY_FORFEIT
-            assert state.forfeited == tuple(first)
+            assert state.early_end.losers == tuple(first)
+        check_state(state)
         yield state, naive
 
 
@@ -145,7 +148,7 @@ def test_clocks_agree_with_a_naive_computation(game_id, number):
                         assert clock.time_left.ToMilliseconds() == max(0, left)
             kinds = collections.Counter(entry.kind for entry in state.entries)
             expiries += kinds[EntryKind.EXPIRY]
-            if state.forfeited:
+            if state.early_end is not None:
                 assert state.result.reason == TIME
                 assert not state.deciders
     assert expiries
@@ -242,7 +245,7 @@ def test_a_default_action_is_any_legal_action(game_id):
     drawn = collections.defaultdict(collections.Counter)
     for number in range(400):
         state = MatchState.begin(header(game_id, time_control, secret=number.to_bytes(32, "big")))
-        entry = state.expiry(BEGAN + 1000)
+        entry = Expiry.due(state, BEGAN + 1000)
         actions = [
             action.SerializeToString(deterministic=True)
             for action in view_of(state, entry.seat).legal_actions
@@ -261,8 +264,8 @@ def test_a_default_action_is_any_legal_action(game_id):
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_two_seats_late_at_the_same_moment_draw(game_id):
     state = MatchState.begin(header(game_id, control(1000)))
-    over = state.after(state.expiry(BEGAN + 5000))
-    assert over.forfeited == (0, 1)
+    over = state.after(Expiry.due(state, BEGAN + 5000))
+    assert over.early_end.losers == (0, 1)
     assert list(over.result.scores) == [0.5, 0.5]
     (expired, ended) = events_of(over, 1, 0)
     assert list(expired.time_expired.seats) == [0, 1]
@@ -280,19 +283,19 @@ def test_the_first_of_two_late_seats_forfeits(game_id):
         (seat,) = state.deciders
         action = view_of(state, seat).legal_actions[0].SerializeToString()
         state = state.after(Entry(EntryKind.ACTION, seat, state.time, action, state.version))
-    over = state.after(state.expiry(BEGAN + 20_000))
-    assert over.forfeited == (0,)
+    over = state.after(Expiry.due(state, BEGAN + 20_000))
+    assert over.early_end.losers == (0,)
     assert list(over.result.scores) == [0.0, 1.0]
 
 
 def test_a_bot_has_no_clock():
     state = MatchState.begin(header("champion_chess", control(1000), bots=(1, 0)))
     assert [clock.seat for clock in view_of(state, 1).clocks.seats] == [1]
-    over = state.after(state.expiry(BEGAN + 1000))
-    assert over.forfeited == (1,)
+    over = state.after(Expiry.due(state, BEGAN + 1000))
+    assert over.early_end.losers == (1,)
     bots = MatchState.begin(header("champion_chess", control(1000), bots=(1, 1)))
     assert not view_of(bots, 1).clocks.seats
-    assert bots.expiry(BEGAN + 10**9) is None
+    assert Expiry.due(bots, BEGAN + 10**9) is None
 
 
 # Servers

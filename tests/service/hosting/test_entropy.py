@@ -8,9 +8,10 @@ import pytest
 from croupier.client import OPEN, Client, CroupierError, bot
 from engine.match import Match
 from service import wire
+from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
-from service.store import Entry, EntryKind, Header
+from service.store import Entry, Header
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of
 

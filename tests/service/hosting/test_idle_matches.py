@@ -10,6 +10,7 @@ from engine.game import SPECTATOR
 from service import wire
 from service.common.event_loop import BackgroundQuota, finish_now
 from service.hosting.creation import NewMatch
+from service.hosting.entries import EntryKind, Idle, Resignation
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -17,7 +18,7 @@ from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.seats import Caller
 from service.hosting.sweeps import BATCH, IdleMatches
 from service.observability.metrics import Metrics
-from service.store import DueMatch, EntryKind, IdleMatch, MatchStatus
+from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure
 from tests.support.serving import (
@@ -103,7 +104,7 @@ def test_only_a_match_that_waits_without_a_clock_is_idle(place):
             clocked = await hosting.create(time_control=control)
             of_bots = await hosting.create(bots=(1, 1))
             over = await hosting.create()
-            await hosting.matches.resign(Caller(over.header.match_id, 0))
+            await hosting.matches.carry_out(Caller(over.header.match_id, 0), Resignation.ask)
             entropy = await hosting.create(entropy_from_seats=True, time_control=control)
             clock.advance(HOUR + 1)
             await hosting.idle.sweep()
@@ -188,10 +189,10 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
 def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
     over = idle_states(IN_TURN)[0]
     with pytest.raises(ActionError):
-        over.after(over.idle_end(over.time))
+        over.after(Idle.end(over, over.time))
     bots = MatchState.begin(over.header._replace(bots=(1, 1)))
     with pytest.raises(ActionError):
-        bots.after(bots.idle_end(bots.time))
+        bots.after(Idle.end(bots, bots.time))
 
 
 def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(place, caplog):

@@ -5,8 +5,9 @@ import asyncio
 from croupier.v1.clock_pb2 import TimeControl
 from service.common.errors import store_unavailable
 from service.hosting.bots import Bots
+from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS
-from service.store import DueMatch, EntryKind, MemoryStore
+from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import (
     FAR,

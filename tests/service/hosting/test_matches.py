@@ -9,6 +9,7 @@ from service import wire
 from service.common.errors import Refusal, store_unavailable
 from service.hosting import matches
 from service.hosting.creation import NewMatch
+from service.hosting.entries import Resignation
 from service.hosting.match_cache import MAX_CACHED, SetBack
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -219,7 +220,7 @@ def test_a_deleted_match_is_not_shown_to_anybody(place):
             servers = [Matches(store, Metrics(), clock) for _ in range(3)]
             state = await servers[0].create(NewMatch(ruleset_of("skystones")))
             match_id = state.header.match_id
-            await servers[0].resign(Caller(match_id, 0))
+            await servers[0].carry_out(Caller(match_id, 0), Resignation.ask)
             with servers[0].watch(match_id), servers[1].watch(match_id):
                 for each in servers:
                     assert (await each.load(match_id)).over

@@ -10,11 +10,12 @@ from service.common.event_loop import BURST_SECONDS, BackgroundQuota
 from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
+from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import DueMatch, EntryKind
+from service.store import DueMatch
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import (
     FAR,

@@ -10,6 +10,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal, store_unavailable
 from service.common.tasks import Tasks
 from service.hosting.creation import NewMatch, rematch_id
+from service.hosting.entries import Resignation
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
@@ -293,7 +294,7 @@ def test_a_rematch_of_open_seats_is_heard_of_at_another_server(place, monkeypatc
                 await until_it_listens(store, other)
             here, there = Matches(store, Metrics()), Matches(other, Metrics())
             state = await here.create(NewMatch(ruleset_of("skystones")))
-            await here.resign(Caller(state.header.match_id, 0))
+            await here.carry_out(Caller(state.header.match_id, 0), Resignation.ask)
             over = await here.load(state.header.match_id)
             with there.watch(rematch_id(over.header)) as watch:
                 rematch = await here.rematch(over, 0)
