@@ -5,24 +5,20 @@ import pytest
 from croupier.v1.match_pb2 import RecordEntry
 from service import wire
 from service.hosting.entries import BY_FIELD, Decline, EntryKind, Idle
-from service.hosting.match_state import MatchState
+from service.hosting.match_state import KINDS, MatchState
 from service.store import Entry
 from tests.support.play import seeded
 from tests.support.random_matches import check_state, random_match
 
 
 def test_every_number_and_every_field_of_a_record_is_of_one_kind():
-    numbers = sorted(kind.number for kind in BY_FIELD.values())
-    assert numbers == sorted(EntryKind) == [0, 1, 2, 4, 5, 6, 7, 8, 9]  # As in every log.
+    assert sorted(KINDS) == sorted(EntryKind) == [0, 1, 2, 4, 5, 6, 7, 8, 9]  # As in every log.
     fields = RecordEntry.DESCRIPTOR.oneofs_by_name["entry"].fields
     assert {field.name for field in fields} == {*BY_FIELD, "event"}
 
 
-INVITED = {"invited": (0, 1), "replaced": True, "resign_at": 7}
-
-
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-@pytest.mark.parametrize("kind", [INVITED, {"entropy": True}, {"played_on": 1}], ids=str)
+@pytest.mark.parametrize("kind", [{"invited": (1,)}, {"entropy": True, "played_on": 1}], ids=str)
 def test_a_state_never_changes_and_its_fields_fit_together(game_id, kind):
     last = random_match(game_id, "default", seeded(game_id), **kind)
     states, said = [MatchState.begin(last.header)], []

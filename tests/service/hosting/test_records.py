@@ -119,6 +119,12 @@ def test_a_record_cannot_say_what_decided_a_match_that_ended_early():
     assert rejected(with_new_digest(record)).field == "result.ending"
 
 
+def test_a_record_cannot_say_that_a_bot_has_resigned():
+    record = record_of(0, seats=(0, SKILLED), resign_at=3)
+    record.entries[-1].resignation.seat = 1
+    assert rejected(record).field.endswith("].resignation.seat")
+
+
 def found(path, changed):
     """Whether a changed record is rejected with an error of one line."""
     error = rejected(changed)
