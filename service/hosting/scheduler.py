@@ -208,13 +208,12 @@ class Scheduler:
             done = await self._reschedule_all([(due, expires) for due in wanted])
             for due, succeeded in zip(wanted, done, strict=True):
                 match = self._known.get(due.match_id)
-                if succeeded:
-                    if match is None:
-                        match = self._start(due.match_id, waiting=True)
-                    match.lease = expires
+                if match is None:
+                    if succeeded:
+                        self._start(due.match_id, waiting=True).lease = expires
                 # Unless an entry of this server, whose lease is a new one, has come meanwhile.
-                elif match is not None and match.lease == due.at:
-                    match.lease = None
+                elif match.lease == due.at:
+                    match.lease = expires if succeeded else None
         if self._backlog and not all(done):
             # Another server was quicker, and there is work for both.
             self._wake.set()
