@@ -14,8 +14,10 @@ loop, however many matches are due. Only a bot that plays a person decides at on
 """
 
 import asyncio
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Call, current_call
@@ -43,6 +45,25 @@ RELEASE_SECONDS = 1.0
 _STORE_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REASON_STORE_FULL)
 
 
+@dataclass(slots=True, eq=False)
+class _Match:
+    """What the scheduler knows of a match in which it acts, or which it leaves to others.
+
+    It begins and ends with the task that acts in the match. If this server does not know the rules
+    of the match, it stays without a task for as long as the log has the match as due.
+    """
+
+    match_id: str
+    task: asyncio.Task[None] | None = None
+    # When this server's lease expires, which is when the log has the match as due.
+    lease: int | None = None
+    waiting: bool = False  # It was polled, and its task has not begun.
+    changed: bool = False  # This server has added an entry since the task has looked at it.
+    urgent: bool = False  # An opponent waits for its bot.
+    left_to_others: bool = False  # This server does not know its rules.
+    cause: Call | None = None  # The call that has set off what the task does now.
+
+
 class Scheduler:
     """Acts in all matches that are due, in each by a task of its own while it is due."""
 
@@ -62,19 +83,11 @@ class Scheduler:
         self._background = metrics.tasks
         self._clock = clock
         self._quota = quota
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        # When the leases of this server expire, which is when the log has the matches as due.
-        self._leases: dict[str, int] = {}
+        self._known: dict[str, _Match] = {}
+        self._tasks = 0  # How many of these have a task,
+        self._waiting = 0  # and how many wait; counting them after each task would be quadratic.
         # Held while leases are renewed or ended: meanwhile it is not known what the log has.
         self._lease_lock = asyncio.Lock()
-        # Due matches of rules that this server does not know: others act in them.
-        self._left_to_others: set[str] = set()
-        self._waiting: set[str] = set()  # Matches that were polled, whose tasks have not begun.
-        self._urgent: set[str] = set()  # Matches in which an opponent waits for a bot.
-        # Matches with a task that have changed since the task has looked at them.
-        self._changed: set[str] = set()
-        # The calls that have set off what the tasks do now.
-        self._causes: dict[str, Call | None] = {}
         self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
         self._next_poll = 0
@@ -94,9 +107,9 @@ class Scheduler:
             async with asyncio.timeout(RELEASE_SECONDS), self._lease_lock:
                 pass
         self._matches.commit_listener = self._committed_late
-        leased = [DueMatch(match_id, at) for match_id, at in self._leases.items()]
+        leased = self._leases(math.inf)
         self._polling.close()
-        tasks = [self._polling.task, *self._tasks.values()]
+        tasks = [self._polling.task, *(each.task for each in self._known.values() if each.task)]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
@@ -119,30 +132,51 @@ class Scheduler:
 
     def _committed(self, state: MatchState, status: MatchStatus) -> None:
         match_id, due = state.header.match_id, status.due
-        self._leases.pop(match_id, None)
-        if match_id in self._tasks:
-            self._changed.add(match_id)
+        match = self._known.get(match_id)
+        if match is not None:
+            match.changed, match.lease = True, None
+            if match.task is None:  # It was left to others, but this server does know its rules.
+                del self._known[match_id]
         if due is None:
             return
         if state.bot_due is not None:
-            self._leases[match_id] = due
+            if match is None or match.task is None:
+                match = self._start(match_id)
+            match.lease = due
+            match.urgent = state.attended
             # A bot's own decision goes on with what has set it off, or with a call that came since.
             if not _is_by_bot(state):
-                self._causes[match_id] = current_call.get()
-            if state.attended:
-                self._urgent.add(match_id)
-            else:
-                self._urgent.discard(match_id)
-            if match_id not in self._tasks:
-                self._start_task(match_id)
+                match.cause = current_call.get()
         elif due < self._next_poll:
             self._next_poll = due
             self._wake.set()
 
-    def _start_task(self, match_id: str) -> None:
-        self._tasks[match_id] = self._background.spawn(
-            "due match", self._act, match_id, about=match_id
-        )
+    # The life of what is known of a match
+
+    def _start(self, match_id: str, *, waiting: bool = False) -> _Match:
+        match = self._known[match_id] = _Match(match_id, waiting=waiting)
+        self._tasks += 1
+        self._waiting += waiting
+        match.task = self._background.spawn("due match", self._act, match, about=match_id)
+        return match
+
+    def _begun(self, match: _Match) -> None:
+        self._waiting -= match.waiting
+        match.waiting = False
+        self._poll_backlog()
+
+    def _end(self, match: _Match) -> None:
+        self._tasks -= 1
+        match.task = match.lease = None
+        if not match.left_to_others:
+            del self._known[match.match_id]
+        self._begun(match)
+
+    def _poll_backlog(self) -> None:
+        # As soon as there is room for more of the matches that are due.
+        has_room = self._tasks <= MAX_TASKS // 2 and self._waiting <= MAX_WAITING // 2
+        if self._backlog and has_room:
+            self._wake.set()
 
     # Polling the log
 
@@ -156,38 +190,40 @@ class Scheduler:
 
     async def _poll(self) -> None:
         now = self._clock.now()
-        room = max(0, min(MAX_TASKS - len(self._tasks), MAX_WAITING - len(self._waiting)))
+        room = max(0, min(MAX_TASKS - self._tasks, MAX_WAITING - self._waiting))
         # One more than there is room for, to know when the next one is due or that there is a
         # backlog. Matches of this server whose leases are about to expire, and those that it leaves
         # to others, come on top.
-        limit = room + 1 + len(self._expiring(now)) + len(self._left_to_others)
+        count_left = len(self._known) - self._tasks
+        limit = room + 1 + len(self._leases(now + POLL_MILLISECONDS)) + count_left
         listed = await self._store.list_due(now + POLL_MILLISECONDS, limit)
-        self._left_to_others.intersection_update(each.match_id for each in listed)
-        found = [each for each in listed if each.match_id not in self._left_to_others]
+        left = {each.match_id for each in self._known.values() if each.task is None}
+        for match_id in left.difference(each.match_id for each in listed):
+            del self._known[match_id]
+        found = [each for each in listed if each.match_id not in left]
         self._metrics.overdue.set(max((now - due.at for due in found), default=0) / 1000)
         expires = now + LEASE_MILLISECONDS
         async with self._lease_lock:
             wanted = self._to_lease(found, now, room)
-            leased = await self._reschedule_all([(due, expires) for due in wanted])
-            for due in leased:
-                self._leases[due.match_id] = expires
-                if due.match_id not in self._tasks:
-                    self._waiting.add(due.match_id)
-                    self._start_task(due.match_id)
-            for lost in set(wanted).difference(leased):
+            done = await self._reschedule_all([(due, expires) for due in wanted])
+            for due, succeeded in zip(wanted, done, strict=True):
+                match = self._known.get(due.match_id)
+                if match is None:
+                    if succeeded:
+                        self._start(due.match_id, waiting=True).lease = expires
                 # Unless an entry of this server, whose lease is a new one, has come meanwhile.
-                if self._leases.get(lost.match_id) == lost.at:
-                    del self._leases[lost.match_id]
-        if self._backlog and len(leased) < len(wanted):
+                elif match.lease == due.at:
+                    match.lease = expires if succeeded else None
+        if self._backlog and not all(done):
             # Another server was quicker, and there is work for both.
             self._wake.set()
 
     def _to_lease(self, found: Iterable[DueMatch], now: int, room: int) -> list[DueMatch]:
         # The matches whose lease this server renews or takes.
-        wanted = self._expiring(now)
+        wanted = self._leases(now + POLL_MILLISECONDS)
         self._backlog = False
         for due in found:
-            if due.match_id in self._tasks:
+            if due.match_id in self._known:
                 continue
             if due.at > now:
                 self._next_poll = min(self._next_poll, due.at)
@@ -199,61 +235,52 @@ class Scheduler:
                 self._backlog = True
         return wanted
 
-    def _expiring(self, now: int) -> list[DueMatch]:
-        # The leases of this server that must be renewed by now, before others take them over.
-        soon = now + POLL_MILLISECONDS
-        return [DueMatch(match_id, at) for match_id, at in self._leases.items() if at <= soon]
+    def _leases(self, until: float) -> list[DueMatch]:
+        # The leases of this server that expire by a time.
+        return [
+            DueMatch(each.match_id, each.lease)
+            for each in self._known.values()
+            if each.lease is not None and each.lease <= until
+        ]
 
-    async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[DueMatch]:
-        # All at once, so that they share a commit. Returns those that had not changed meanwhile.
-        dues = [due for due, _ in wanted]
-        done = await asyncio.gather(*(self._store.reschedule(due, at) for due, at in wanted))
-        return [due for due, succeeded in zip(dues, done, strict=True) if succeeded]
+    async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[bool]:
+        # All at once, so that they share a commit. Returns which had not changed meanwhile.
+        return await asyncio.gather(*(self._store.reschedule(due, at) for due, at in wanted))
 
     # One match
 
-    async def _act(self, match_id: str) -> None:
+    async def _act(self, match: _Match) -> None:
         try:
             while True:
-                next_try = await self._act_while_due(match_id)
+                next_try = await self._act_while_due(match)
                 if next_try is not None:
-                    await self._end_lease(match_id, next_try)
-                if match_id not in self._changed:
+                    await self._end_lease(match, next_try)
+                if not match.changed:
                     break
         finally:
-            self._leases.pop(match_id, None)
-            self._changed.discard(match_id)
-            self._waiting.discard(match_id)
-            self._urgent.discard(match_id)
-            self._causes.pop(match_id, None)
-            del self._tasks[match_id]
-            self._poll_backlog()
+            self._end(match)
 
-    def _poll_backlog(self) -> None:
-        # As soon as there is room for more of the matches that are due.
-        has_room = len(self._tasks) <= MAX_TASKS // 2 and len(self._waiting) <= MAX_WAITING // 2
-        if self._backlog and has_room:
-            self._wake.set()
-
-    async def _act_while_due(self, match_id: str) -> int | None:
+    async def _act_while_due(self, match: _Match) -> int | None:
         # Returns when the match is due next; None: as the log has it.
         state: MatchState | None = None
         try:
             while True:
-                self._changed.discard(match_id)
-                urgent = match_id in self._urgent
+                match.changed = match.left_to_others = False
+                urgent = match.urgent
                 look = self._quota.run_now if urgent else self._quota.run
-                state = await look(self._look_at, match_id)
+                state = await look(self._look_at, match)
                 seat = state.bot_due
                 if seat is None:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
-                self._resume_cause(match_id)
+                _resume(match.cause)
                 begin = self._quota.run_now if urgent else self._quota.begin
                 if state.deadline is None:
                     await begin(self._bots.decide, state, seat)
                     continue
-                expiring = self._background.spawn("clock", self._expire_on, state, about=match_id)
+                expiring = self._background.spawn(
+                    "clock", self._expire_on, state, about=match.match_id
+                )
                 try:
                     await begin(self._bots.decide, state, seat)
                 finally:
@@ -264,7 +291,7 @@ class Scheduler:
                 return None
             # It is due at once for a server of another release, which may be there.
             if refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
-                self._left_to_others.add(match_id)
+                match.left_to_others = True
                 return self._clock.now()
             self._failed(state, refusal)
         # A match whose bot fails must not take the others along.
@@ -284,28 +311,19 @@ class Scheduler:
                     return
                 await self._clock.sleep(self._clock.now() + MIN_RETRY_MILLISECONDS, never)
 
-    def _resume_cause(self, match_id: str) -> None:
-        # What follows belongs to the call that has set it off, for the log and for traces.
-        cause = self._causes.get(match_id)
-        current_call.set(cause)
-        if cause is not None and cause.span is not None:
-            tracing.resume(cause.span)
+    async def _look_at(self, match: _Match) -> MatchState:
+        self._begun(match)
+        return await self._matches.expire(match.match_id)
 
-    async def _look_at(self, match_id: str) -> MatchState:
-        self._waiting.discard(match_id)
-        self._poll_backlog()
-        return await self._matches.expire(match_id)
-
-    async def _end_lease(self, match_id: str, next_try: int) -> None:
+    async def _end_lease(self, match: _Match, next_try: int) -> None:
         # Makes the match due at another time, for all servers.
-        if match_id not in self._leases:
+        if match.lease is None:
             return
         async with self._lease_lock:
             # Meanwhile an entry may have rescheduled the match itself, or another server has it.
-            if match_id in self._leases and match_id not in self._changed:
+            if match.lease is not None and not match.changed:
                 with suppress(Refusal):
-                    due = DueMatch(match_id, self._leases[match_id])
-                    await self._store.reschedule(due, next_try)
+                    await self._store.reschedule(DueMatch(match.match_id, match.lease), next_try)
 
     def _failed(self, state: MatchState | None, error: Exception) -> None:
         deleted = ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
@@ -329,3 +347,10 @@ class Scheduler:
 def _is_by_bot(state: MatchState) -> bool:
     # Whether a bot has made the newest version.
     return state.version > 0 and state.header.bots[state.entry(state.version).seat] != 0
+
+
+def _resume(cause: Call | None) -> None:
+    # What follows belongs to the call that has set it off, for the log and for traces.
+    current_call.set(cause)
+    if cause is not None and cause.span is not None:
+        tracing.resume(cause.span)

@@ -43,8 +43,8 @@ class ActingServer:
 
     async def rest(self):
         """Waits until the scheduler has no task left."""
-        while self.scheduler._tasks:
-            await asyncio.wait(self.scheduler._tasks.values())
+        while tasks := [each.task for each in self.scheduler._known.values() if each.task]:
+            await asyncio.wait(tasks)
 
     async def __aexit__(self, *_):
         await self.scheduler.close()

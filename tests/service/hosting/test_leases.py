@@ -89,6 +89,28 @@ def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
     asyncio.run(run())
 
 
+def test_a_renewal_that_is_answered_late_does_not_hide_the_lease_of_a_newer_entry():
+    async def run():
+        clock, store = ManualClock(), LateRenewals()
+        async with ActingServer(store, clock, SlowBots) as server:
+            await create(server.matches, "powershot_soccer")
+            bots = server.scheduler._bots
+            await bots.thinking.wait()
+            clock.advance(LEASE_MILLISECONDS - 500)
+            await store.renewed.wait()
+            clock.drift(1)
+            bots.thinking.clear()
+            # One decision: the next one waits again.
+            bots.may_decide.set()
+            bots.may_decide.clear()
+            await bots.thinking.wait()
+            store.may_answer.set()
+            async with server.scheduler._lease_lock:
+                assert server.scheduler._leases(FAR) == await store.list_due(FAR, 9)
+
+    asyncio.run(run())
+
+
 def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
     async def run():
         clock, store = ManualClock(), LateAnswers()

@@ -87,8 +87,7 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
                     names.append(state.header.match_id)
             await server.rest()
             assert await store.list_due(FAR, 9) == []
-            assert server.scheduler._leases == {}
-            assert server.scheduler._changed == set()
+            assert server.scheduler._known == {}
             for name in names:
                 state = await server.matches.load(name)
                 # The bot has made all decisions that it can make, and no task waits for the open
@@ -114,7 +113,7 @@ def test_a_change_during_a_task_is_not_missed():
                 return looked
 
             server.matches.expire = slowly
-            server.scheduler._start_task(match_id)
+            server.scheduler._start(match_id)
             await entered.wait()
             state = await server.matches.load(match_id)
             action = view_of(state, 0).legal_actions[0]
@@ -281,7 +280,7 @@ def test_many_due_matches_wait_in_the_log_and_not_in_memory(place, monkeypatch):
                 expire = server.matches.expire
 
                 async def note_and_expire(match_id):
-                    waiting.append(len(server.scheduler._waiting))
+                    waiting.append(server.scheduler._waiting)
                     return await expire(match_id)
 
                 server.matches.expire = note_and_expire
