@@ -25,6 +25,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,7 @@ TO_ITS_END = re.compile(rb"^make: \*\*\* \[.*\] Error 1$", re.MULTILINE)
 SECONDS_TO_END = 2
 
 _running = set[subprocess.Popen[bytes]]()
+_starting = threading.Lock()  # Lest a signal comes when a part runs and is not known to.
 
 
 class Part(NamedTuple):
@@ -67,15 +69,16 @@ def run(words: Sequence[str], minutes: float) -> Part:
     began = time.monotonic()
     with log.open("wb") as file:
         environment = {name: text for name, text in os.environ.items() if name not in NOT_HANDED_ON}
-        process = subprocess.Popen(
-            ["make", "--no-print-directory", *words],
-            cwd=ROOT,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # To end it with all that it has started.
-        )
-        _running.add(process)
+        with _starting:
+            process = subprocess.Popen(
+                ["make", "--no-print-directory", *words],
+                cwd=ROOT,
+                env=environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # To end it with all that it has started.
+            )
+            _running.add(process)
         try:
             process.wait(minutes * 60)
         except subprocess.TimeoutExpired:
@@ -98,9 +101,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def end_all(number: int, frame: object) -> None:
     """Ends all parts, and then this process, at a signal."""
-    for process in list(_running):
-        end(process)
-    os._exit(128 + number)
+    with _starting:
+        for process in list(_running):
+            end(process)
+        os._exit(128 + number)
 
 
 def main() -> int:
