@@ -207,17 +207,16 @@ class _End(NamedTuple):
 
 
 def answer(
-    request: CheckedTask,
+    task: SearchTask,
     job: SearchJob,
-    deadline: float = math.inf,
     every: float = 0.0,
     report: Callable[[Report], object] | None = None,
 ) -> Report:
-    """Searches until a limit of the job, or shortly before a deadline; returns the final report.
+    """Checks a task, and searches until a limit of the job, or shortly before the task's deadline.
 
-    `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
+    Returns the final report; meanwhile `report` is called every `every` seconds. Raises Refusal.
     """
-    task = request.task
+    request = check(task)
     search = job.search(
         task.view,
         task.search.seed,
@@ -226,7 +225,7 @@ def answer(
         task.search.evaluation_share,
         task.temperature,
     )
-    end = _end(job, deadline, len(search.legal))
+    end = _end(job, task.deadline, len(search.legal))
 
     def report_partly() -> None:
         # While it is paused, there is nothing new to report, and a report would take the time of

@@ -83,6 +83,13 @@ class SearchTask(NamedTuple):
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.
     temperature: float = 0.0  # How softly a bot chooses (ai/softness.py); 0: as well as it can.
 
+    def of_match_server(self, sent: Mapping[str, str]) -> "SearchTask":
+        """The task for whom the metadata of a match server's call say; it charges its caller."""
+        requester = read_requester(sent, self.requester.owner)
+        return self._replace(
+            requester=requester, temperature=read_temperature(sent), charge=_ignore
+        )
+
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """The metadata of a call to a search server: what its request has no field for."""
         named = self.requester.metadata()

@@ -60,8 +60,8 @@ def test_running_searches_answer_with_what_they_have(servers, start):
     asked = suggestion(client, player)
     followed = analysis(client, player)
     seen = next(followed)
-    turns = server._own_threads._pools[Kind.HINT]._turns
-    wait_until(lambda: len(turns) == 2 and all(turn.job.iterations for turn in [*turns.values()]))
+    jobs = server._own_threads._pools[Kind.HINT]._jobs
+    wait_until(lambda: len(jobs) == 2 and all(job.iterations for job in [*jobs.values()]))
     ended = shut_down(servers, server)
     (*_, last) = followed
     assert last.final_report

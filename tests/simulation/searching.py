@@ -16,13 +16,13 @@ from service.searching.tasks import Kind
 from tests.simulation.bots import Bots
 
 
-def answer(request, job, deadline=float("inf"), every=0.0, report=None):
+def answer(task, job, every=0.0, report=None):
     """As `service.searching.hints.answer`, without a search."""
     if job.shutting_down:
         raise shutting_down()
     if job.abandoned:
         return _report(hint_pb2.Hint(), job)
-    return _report(hint_of(request), job)
+    return _report(hint_of(check(task)), job)
 
 
 def hint_of(request):

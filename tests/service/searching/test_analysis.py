@@ -29,12 +29,12 @@ from service.common.call import Call
 from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 from service.searching import hints, searches
-from service.searching.hints import answer, write_beliefs
+from service.searching.hints import answer, check, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import checked, in_time
+from tests.support.searching import in_time, outcome_in, task_of
 from tests.support.serving import Client, hosted_cases, play_on, refused, ruleset_of
 from tests.support.waiting import FOREVER, PAUSE
 
@@ -293,13 +293,13 @@ def test_beliefs_of_a_hint_are_those_of_the_search():
                 position.apply(joint, seed)
         if 0 not in position.deciders or len(position.legal(0)) < 2:
             continue
-        request = checked(position.view(0), seed, 2000)
-        hint = answer(request, SearchJob(Limits(iterations=4000), Parameters())).hint
-        search = Search(request.task.view, seed=seed)
+        task = task_of(position.view(0), seed, 2000)
+        hint = answer(task, SearchJob(Limits(iterations=4000), Parameters())).hint
+        search = Search(task.view, seed=seed)
         search.run(iterations=4000)
         expected = search.worlds.beliefs(2000, seed)
         assert list(hint.beliefs) == write_beliefs(game, expected)
-        by_chance = request.sampler.beliefs(2000, seed)
+        by_chance = check(task).sampler.beliefs(2000, seed)
         chances = {(one.place, one.card): one.probability for one in by_chance.cards}
         differ += any(
             abs(one.probability - chances[one.place, one.card]) > 0.1 for one in expected.cards
@@ -351,12 +351,12 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
     view = some_view(client)
     told = []
 
-    def answer_and_note(request, job, deadline, every, tell):
+    def answer_and_note(task, job, every, tell):
         def tell_and_note(report):
             tell(report)
             told.append(report)
 
-        return answer(request, job, deadline, every, tell_and_note)
+        return answer(task, job, every, tell_and_note)
 
     monkeypatch.setattr(searches, "answer", answer_and_note)
 
@@ -384,7 +384,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
 
 
 async def until_idle(pool):
-    while pool._turns:
+    while pool._jobs:
         await asyncio.sleep(PAUSE)
 
 
@@ -402,11 +402,11 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
             began.set()
             cancelled.wait()
 
-        return answer(checked(view), job, every=0.02, report=hold)
+        return answer(task_of(view), job, every=0.02, report=hold)
 
     async def run():
         pool = SearchPool("test", threads, Metrics())
-        task = asyncio.create_task(pool.run(Limits(seconds=60, threads=threads), work))
+        task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
         await asyncio.to_thread(began.wait)
         task.cancel()
         await asyncio.wait([task])
@@ -436,7 +436,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
         pool = SearchPool("test", 2, Metrics())
         loop = asyncio.get_running_loop()
         tell = lambda _: None  # noqa: E731
-        work = lambda job: answer(checked(view), job, every=0.001, report=tell)  # noqa: E731
+        work = lambda job: answer(task_of(view), job, every=0.001, report=tell)  # noqa: E731
         used = []
         for number in range(CANCELLED):
             if number in (CANCELLED // 4, CANCELLED - 1):
@@ -445,7 +445,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
                     (memory(), threading.active_count(), len(os.listdir("/proc/self/task")))
                 )
             limits = Limits(seconds=60, threads=rng.choice((1, 2)))
-            task = asyncio.create_task(pool.run(limits, work))
+            task = asyncio.create_task(outcome_in(pool, limits, work))
             loop.call_later(rng.expovariate(1 / 0.003), task.cancel)
             await asyncio.wait([task])
             assert task.cancelled()
@@ -466,7 +466,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
 def a_hint():
     view = view_of_many_actions()
     job = SearchJob(Limits(iterations=3000), Parameters())
-    hint = answer(checked(view, 1, 500), job).hint
+    hint = answer(task_of(view, 1, 500), job).hint
     return hashlib.sha256(hint.SerializeToString(deterministic=True)).hexdigest()
 
 

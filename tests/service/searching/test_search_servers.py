@@ -249,16 +249,16 @@ def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start
     while not all(worker.metrics.registry.get_sample_value(*done) for worker in workers):
         player.hint(LIMITS)
     pool = workers[0]._threads._pools[Kind.HINT]
-    run = pool.run
+    search = pool.search
 
-    def run_when_it_stops(limits, work, *rest):
+    def search_until_it_stops(limits, work, *rest):
         def held(job):
             wait_until(lambda: job.shutting_down)
             return work(job)
 
-        return run(limits, held, *rest)
+        return search(limits, held, *rest)
 
-    pool.run = run_when_it_stops
+    pool.search = search_until_it_stops
     calls = two_suggestions(client, player)
     wait_for_metric(workers[0].metrics, "croupier_searches_running", {"kind": "hint"}, 1)
     servers.stop(workers[0], grace=FOREVER)

@@ -22,7 +22,7 @@ from service.searching import fair_queue
 from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
-from tests.support.searching import checked, search_in
+from tests.support.searching import outcome_in, search_in, task_of
 from tests.support.serving import Client, read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
@@ -57,7 +57,7 @@ class Hosted:
         return value(f"croupier_searches_{name}", {"kind": "test"})
 
     async def idle(self):
-        while self.pool._turns:
+        while self.pool._jobs:
             await asyncio.sleep(0)
 
 
@@ -122,15 +122,15 @@ def test_a_paused_search_ends_when_its_time_is_up():
 def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 1e-3)  # However fast the search is.
     view = some_view()
-    request = checked(view, 1, 500)
+    task = task_of(view, 1, 500)
     limits = Limits(iterations=20_000)
-    expected = answer(request, SearchJob(limits, Parameters())).hint
+    expected = answer(task, SearchJob(limits, Parameters())).hint
 
     async def run():
         async with Hosted(1) as hosted:
-            work = lambda job: answer(request, job)  # noqa: E731
+            work = lambda job: answer(task, job)  # noqa: E731
             others = [hosted.start(owner, LONG) for owner in range(3)]
-            report = await hosted.pool.run(limits, work, "one")
+            report = await outcome_in(hosted.pool, limits, work, "one")
             assert report.hint == expected
             assert report.paused_time.ToNanoseconds() > 0
             await cancel(others)
@@ -143,12 +143,12 @@ def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
 
 def test_no_hint_takes_longer_than_the_server_allows():
     view = some_view()
-    request = checked(view, 1, 100_000)
+    task = task_of(view, 1, 100_000)
 
     async def run():
         async with Hosted(1, max_seconds=0.1) as hosted:
             for limits in (Limits(iterations=10_000_000), Limits(seconds=60)):
-                report = await hosted.pool.run(limits, lambda job: answer(request, job))
+                report = await outcome_in(hosted.pool, limits, lambda job: answer(task, job))
                 assert report.hint.stop_reason == hint_pb2.STOP_REASON_TIME
                 assert 0 < report.hint.iterations < 10_000_000
 
@@ -158,14 +158,14 @@ def test_no_hint_takes_longer_than_the_server_allows():
 def test_beliefs_end_with_the_time_of_the_search():
     # The worlds of this game take long.
     view = some_view("castle_rampage")
-    request = checked(view, 1, 100_000)
+    task = task_of(view, 1, 100_000)
     job = SearchJob(Limits(seconds=1e-3), Parameters())
-    hint = answer(request, job).hint
+    hint = answer(task, job).hint
     assert hint.stop_reason == hint_pb2.STOP_REASON_TIME
     assert hint.belief_worlds % 64 == 0
     assert 64 <= hint.belief_worlds < 100_000
     assert hint.beliefs
-    hint = answer(checked(view, 1, 700), SearchJob(SHORT, Parameters())).hint
+    hint = answer(task_of(view, 1, 700), SearchJob(SHORT, Parameters())).hint
     assert hint.belief_worlds == 700
 
 
