@@ -201,22 +201,14 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
 
 def test_a_strength_instead_of_limits(client):
     view = some_view(client)
-    request = hint_pb2.SuggestActionRequest(
-        search={"view": view, "strength": "BOT_STRENGTH_CASUAL", "seed": 1}
-    )
-    hint = client.hints.SuggestAction(request).hint
+    by_strength = {"strength": "BOT_STRENGTH_CASUAL"}
+    hint = client.hint_later(view=view, seed=1, **by_strength).result().hint
     assert hint.iterations == 150
     # A bot chooses more softly, a hint does not, whatever its caller says.
-    by_limits = hint_pb2.SuggestActionRequest(
-        search={"view": view, "limits": {"iterations": 150}, "seed": 1}
-    )
     softly = ((TEMPERATURE_HEADER, "5"),)
-    answers = [
-        client.hints.SuggestAction(each, metadata=softly).hint for each in (request, by_limits)
-    ]
-    assert answers[0] == hint == answers[1]
-    request.search.strength = "BOT_STRENGTH_RANDOM"
-    refusal = refused(lambda: client.hints.SuggestAction(request))
+    for wanted in (by_strength, {"limits": {"iterations": 150}}):
+        assert client.hint_later(softly, view=view, seed=1, **wanted).result().hint == hint
+    refusal = refused(client.hint_later(view=view, strength="BOT_STRENGTH_RANDOM").result)
     assert refusal[1:3] == ("INVALID_FIELD", ["search.strength"])
 
 

@@ -138,8 +138,7 @@ def test_a_hint_takes_a_second_by_default(client, monkeypatch):
 
 
 def start_hint(client, view, limits=LONG, **options):
-    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
-    return client.hints.SuggestAction.future(request, **options)
+    return client.hint_later(view=view, limits=limits, **options)
 
 
 @pytest.fixture

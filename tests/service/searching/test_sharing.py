@@ -180,11 +180,6 @@ def narrow_client(servers):
     servers.stop(server)
 
 
-def hint_later(client, player, **limits):
-    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": limits})
-    return client.hints.SuggestAction.future(request, metadata=player.metadata)
-
-
 def test_each_seat_has_its_share_and_its_queue(narrow_client):
     seats = [
         narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
@@ -192,16 +187,16 @@ def test_each_seat_has_its_share_and_its_queue(narrow_client):
     for seat in seats:
         assert seat.view().legal_actions
     attack = [
-        hint_later(narrow_client, seats[0], time=Duration(seconds=60), threads=16) for _ in range(7)
+        seats[0].hint_later(limits={"time": Duration(seconds=60), "threads": 16}) for _ in range(7)
     ]
     # Four are under way or wait in the room for long searches, three more wait.
-    answered = hint_later(narrow_client, seats[1], iterations=300).result()
+    answered = seats[1].hint_later(limits={"iterations": 300}).result()
     assert answered.hint.stop_reason == hint_pb2.STOP_REASON_ITERATIONS
     assert answered.HasField("queue_time")
     assert answered.HasField("paused_time")
     refusals = [call for call in attack if call.done()]
     assert all(call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED for call in refusals)
-    refusal = refused(lambda: hint_later(narrow_client, seats[0], iterations=300).result())
+    refusal = refused(lambda: seats[0].hint_later(limits={"iterations": 300}).result())
     assert (refusal.code, refusal.reason) == (
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "TOO_MANY_SEARCHES",
@@ -216,13 +211,9 @@ def test_an_analysis_says_how_long_it_was_paused(narrow_client):
     one, other = (
         narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
     )
-    request = hint_pb2.AnalyzePositionRequest(
-        search={"match_name": one.match, "limits": {"time": Duration(seconds=60)}},
-        report_interval=Duration(nanos=20_000_000),
-    )
-    call = narrow_client.hints.AnalyzePosition(request, metadata=one.metadata)
+    call = one.analysis(Duration(nanos=20_000_000), limits={"time": Duration(seconds=60)})
     next(call)
-    hint_later(narrow_client, other, iterations=1000).result()
+    other.hint_later(limits={"iterations": 1000}).result()
     report = next(report for report in call if report.paused_time.ToNanoseconds())
     assert report.paused_time.ToNanoseconds() < report.search_time.ToNanoseconds()
     call.cancel()
@@ -269,8 +260,7 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     view = client.create(ruleset_of("skystones")).players[0].view()
 
     def ask(**limits):
-        request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
-        return client.hints.SuggestAction.future(request, metadata=metadata)
+        return client.hint_later(metadata, view=view, limits=limits)
 
     # What a search took is charged when it has ended, and the next one finds nothing left.
     answered = ask(time=Duration(seconds=1, nanos=10_000_000)).result()
@@ -300,13 +290,10 @@ def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
     client = Client(address)
     view = client.create(ruleset_of("skystones")).players[0].view()
-    request = hint_pb2.SuggestActionRequest(
-        search={"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
-    )
+    search = {"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
 
     def ask(caller):
-        metadata = [("x-forwarded-for", caller)]
-        return client.hints.SuggestAction.future(request, metadata=metadata)
+        return client.hint_later([("x-forwarded-for", caller)], **search)
 
     calls = [ask("192.0.2.1") for _ in range(10)]
     refusals = [read_error(error) for error in (call.exception() for call in calls) if error]
