@@ -21,11 +21,11 @@ from service.hosting.requests import check_decides, check_running
 from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
-from service.searching.hints import SEARCH, Report
+from service.searching.hints import SEARCH
 from service.searching.options import HINT_ITERATIONS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
-from service.searching.tasks import Kind, Requester, SearchTask
+from service.searching.tasks import Kind, Report, Requester, SearchTask
 from service.wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
@@ -61,10 +61,10 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         fields = read_mask(request.read_mask, hint_pb2.SuggestActionResponse)
         details = "hint" in fields and any(name in fields["hint"] for name in _DETAILS)
         async with self._admitted(request.search, SUGGESTION, call, details=details) as task:
-            report = await self._searches.report(task)
-        delay = _delay(report, task.limits, time.monotonic() - began)
+            response = await self._searches.report(task)
+        assert isinstance(response, hint_pb2.SuggestActionResponse)
+        delay = _delay(response, task.limits, time.monotonic() - began)
         self._metrics.hint_delays.observe(delay)
-        response = hint_pb2.SuggestActionResponse(**report._asdict())
         fields.prune(response)
         return response
 
@@ -77,7 +77,9 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             aclosing(self._searches.reports(task)) as reports,
         ):
             async for report, final in reports:
-                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final_report=final)
+                assert isinstance(report, hint_pb2.AnalyzePositionResponse)
+                report.final_report = final
+                yield report
 
     @asynccontextmanager
     async def _admitted(

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from croupier.v1 import hint_pb2
 from service.common.tasks import Tasks
-from service.searching.hints import Report, answer
+from service.searching.hints import answer
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.search_servers import NoSearchServerError, SearchServers
-from service.searching.tasks import Kind, Requester, SearchTask
+from service.searching.tasks import Kind, Report, Requester, SearchTask
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from croupier.v1 import hint_pb2
 from engine.game import SeatView
@@ -65,6 +65,10 @@ def read_temperature(sent: Mapping[str, str]) -> float:
     return temperature if 0 < temperature < math.inf else 0.0
 
 
+# A report of a search, as a call of HintService returns it: a hint, so far or in the end.
+Report: TypeAlias = hint_pb2.SuggestActionResponse | hint_pb2.AnalyzePositionResponse
+
+
 def _ignore(seconds: float) -> None:
     pass
 
@@ -83,8 +87,13 @@ class SearchTask(NamedTuple):
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.
     temperature: float = 0.0  # How softly a bot chooses (ai/softness.py); 0: as well as it can.
 
+    @property
+    def response(self) -> type[Report]:
+        """The message of its reports."""
+        return hint_pb2.AnalyzePositionResponse if self.every else hint_pb2.SuggestActionResponse
+
     def of_match_server(self, sent: Mapping[str, str]) -> "SearchTask":
-        """The task for whom the metadata of a match server's call say; it charges its caller."""
+        """The task as the metadata of a match server's call name it; that server charges for it."""
         requester = read_requester(sent, self.requester.owner)
         return self._replace(
             requester=requester, temperature=read_temperature(sent), charge=_ignore

@@ -26,7 +26,7 @@ from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPoo
 from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import in_time, outcome_in, search_in
+from tests.support.searching import in_time, outcome_in, search_in, task_of
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 from tests.support.waiting import wait_until
 
@@ -209,7 +209,7 @@ def test_time_in_the_queue_is_not_search_time(monkeypatch):
     now[0] = 5.0
     job.begin()
     now[0] = 7.0
-    report = hints._report(hint_pb2.Hint(), job)
+    report = hints._report(task_of(some_view("skystones")), hint_pb2.Hint(), job)
     monkeypatch.undo()
     assert (report.queue_time.ToSeconds(), report.search_time.ToSeconds()) == (5, 2)
 
