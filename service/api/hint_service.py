@@ -3,8 +3,8 @@
 import math
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
@@ -20,11 +20,11 @@ from service.common.errors import Refusal
 from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
-from service.searching.hints import SEARCH, Report
+from service.searching.hints import SEARCH
 from service.searching.options import HINT_ITERATIONS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
-from service.searching.tasks import Kind, Requester, SearchTask, read_requester, read_temperature
+from service.searching.tasks import Kind, Report, Requester, SearchTask
 from service.wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
@@ -59,62 +59,71 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         began = time.monotonic()
         fields = read_mask(request.read_mask, hint_pb2.SuggestActionResponse)
         details = "hint" in fields and any(name in fields["hint"] for name in _DETAILS)
-        task = await self._task(request.search, SUGGESTION, call, details=details)
-        async with aclosing(self._reports(call, task)) as reports:
-            async for report, final in reports:
-                if final:
-                    delay = _delay(report, task.limits, time.monotonic() - began)
-                    self._metrics.hint_delays.observe(delay)
-                    response = hint_pb2.SuggestActionResponse(**report._asdict())
-                    fields.prune(response)
-                    return response
-        raise AssertionError("the last report is final")
+        async with self._admitted(request.search, SUGGESTION, call, details=details) as task:
+            response = await self._searches.report(task)
+        assert isinstance(response, hint_pb2.SuggestActionResponse)
+        delay = _delay(response, task.limits, time.monotonic() - began)
+        self._metrics.hint_delays.observe(delay)
+        fields.prune(response)
+        return response
 
     async def AnalyzePosition(
         self, request: hint_pb2.AnalyzePositionRequest, call: Call
     ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        task = await self._task(request.search, ANALYSIS, call, every=every)
-        async with aclosing(self._reports(call, task)) as reports:
+        async with (
+            self._admitted(request.search, ANALYSIS, call, every=every) as task,
+            aclosing(self._searches.reports(task)) as reports,
+        ):
             async for report, final in reports:
-                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final_report=final)
+                assert isinstance(report, hint_pb2.AnalyzePositionResponse)
+                report.final_report = final
+                yield report
 
-    async def _task(
+    @asynccontextmanager
+    async def _admitted(
         self,
         search: hint_pb2.Search,
         default: Limits,
         call: Call,
         details: bool = True,
         every: float = 0.0,
-    ) -> SearchTask:
+    ) -> AsyncIterator[SearchTask]:
+        # The task of a call, which uses the caller's budgets until the block ends.
         left = call.time_remaining()
         deadline = math.inf if left is None else time.monotonic() + left
-        view = await self._read_view(search, call)
-        if not search.HasField("seed"):
-            # Wherever it is searched, and however often it is begun, the search is the same.
-            search.seed = secrets.randbits(64)
-        if not search.HasField("evaluation_share"):
-            search.evaluation_share = EVALUATION_SHARE
-        return SearchTask(
-            self._requester(call),
-            search,
-            view,
-            read_limits(search, default),
-            self._models(view.game),
-            details,
-            deadline,
-            every,
-            partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
+        view, opponent = await self._read_view(search, call)
+        self._admission.check(call, Budget.SEARCH_SECONDS)
+        self._admission.spend(call, Budget.SEARCH_RATE)
+        with self._admission.hold(call, Budget.SEARCHES):
+            if opponent is not None:
+                name_opponent(search.view, opponent)
+            if not search.HasField("seed"):
+                # Wherever it is searched, and however often it is begun, the search is the same.
+                search.seed = secrets.randbits(64)
+            if not search.HasField("evaluation_share"):
+                search.evaluation_share = EVALUATION_SHARE
+            task = SearchTask(
+                Requester(Kind.HINT, call.principal),
+                search,
+                view,
+                read_limits(search, default),
+                self._models(view.game),
+                details,
+                deadline,
+                every,
+                partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
+            )
             # A match server gives its callers the best answer, whatever they send. A search server
             # believes what its match servers send for their bots.
-            read_temperature(call.metadata) if self._authenticator is None else 0.0,
-        )
+            yield task if self._authenticator else task.of_match_server(call.metadata)
 
-    async def _read_view(self, search: hint_pb2.Search, call: Call) -> SeatView:
-        # The view to search. In the request it takes the place of the name of a match.
+    async def _read_view(self, search: hint_pb2.Search, call: Call) -> tuple[SeatView, int | None]:
+        # The view to search, and the BotStrength of the opponent, or 0; None if the request says
+        # who that is. In the request the view takes the place of the name of a match.
         if search.WhichOneof("position") != "match_name":
             self._admission.check_restriction(call, "hint_without_match")
-            return read_sent_view(search.view)
+            return read_sent_view(search.view), None
         if self._authenticator is None:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
@@ -130,23 +139,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                 "this match allows no hints while it runs",
             )
         search.view.ParseFromString(serialize_position(state, caller.seat))
-        name_opponent(search.view, state.header.bots[1 - caller.seat])
-        return state.dealt().view(caller.seat)
-
-    def _requester(self, call: Call) -> Requester:
-        if self._authenticator is None:
-            return read_requester(call.metadata, call.principal)
-        return Requester(Kind.HINT, call.principal)
-
-    async def _reports(
-        self, call: Call, task: SearchTask
-    ) -> AsyncGenerator[tuple[Report, bool], None]:
-        self._admission.check(call, Budget.SEARCH_SECONDS)
-        self._admission.spend(call, Budget.SEARCH_RATE)
-        with self._admission.hold(call, Budget.SEARCHES):
-            async with aclosing(self._searches.reports(task)) as reports:
-                async for report, final in reports:
-                    yield report, final
+        return state.dealt().view(caller.seat), state.header.bots[1 - caller.seat]
 
 
 def _delay(report: Report, limits: Limits, seconds: float) -> float:

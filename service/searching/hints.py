@@ -20,7 +20,7 @@ from service import wire
 from service.common.errors import Refusal, invalid_field, shutting_down
 from service.searching.options import opponent_sharpness
 from service.searching.pool import SearchJob
-from service.searching.tasks import SearchTask
+from service.searching.tasks import Report, SearchTask
 
 SEARCH = "search"  # The path of the search in a request.
 MAX_LINES = 32  # Actions that have a line.
@@ -184,15 +184,6 @@ def _read_legal(
     return actions
 
 
-class Report(NamedTuple):
-    """A report of a search: a hint, so far or in the end."""
-
-    hint: hint_pb2.Hint
-    search_time: Duration
-    queue_time: Duration
-    paused_time: Duration
-
-
 class _End(NamedTuple):
     """When a search must have ended."""
 
@@ -207,17 +198,16 @@ class _End(NamedTuple):
 
 
 def answer(
-    request: CheckedTask,
+    task: SearchTask,
     job: SearchJob,
-    deadline: float = math.inf,
     every: float = 0.0,
     report: Callable[[Report], object] | None = None,
 ) -> Report:
-    """Searches until a limit of the job, or shortly before a deadline; returns the final report.
+    """Checks a task, and searches until a limit of the job, or shortly before the task's deadline.
 
-    `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
+    Returns the final report; meanwhile `report` is called every `every` seconds. Raises Refusal.
     """
-    task = request.task
+    request = check(task)
     search = job.search(
         task.view,
         task.search.seed,
@@ -226,14 +216,14 @@ def answer(
         task.search.evaluation_share,
         task.temperature,
     )
-    end = _end(job, deadline, len(search.legal))
+    end = _end(job, task.deadline, len(search.legal))
 
     def report_partly() -> None:
         # While it is paused, there is nothing new to report, and a report would take the time of
         # others.
         if report is not None and not job.abandoned and not job.stop.is_paused():
             hint = _write_hint(request, search.result(), PrincipalLines(search))
-            report(_report(hint, job))
+            report(_report(task, hint, job))
 
     kept = (COMPARING_TIME if task.details else 0.0) + (
         BELIEFS_TIME if task.search.belief_worlds else 0.0
@@ -246,7 +236,7 @@ def answer(
         report=report_partly if report else None,
     )
     if job.abandoned:
-        return _report(hint_pb2.Hint(), job)
+        return _report(task, hint_pb2.Hint(), job)
     if job.shutting_down and not job.iterations:
         raise shutting_down()
     hint = _final_hint(request, job, search, end)
@@ -254,7 +244,7 @@ def answer(
     hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
     if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
         hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
-    return _report(hint, job)
+    return _report(task, hint, job)
 
 
 def _end(job: SearchJob, deadline: float, legal: int) -> _End:
@@ -267,9 +257,13 @@ def _end(job: SearchJob, deadline: float, legal: int) -> _End:
     return _End(at, hint_pb2.STOP_REASON_TIME if seconds else hint_pb2.STOP_REASON_UNSPECIFIED)
 
 
-def _report(hint: hint_pb2.Hint, job: SearchJob) -> Report:
-    spent = (time.monotonic() - job.began, job.queue_seconds, job.paused_seconds)
-    return Report(hint, *map(_duration, spent))
+def _report(task: SearchTask, hint: hint_pb2.Hint, job: SearchJob) -> Report:
+    return task.response(
+        hint=hint,
+        search_time=_duration(time.monotonic() - job.began),
+        queue_time=_duration(job.queue_seconds),
+        paused_time=_duration(job.paused_seconds),
+    )
 
 
 def _duration(seconds: float) -> Duration:

@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from ai.results import Parameters
@@ -56,11 +56,24 @@ class Quotas(NamedTuple):
 
 
 class SearchJob:
-    """One search in a pool: what it may use, and whether it must stop."""
+    """One search in a pool: what it does, what it may use, and whether it must stop."""
 
-    def __init__(self, limits: Limits, parameters: Parameters) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        parameters: Parameters,
+        work: Callable[["SearchJob"], Any] = lambda job: None,
+        charge: Callable[[float], object] = lambda seconds: None,
+        game: str = "",
+    ) -> None:
         self.limits = limits
+        self.work = work
+        self.charge = charge
+        self.game = game
+        self.outcome: asyncio.Future[Any]  # Since a pool has it.
         self.arrived = self.began = time.monotonic()
+        self.started = False
+        self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
         self.stop = Stop()
         self.shutting_down = False  # Whether it ends early, with what it has found.
         self.abandoned = False  # Whether nobody waits for an answer any more.
@@ -71,7 +84,16 @@ class SearchJob:
 
     def begin(self) -> None:
         """Notes that the time of the search begins."""
+        self.started = True
         self.began = time.monotonic()
+
+    def run(self) -> Any:
+        """Does the work; called in a thread of the pool."""
+        began = time.thread_time()
+        try:
+            return self.work(self)
+        finally:
+            self.thread_seconds = time.thread_time() - began
 
     def search(
         self,
@@ -134,34 +156,6 @@ class SearchJob:
         return self._search.iterations if self._search else 0
 
 
-class _Turn:
-    """A job in the queue, with what it does and who waits for it."""
-
-    def __init__(
-        self,
-        job: SearchJob,
-        work: Callable[[SearchJob], Any],
-        outcome: "asyncio.Future[Any]",
-        charge: Callable[[float], object],
-        game: str,
-    ) -> None:
-        self.job = job
-        self.work = work
-        self.outcome = outcome
-        self.charge = charge
-        self.game = game
-        self.started = False
-        self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
-
-    def run(self) -> Any:
-        """Does the work; called in a thread of the pool."""
-        began = time.thread_time()
-        try:
-            return self.work(self.job)
-        finally:
-            self.thread_seconds = time.thread_time() - began
-
-
 class SearchPool:
     """The searches of one kind: as many at a time as their threads allow, shared out fairly.
 
@@ -185,7 +179,7 @@ class SearchPool:
         self._max_seconds = max_seconds
         self._parameters = parameters or Parameters()
         self._queue = FairQueue(threads, quotas.running)
-        self._turns: dict[Place, _Turn] = {}
+        self._jobs: dict[Place, SearchJob] = {}
         self._metrics = metrics
         self._mean_seconds = 1.0
         self._recheck: asyncio.TimerHandle | None = None
@@ -198,7 +192,8 @@ class SearchPool:
         metrics.search_threads.labels(kind).set(threads)
         self._report()
 
-    async def run(
+    @contextmanager
+    def search(
         self,
         limits: Limits,
         work: Callable[[SearchJob], T],
@@ -206,14 +201,14 @@ class SearchPool:
         rank: int = 0,
         charge: Callable[[float], object] = lambda seconds: None,
         game: str = "",
-    ) -> T:
-        """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
+    ) -> "Iterator[asyncio.Future[T]]":
+        """Has `work` done in a thread of the pool when it is its turn; with its outcome.
 
         The `owner` pays for it; searches of a lower `rank` go first. Raises Refusal if too many
-        searches wait, or if the server shuts down before the turn comes. When the caller is
-        cancelled, the job is abandoned, and the work is not waited for. When it has ended,
-        `charge` is called with the thread-seconds that it took. The metrics count it under the id
-        of its `game`.
+        searches wait; the outcome is one if the server shuts down before the turn comes. When the
+        block ends before the work, the job is abandoned, and the work is not waited for. When it
+        has ended, `charge` is called with the thread-seconds that it took. The metrics count it
+        under the id of its `game`.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         if self._max_seconds:
@@ -222,25 +217,23 @@ class SearchPool:
             raise shutting_down()
         self._check_quotas(owner, rank)
         place = Place(owner, limits.threads, limits.expected_seconds, rank)
-        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        turn = self._turns[place] = _Turn(
-            SearchJob(limits, self._parameters), work, outcome, charge, game
-        )
+        job = self._jobs[place] = SearchJob(limits, self._parameters, work, charge, game)
+        outcome = job.outcome = asyncio.get_running_loop().create_future()
         if self._queue.add(place):
             self._schedule()
         else:
             self._report()
             self._recheck_later()
         try:
-            return await outcome
-        except asyncio.CancelledError:
-            if place in self._turns and not turn.started:
-                self._leave(place)
-            turn.job.abandon()
-            raise
+            yield outcome
         finally:
-            if turn.started and tracing.is_on():
-                job = turn.job
+            if place in self._jobs:
+                if not job.started:
+                    self._leave(place)
+                job.abandon()
+            if not outcome.cancel() and not outcome.cancelled():
+                outcome.exception()  # Known, also if nobody has come to ask for it.
+            if job.started and tracing.is_on():
                 tracing.add_search(self._kind, game, job.arrived, job.began, job.iterations)
 
     def end_searches(self) -> None:
@@ -248,22 +241,22 @@ class SearchPool:
         self._shutting_down = True
         if self._recheck is not None:
             self._recheck.cancel()
-        for place, turn in list(self._turns.items()):
-            if turn.started:
-                turn.job.shutting_down = True
-                turn.job.stop.set()
+        for place, job in list(self._jobs.items()):
+            if job.started:
+                job.shutting_down = True
+                job.stop.set()
                 continue
-            del self._turns[place]
+            del self._jobs[place]
             self._queue.remove(place, time.monotonic())
-            if not turn.outcome.done():
-                turn.outcome.set_exception(shutting_down())
+            if not job.outcome.done():
+                job.outcome.set_exception(shutting_down())
         self._report()
 
     def close(self) -> None:
         """Stops all searches, whose answers nobody waits for."""
         self.end_searches()
-        for turn in self._turns.values():
-            turn.job.abandon()
+        for job in self._jobs.values():
+            job.abandon()
         self._executor.shutdown(wait=True, cancel_futures=True)
 
     def _check_quotas(self, owner: Hashable, rank: int) -> None:
@@ -288,7 +281,7 @@ class SearchPool:
 
     def _leave(self, place: Place) -> None:
         # A search that waits goes. It may have held up others of its owner, for want of threads.
-        del self._turns[place]
+        del self._jobs[place]
         self._queue.remove(place, time.monotonic())
         if self._queue.free:
             self._schedule()
@@ -300,13 +293,13 @@ class SearchPool:
             return
         changes = self._queue.schedule(time.monotonic())
         for place in changes.pause:
-            self._turns[place].job.pause()
+            self._jobs[place].pause()
         for place in changes.go_on:
-            turn = self._turns[place]
-            if turn.started:
-                turn.job.resume()
+            job = self._jobs[place]
+            if job.started:
+                job.resume()
             else:
-                self._start(place, turn)
+                self._start(place, job)
         self._report()
         if self._recheck is not None:
             self._recheck.cancel()
@@ -319,40 +312,40 @@ class SearchPool:
             delay = max(at - time.monotonic(), MIN_RECHECK_SECONDS)
             self._recheck = asyncio.get_running_loop().call_later(delay, self._schedule)
 
-    def _start(self, place: Place, turn: _Turn) -> None:
-        turn.started = True
-        turn.job.begin()
-        waits = self._metrics.search_waits.labels(self._kind, turn.game)
-        waits.observe(turn.job.queue_seconds)
-        done = asyncio.get_running_loop().run_in_executor(self._executor, turn.run)
-        self._metrics.tasks.spawn("search", self._end, place, turn, done)
+    def _start(self, place: Place, job: SearchJob) -> None:
+        job.begin()
+        self._metrics.search_waits.labels(self._kind, job.game).observe(job.queue_seconds)
+        done = asyncio.get_running_loop().run_in_executor(self._executor, job.run)
+        self._metrics.tasks.spawn("search", self._end, place, job, done)
 
-    async def _end(self, place: Place, turn: _Turn, done: "asyncio.Future[Any]") -> None:
+    async def _end(self, place: Place, job: SearchJob, done: "asyncio.Future[Any]") -> None:
         await asyncio.wait([done])
         now = time.monotonic()
-        del self._turns[place]
-        seconds = self._queue.remove(place, now, turn.thread_seconds)
+        del self._jobs[place]
+        seconds = self._queue.remove(place, now, job.thread_seconds)
         # First whoever waits for it, then the others.
-        self._tell(turn, now, done)
+        self._tell(job, now, done)
         try:
-            turn.charge(seconds)
+            job.charge(seconds)
         finally:
             self._schedule()
 
-    def _tell(self, turn: _Turn, now: float, done: "asyncio.Future[Any]") -> None:
+    def _tell(self, job: SearchJob, now: float, done: "asyncio.Future[Any]") -> None:
         if done.cancelled():
-            turn.outcome.cancel()
+            job.outcome.cancel()
             return
         error = done.exception()
-        if turn.outcome.done():
+        if job.outcome.done():
             return
         if error is not None:
-            turn.outcome.set_exception(told(error))
+            job.outcome.set_exception(told(error))
+            if not isinstance(error, Refusal):
+                self._metrics.tasks.failed("search", error)
             return
-        turn.outcome.set_result(done.result())
-        seconds = now - turn.job.began
+        job.outcome.set_result(done.result())
+        seconds = now - job.began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
-        self._metrics.search(self._kind, turn.game, turn.job.iterations, seconds)
+        self._metrics.search(self._kind, job.game, job.iterations, seconds)
 
     def _report(self) -> None:
         queue = self._queue

@@ -23,8 +23,7 @@ from service.common.call import REQUEST_ID_HEADER, current_call
 from service.common.errors import Refusal, shutting_down
 from service.observability import tracing
 from service.observability.metrics import Metrics
-from service.searching.hints import Report
-from service.searching.tasks import SearchTask
+from service.searching.tasks import Report, SearchTask
 
 TRIES = 3  # Servers to which a task is sent before it is done here.
 MIN_SEARCH_SECONDS = 1e-3  # As in the schema.
@@ -192,15 +191,7 @@ class SearchServers:
             async for response, final in _responses(call):
                 reported = time.monotonic()
                 seconds = _seconds(response.search_time) - _seconds(response.paused_time)
-                yield (
-                    Report(
-                        response.hint,
-                        response.search_time,
-                        response.queue_time,
-                        response.paused_time,
-                    ),
-                    final,
-                )
+                yield response, final
         except grpc.aio.AioRpcError as error:
             late = time.monotonic() >= task.deadline - LATE_SECONDS
             if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED and late:

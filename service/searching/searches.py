@@ -3,16 +3,17 @@
 import asyncio
 import math
 import time
+from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import TypeVar
 
 from croupier.v1 import hint_pb2
 from service.common.tasks import Tasks
-from service.searching.hints import Report, answer, check
+from service.searching.hints import answer
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.search_servers import NoSearchServerError, SearchServers
-from service.searching.tasks import Kind, Requester, SearchTask
+from service.searching.tasks import Kind, Report, Requester, SearchTask
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class OwnThreads:
         """
         loop = asyncio.get_running_loop()
         newest: Report | None = None
-        news = asyncio.Event()
+        news: asyncio.Future[None] = loop.create_future()
         # A partial report is worth its time only if somebody wants it, or if the final one may come
         # too late.
         every = task.every
@@ -43,52 +44,39 @@ class OwnThreads:
         def set_newest(report: Report) -> None:
             nonlocal newest
             newest = report
-            news.set()
+            if not news.done():
+                news.set_result(None)
 
         def tell(report: Report) -> None:
             loop.call_soon_threadsafe(set_newest, report)
 
         def work(job: SearchJob) -> Report:
-            return answer(check(task), job, task.deadline, every, tell if every > 0 else None)
+            return answer(task, job, every, tell if every > 0 else None)
 
-        pool = self._pools[task.requester.kind]
-
-        async def search() -> Report:
-            try:
-                return await pool.run(
-                    task.limits,
-                    work,
-                    task.requester.owner,
-                    task.requester.rank,
-                    task.charge,
-                    task.view.game.id,
-                )
-            finally:
-                news.set()
-
-        running = self.tasks.spawn("search", search)
-        try:
-            while not running.done():
+        pool, (_, owner, rank) = self._pools[task.requester.kind], task.requester
+        with pool.search(task.limits, work, owner, rank, task.charge, task.view.game.id) as end:
+            while not end.done():
                 left = task.deadline - LAST_SECONDS - time.monotonic()
-                try:
-                    async with asyncio.timeout(left if left < math.inf else None):
-                        await news.wait()
-                except TimeoutError:
+                until = left if left < math.inf else None
+                told, _ = await asyncio.wait(
+                    (end, news), timeout=until, return_when=FIRST_COMPLETED
+                )
+                if not told:
                     if newest is None:
                         # There is nothing to say: the call ends by its deadline.
-                        await running
+                        await end
                     break
-                news.clear()
-                if task.every and not running.done() and newest is not None:
+                if news.done():
+                    news = loop.create_future()
+                if task.every and not end.done() and newest is not None:
                     yield newest, False
-            if running.done():
-                yield await running, True
-            elif newest is not None:
+            if end.done():
+                newest = end.result()
+            else:
                 # The search has got no processor in time.
+                assert newest is not None
                 newest.hint.stop_reason = hint_pb2.STOP_REASON_DEADLINE
-                yield newest, True
-        finally:
-            running.cancel()
+        yield newest, True
 
     async def compute(
         self,
@@ -99,8 +87,9 @@ class OwnThreads:
         game: str,
     ) -> T:
         """Does `work` as if it were a search, in a thread of a pool; raises Refusal."""
-        pool = self._pools[requester.kind]
-        return await pool.run(limits, work, requester.owner, requester.rank, charge, game)
+        pool, (_, owner, rank) = self._pools[requester.kind], requester
+        with pool.search(limits, work, owner, rank, charge, game) as outcome:
+            return await outcome
 
     def end_searches(self, kind: Kind) -> None:
         """Stops searches of a kind: what they have found is the answer. Refuses waiting ones."""

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from croupier.v1 import hint_pb2
 from engine.game import SeatView
@@ -65,6 +65,10 @@ def read_temperature(sent: Mapping[str, str]) -> float:
     return temperature if 0 < temperature < math.inf else 0.0
 
 
+# A report of a search, as a call of HintService returns it: a hint, so far or in the end.
+Report: TypeAlias = hint_pb2.SuggestActionResponse | hint_pb2.AnalyzePositionResponse
+
+
 def _ignore(seconds: float) -> None:
     pass
 
@@ -82,6 +86,18 @@ class SearchTask(NamedTuple):
     every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.
     temperature: float = 0.0  # How softly a bot chooses (ai/softness.py); 0: as well as it can.
+
+    @property
+    def response(self) -> type[Report]:
+        """The message of its reports."""
+        return hint_pb2.AnalyzePositionResponse if self.every else hint_pb2.SuggestActionResponse
+
+    def of_match_server(self, sent: Mapping[str, str]) -> "SearchTask":
+        """The task as the metadata of a match server's call name it; that server charges for it."""
+        requester = read_requester(sent, self.requester.owner)
+        return self._replace(
+            requester=requester, temperature=read_temperature(sent), charge=_ignore
+        )
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """The metadata of a call to a search server: what its request has no field for."""

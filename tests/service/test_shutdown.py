@@ -40,28 +40,14 @@ def shut_down(servers, server):
     return asyncio.run_coroutine_threadsafe(server.stop(grace=FOREVER), servers.loop)
 
 
-def suggestion(client, player):
-    """Starts a long SuggestAction, and returns its future."""
-    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
-    return client.hints.SuggestAction.future(request, metadata=player.metadata)
-
-
-def analysis(client, player):
-    """Starts a long AnalyzePosition, and returns its stream."""
-    request = hint_pb2.AnalyzePositionRequest(
-        search={"match_name": player.match, "limits": LONG}, report_interval=OFTEN
-    )
-    return client.hints.AnalyzePosition(request, metadata=player.metadata)
-
-
 def test_running_searches_answer_with_what_they_have(servers, start):
     server, client = start(search_threads=2)
     player = client.create(ruleset_of("skystones")).players[0]
-    asked = suggestion(client, player)
-    followed = analysis(client, player)
+    asked = player.hint_later(limits=LONG)
+    followed = player.analysis(OFTEN, limits=LONG)
     seen = next(followed)
-    turns = server._own_threads._pools[Kind.HINT]._turns
-    wait_until(lambda: len(turns) == 2 and all(turn.job.iterations for turn in [*turns.values()]))
+    jobs = server._own_threads._pools[Kind.HINT]._jobs
+    wait_until(lambda: len(jobs) == 2 and all(job.iterations for job in [*jobs.values()]))
     ended = shut_down(servers, server)
     (*_, last) = followed
     assert last.final_report
@@ -81,9 +67,9 @@ def player_actions(hint):
 def test_a_search_in_the_queue_is_refused_with_a_delay(servers, start):
     server, client = start(search_threads=1)
     player = client.create(ruleset_of("skystones")).players[0]
-    followed = analysis(client, player)
+    followed = player.analysis(OFTEN, limits=LONG)
     next(followed)
-    asked = suggestion(client, player)
+    asked = player.hint_later(limits=LONG)
     wait_for_metric(server.metrics, "croupier_searches_waiting", {"kind": "hint"}, 1)
     ended = shut_down(servers, server)
     error = read_error(asked.exception())

@@ -10,19 +10,19 @@ import random
 from croupier.v1 import hint_pb2
 from service import wire
 from service.common.errors import shutting_down
-from service.searching.hints import Report, _report, check
+from service.searching.hints import _report, check
 from service.searching.search_servers import NoSearchServerError
 from service.searching.tasks import Kind
 from tests.simulation.bots import Bots
 
 
-def answer(request, job, deadline=float("inf"), every=0.0, report=None):
+def answer(task, job, every=0.0, report=None):
     """As `service.searching.hints.answer`, without a search."""
     if job.shutting_down:
         raise shutting_down()
     if job.abandoned:
-        return _report(hint_pb2.Hint(), job)
-    return _report(hint_of(request), job)
+        return _report(task, hint_pb2.Hint(), job)
+    return _report(task, hint_of(check(task)), job)
 
 
 def hint_of(request):
@@ -86,7 +86,7 @@ class SimulatedSearchServers:
                 await state.bots.think(task)
         if self._ending:
             raise shutting_down()
-        report = Report(hint_of(check(task)), *(hint_pb2.SuggestActionResponse().search_time,) * 3)
+        report = task.response(hint=hint_of(check(task)))
         self._metrics.search_server_calls.labels(kind, "answered").inc()
         yield report, True
 

@@ -7,7 +7,6 @@ import grpc
 
 from croupier.v1 import hint_pb2
 from service.observability.metrics import Metrics
-from service.searching.hints import check
 from service.searching.pool import ANYBODY, Limits, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind, Requester, SearchTask
@@ -19,6 +18,12 @@ def bot_searches(threads=1):
     metrics = Metrics()
     pool = SearchPool(Kind.BOT, threads, metrics)
     return Searches(OwnThreads({Kind.BOT: pool}, metrics.tasks)), pool
+
+
+async def outcome_in(pool, *arguments, **named):
+    """What `SearchPool.search` does in the end."""
+    with pool.search(*arguments, **named) as outcome:
+        return await outcome
 
 
 async def search_in(pool, view, limits, seed, prepare=lambda: None, owner=ANYBODY, rank=0):
@@ -37,7 +42,7 @@ async def search_in(pool, view, limits, seed, prepare=lambda: None, owner=ANYBOD
         seconds = time.monotonic() - job.began
         return result
 
-    result = await pool.run(limits, work, owner, rank)
+    result = await outcome_in(pool, limits, work, owner, rank)
     return result, seconds
 
 
@@ -73,7 +78,7 @@ def wait_for_metric(metrics, name, labels, wanted):
             changed.clear()
 
 
-def checked(view, seed=1, belief_worlds=0):
-    """A hint of a view, checked, as a thread of a pool gets it."""
+def task_of(view, seed=1, belief_worlds=0):
+    """The task of a hint of a view, as a thread of a pool gets it."""
     search = hint_pb2.Search(seed=seed, belief_worlds=belief_worlds)
-    return check(SearchTask(Requester(Kind.HINT, ANYBODY), search, view, Limits()))
+    return SearchTask(Requester(Kind.HINT, ANYBODY), search, view, Limits())

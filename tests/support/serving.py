@@ -179,10 +179,12 @@ class Client:
 
     def hint(self, view, limits, seed=None):
         """Asks for a hint for a view instead of a match."""
-        request = hint_pb2.SuggestActionRequest(
-            search={"view": view, "limits": limits, "seed": seed}
-        )
-        return self.hints.SuggestAction(request)
+        return self.hint_later(view=view, limits=limits, seed=seed).result()
+
+    def hint_later(self, metadata=None, timeout=None, **search):
+        """Starts a call of SuggestAction, and returns its future."""
+        request = hint_pb2.SuggestActionRequest(search=search)
+        return self.hints.SuggestAction.future(request, metadata=metadata, timeout=timeout)
 
 
 class Table:
@@ -303,10 +305,18 @@ class Player:
         return self._call(self._client.reviews.ReviewMatch, request)
 
     def hint(self, limits, seed=None):
-        request = hint_pb2.SuggestActionRequest(
-            search={"match_name": self.match, "limits": limits, "seed": seed}
+        return self.hint_later(limits=limits, seed=seed).result()
+
+    def hint_later(self, timeout=None, **search):
+        """Starts a call of SuggestAction, and returns its future."""
+        return self._client.hint_later(self.metadata, timeout, match_name=self.match, **search)
+
+    def analysis(self, report_interval=None, **search):
+        """Starts a call of AnalyzePosition, and returns its stream."""
+        request = hint_pb2.AnalyzePositionRequest(
+            search={"match_name": self.match, **search}, report_interval=report_interval
         )
-        return self._call(self._client.hints.SuggestAction, request)
+        return self._call(self._client.hints.AnalyzePosition, request)
 
 
 def play_on(table, rng, most=None):

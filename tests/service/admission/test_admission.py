@@ -332,10 +332,9 @@ def test_calls_can_be_restricted_to_keys(start):
     seat = Seat(client, created, 0, "192.0.2.1")
     view = seat.view()
     assert seat.hint(FEW).hint.iterations > 0
-    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": FEW})
-    refusal = refused(lambda: client.hints.SuggestAction(request))
+    refusal = refused(client.hint, view, FEW)
     assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_REQUIRED")
-    answer = client.hints.SuggestAction(request, metadata=with_key(KEY))
+    answer = client.hint_later(with_key(KEY), view=view, limits=FEW).result()
     assert answer.hint.iterations > 0
 
 

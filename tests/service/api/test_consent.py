@@ -169,12 +169,7 @@ def check_hints(client, table, policy):
             assert player.hint(LIMITS).hint.iterations
         else:
             assert refused(player.hint, LIMITS)[:2] == NO_HINTS
-            analysis = hint_pb2.AnalyzePositionRequest(
-                search={"match_name": player.match, "limits": LIMITS}
-            )
-            stub = client.hints
-            stream = stub.AnalyzePosition(analysis, metadata=player.metadata)
-            assert refused(list, stream)[:2] == NO_HINTS
+            assert refused(list, player.analysis(limits=LIMITS))[:2] == NO_HINTS
 
 
 def test_a_rematch_keeps_what_was_agreed(cluster):

@@ -3,7 +3,7 @@
 import grpc
 import pytest
 
-from croupier.v1 import hint_pb2, puzzle_pb2
+from croupier.v1 import puzzle_pb2
 from service import wire
 from service.common.event_loop import finish_now
 from service.puzzles import library, packs
@@ -104,9 +104,7 @@ def test_a_puzzle_is_solved_by_its_answer_alone(client, game):
 @pytest.mark.parametrize("game", GAMES)
 def test_a_view_of_a_puzzle_can_be_searched(client, game):
     view = shown(client, pack(game).puzzles[0].puzzle.name).view
-    search = hint_pb2.Search(view=view, limits={"iterations": 100})
-    request = hint_pb2.SuggestActionRequest(search=search)
-    hint = client.hints.SuggestAction(request).hint
+    hint = client.hint(view, {"iterations": 100}).hint
     assert hint.action in view.legal_actions
 
 

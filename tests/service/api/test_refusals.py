@@ -396,8 +396,7 @@ def test_limits_out_of_range(client, table, limits, field):
 
 
 def test_a_hint_request_without_a_position(client):
-    request = hint_pb2.SuggestActionRequest(search={})
-    refusal = refused(lambda: client.hints.SuggestAction(request))
+    refusal = refused(client.hint_later().result)
     assert refusal[:3] == (INVALID, "INVALID_FIELD", ["search.position"])
 
 

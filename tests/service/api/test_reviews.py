@@ -128,11 +128,9 @@ def test_a_review_takes_a_bot_for_as_strong_as_it_is(client):
     decisions, _ = reports_of(player.review(iterations=100, deepen_above=1, seats=[0], seed=3))
 
     def score(view):
+        search = {"view": view, "limits": {"iterations": 100}, "evaluation_share": EVALUATION_SHARE}
         seed = derive(3, view.version, 0, 100, 1)
-        search = {"view": view, "limits": {"iterations": 100}, "seed": seed}
-        request = hint_pb2.SuggestActionRequest(search=search)
-        request.search.evaluation_share = EVALUATION_SHARE
-        return client.hints.SuggestAction(request).hint.expected_score
+        return client.hint_later(**search, seed=seed).result().hint.expected_score
 
     judged = [each for each in decisions if each.verdict != review_pb2.VERDICT_FORCED]
     of_review = [each.expected_score for each in judged]

@@ -8,7 +8,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from croupier.v1 import hint_pb2
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import OPEN, bot, ruleset_of
 
@@ -81,10 +80,7 @@ def test_one_trace_from_the_caller_to_the_commit_and_the_searches(collector):
         player = table.players[0]
         metadata = [*player.metadata, HEADER]
         view = to_decide(player)
-        hint = hint_pb2.SuggestActionRequest(
-            search={"match_name": table.name, "limits": {"iterations": 50}}
-        )
-        client.hints.SuggestAction(hint, metadata=metadata)
+        client.hint_later(metadata, match_name=table.name, limits={"iterations": 50}).result()
         for _ in range(3):
             request = player.request(view.legal_actions[0], view.version)
             client.matches.SubmitAction(request, metadata=metadata)

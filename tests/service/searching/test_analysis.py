@@ -29,12 +29,12 @@ from service.common.call import Call
 from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 from service.searching import hints, searches
-from service.searching.hints import answer, write_beliefs
+from service.searching.hints import answer, check, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import checked, in_time
+from tests.support.searching import in_time, outcome_in, task_of
 from tests.support.serving import Client, hosted_cases, play_on, refused, ruleset_of
 from tests.support.waiting import FOREVER, PAUSE
 
@@ -201,22 +201,14 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
 
 def test_a_strength_instead_of_limits(client):
     view = some_view(client)
-    request = hint_pb2.SuggestActionRequest(
-        search={"view": view, "strength": "BOT_STRENGTH_CASUAL", "seed": 1}
-    )
-    hint = client.hints.SuggestAction(request).hint
+    by_strength = {"strength": "BOT_STRENGTH_CASUAL"}
+    hint = client.hint_later(view=view, seed=1, **by_strength).result().hint
     assert hint.iterations == 150
     # A bot chooses more softly, a hint does not, whatever its caller says.
-    by_limits = hint_pb2.SuggestActionRequest(
-        search={"view": view, "limits": {"iterations": 150}, "seed": 1}
-    )
     softly = ((TEMPERATURE_HEADER, "5"),)
-    answers = [
-        client.hints.SuggestAction(each, metadata=softly).hint for each in (request, by_limits)
-    ]
-    assert answers[0] == hint == answers[1]
-    request.search.strength = "BOT_STRENGTH_RANDOM"
-    refusal = refused(lambda: client.hints.SuggestAction(request))
+    for wanted in (by_strength, {"limits": {"iterations": 150}}):
+        assert client.hint_later(softly, view=view, seed=1, **wanted).result().hint == hint
+    refusal = refused(client.hint_later(view=view, strength="BOT_STRENGTH_RANDOM").result)
     assert refusal[1:3] == ("INVALID_FIELD", ["search.strength"])
 
 
@@ -293,13 +285,13 @@ def test_beliefs_of_a_hint_are_those_of_the_search():
                 position.apply(joint, seed)
         if 0 not in position.deciders or len(position.legal(0)) < 2:
             continue
-        request = checked(position.view(0), seed, 2000)
-        hint = answer(request, SearchJob(Limits(iterations=4000), Parameters())).hint
-        search = Search(request.task.view, seed=seed)
+        task = task_of(position.view(0), seed, 2000)
+        hint = answer(task, SearchJob(Limits(iterations=4000), Parameters())).hint
+        search = Search(task.view, seed=seed)
         search.run(iterations=4000)
         expected = search.worlds.beliefs(2000, seed)
         assert list(hint.beliefs) == write_beliefs(game, expected)
-        by_chance = request.sampler.beliefs(2000, seed)
+        by_chance = check(task).sampler.beliefs(2000, seed)
         chances = {(one.place, one.card): one.probability for one in by_chance.cards}
         differ += any(
             abs(one.probability - chances[one.place, one.card]) > 0.1 for one in expected.cards
@@ -351,12 +343,12 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
     view = some_view(client)
     told = []
 
-    def answer_and_note(request, job, deadline, every, tell):
+    def answer_and_note(task, job, every, tell):
         def tell_and_note(report):
             tell(report)
             told.append(report)
 
-        return answer(request, job, deadline, every, tell_and_note)
+        return answer(task, job, every, tell_and_note)
 
     monkeypatch.setattr(searches, "answer", answer_and_note)
 
@@ -384,7 +376,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
 
 
 async def until_idle(pool):
-    while pool._turns:
+    while pool._jobs:
         await asyncio.sleep(PAUSE)
 
 
@@ -402,11 +394,11 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
             began.set()
             cancelled.wait()
 
-        return answer(checked(view), job, every=0.02, report=hold)
+        return answer(task_of(view), job, every=0.02, report=hold)
 
     async def run():
         pool = SearchPool("test", threads, Metrics())
-        task = asyncio.create_task(pool.run(Limits(seconds=60, threads=threads), work))
+        task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
         await asyncio.to_thread(began.wait)
         task.cancel()
         await asyncio.wait([task])
@@ -436,7 +428,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
         pool = SearchPool("test", 2, Metrics())
         loop = asyncio.get_running_loop()
         tell = lambda _: None  # noqa: E731
-        work = lambda job: answer(checked(view), job, every=0.001, report=tell)  # noqa: E731
+        work = lambda job: answer(task_of(view), job, every=0.001, report=tell)  # noqa: E731
         used = []
         for number in range(CANCELLED):
             if number in (CANCELLED // 4, CANCELLED - 1):
@@ -445,7 +437,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
                     (memory(), threading.active_count(), len(os.listdir("/proc/self/task")))
                 )
             limits = Limits(seconds=60, threads=rng.choice((1, 2)))
-            task = asyncio.create_task(pool.run(limits, work))
+            task = asyncio.create_task(outcome_in(pool, limits, work))
             loop.call_later(rng.expovariate(1 / 0.003), task.cancel)
             await asyncio.wait([task])
             assert task.cancelled()
@@ -466,7 +458,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
 def a_hint():
     view = view_of_many_actions()
     job = SearchJob(Limits(iterations=3000), Parameters())
-    hint = answer(checked(view, 1, 500), job).hint
+    hint = answer(task_of(view, 1, 500), job).hint
     return hashlib.sha256(hint.SerializeToString(deterministic=True)).hexdigest()
 
 

@@ -26,7 +26,7 @@ from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPoo
 from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
-from tests.support.searching import in_time, search_in
+from tests.support.searching import in_time, outcome_in, search_in, task_of
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 from tests.support.waiting import wait_until
 
@@ -138,8 +138,7 @@ def test_a_hint_takes_a_second_by_default(client, monkeypatch):
 
 
 def start_hint(client, view, limits=LONG, **options):
-    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
-    return client.hints.SuggestAction.future(request, **options)
+    return client.hint_later(view=view, limits=limits, **options)
 
 
 @pytest.fixture
@@ -157,13 +156,13 @@ def small_server(servers):
 def test_a_search_ends_when_its_caller_hangs_up(small_server):
     client, view, pool = small_server
     call = start_hint(client, view)
-    wait_until(lambda: pool._turns)
-    (turn,) = pool._turns.values()
+    wait_until(lambda: pool._jobs)
+    (job,) = pool._jobs.values()
     # This search waits in the queue.
     after = start_hint(client, view, LIMITS)
     call.cancel()
     assert after.result().hint.iterations == LIMITS.iterations
-    assert turn.job.abandoned  # Its time was not up.
+    assert job.abandoned  # Its time was not up.
 
 
 def test_a_search_ends_with_the_deadline_of_its_caller(small_server):
@@ -210,7 +209,7 @@ def test_time_in_the_queue_is_not_search_time(monkeypatch):
     now[0] = 5.0
     job.begin()
     now[0] = 7.0
-    report = hints._report(hint_pb2.Hint(), job)
+    report = hints._report(task_of(some_view("skystones")), hint_pb2.Hint(), job)
     monkeypatch.undo()
     assert (report.queue_time.ToSeconds(), report.search_time.ToSeconds()) == (5, 2)
 
@@ -254,11 +253,11 @@ def test_a_search_is_answered_whatever_fails_at_its_end():
         def leave(_):
             raise SystemExit(1)
 
-        assert await pool.run(Limits(), lambda job: 1, charge=fail) == 1
+        assert await outcome_in(pool, Limits(), lambda job: 1, charge=fail) == 1
         with pytest.raises(TaskFailedError):
-            await pool.run(Limits(), leave)
-        assert await pool.run(Limits(), lambda job: 2) == 2
-        assert metrics.tasks.failures()["search"] == 1
+            await outcome_in(pool, Limits(), leave)
+        assert await outcome_in(pool, Limits(), lambda job: 2) == 2
+        assert metrics.tasks.failures()["search"] == 2
         pool.close()
 
     asyncio.run(run())

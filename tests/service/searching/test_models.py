@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ai.strengths import PERSONS_SHARPNESS
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, game_pb2, match_pb2
 from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import name_opponent, open_models, opponent_sharpness
@@ -128,11 +128,9 @@ def with_a_past(client, opponent):
 
 def test_a_hint_knows_how_strong_the_opponent_of_its_match_is(client):
     def hint(**position):
-        request = hint_pb2.SuggestActionRequest(
-            search={"limits": LIMITS, "seed": 5, "belief_worlds": 500, **position}
-        )
         metadata = player.metadata if "match_name" in position else None
-        return as_bytes(client.hints.SuggestAction(request, metadata=metadata).hint)
+        search = {"limits": LIMITS, "seed": 5, "belief_worlds": 500, **position}
+        return as_bytes(client.hint_later(metadata, **search).result().hint)
 
     player, view = with_a_past(client, OPEN)
     by_person = hint(view=view)

@@ -144,16 +144,11 @@ def test_bots_decide_alike(client, processes, game_id):
 def test_reports_of_an_analysis_come_from_elsewhere(processes):
     server, client = processes
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
-    request = hint_pb2.AnalyzePositionRequest(
-        search={"match_name": player.match, "limits": LIMITS, "seed": SEED, "belief_worlds": 64},
-        report_interval=OFTEN,
-    )
+    search = {"limits": LIMITS, "seed": SEED, "belief_worlds": 64}
     with answered_elsewhere(server, "hint"):
-        *_, last = client.hints.AnalyzePosition(request, metadata=player.metadata)
+        *_, last = player.analysis(OFTEN, **search)
     assert last.final_report
-    suggestion = hint_pb2.SuggestActionRequest(search=request.search)
-    hint = client.hints.SuggestAction(suggestion, metadata=player.metadata).hint
-    assert as_bytes(last.hint) == as_bytes(hint)
+    assert as_bytes(last.hint) == as_bytes(player.hint_later(**search).result().hint)
 
 
 def test_errors_are_those_of_the_search_server(processes):
@@ -161,10 +156,7 @@ def test_errors_are_those_of_the_search_server(processes):
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
     view = player.view()
     other = client.create(ruleset_of("champion_chess"), seed=1).players[0].view().legal_actions[0]
-    request = hint_pb2.SuggestActionRequest(
-        search={"view": view, "limits": LIMITS, "include_actions": [other]}
-    )
-    refusal = refused(lambda: client.hints.SuggestAction(request))
+    refusal = refused(client.hint_later(view=view, limits=LIMITS, include_actions=[other]).result)
     assert refusal.code == grpc.StatusCode.INVALID_ARGUMENT
     assert refusal.fields == ["search.include_actions[0].champion_chess"]
 
@@ -172,31 +164,17 @@ def test_errors_are_those_of_the_search_server(processes):
 def test_a_search_ends_near_the_deadline_of_its_caller(processes):
     _, client = processes
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
-    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
-
-    def suggest(seconds):
-        return client.hints.SuggestAction(request, metadata=player.metadata, timeout=seconds)
-
-    response = in_time(suggest)
+    response = in_time(lambda seconds: player.hint_later(seconds, limits=LONG).result())
     assert response.hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
 
 
 def test_a_search_server_whose_caller_leaves_stops_searching(start):
     (worker,), _, client = start(1)
     player = client.create(ruleset_of("skystones")).players[0]
-    request = hint_pb2.AnalyzePositionRequest(search={"match_name": player.match, "limits": LONG})
-    call = client.hints.AnalyzePosition(request, metadata=player.metadata)
+    call = player.analysis(limits=LONG)
     next(call)
     call.cancel()
     wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 0)
-
-
-def two_suggestions(client, player):
-    """Two equal calls of SuggestAction under way."""
-    request = hint_pb2.SuggestActionRequest(
-        search={"match_name": player.match, "limits": LIMITS, "seed": SEED}
-    )
-    return [client.hints.SuggestAction.future(request, metadata=player.metadata) for _ in range(2)]
 
 
 def test_a_killed_process_costs_no_error_and_is_replaced(servers):
@@ -211,7 +189,7 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
         # The processes take turns, so that one search is at the victim, which cannot answer it.
         os.kill(victim, signal.SIGSTOP)
         before = len(charged)
-        searching = two_suggestions(client, player)
+        searching = [player.hint_later(limits=LIMITS, seed=SEED) for _ in range(2)]
         while len(charged) + len(server._search_servers._calls) < before + 2:
             player.view()
         player.view()  # Answered on the loop that sends them: they are sent now.
@@ -249,17 +227,17 @@ def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start
     while not all(worker.metrics.registry.get_sample_value(*done) for worker in workers):
         player.hint(LIMITS)
     pool = workers[0]._threads._pools[Kind.HINT]
-    run = pool.run
+    search = pool.search
 
-    def run_when_it_stops(limits, work, *rest):
+    def search_until_it_stops(limits, work, *rest):
         def held(job):
             wait_until(lambda: job.shutting_down)
             return work(job)
 
-        return run(limits, held, *rest)
+        return search(limits, held, *rest)
 
-    pool.run = run_when_it_stops
-    calls = two_suggestions(client, player)
+    pool.search = search_until_it_stops
+    calls = [player.hint_later(limits=LIMITS, seed=SEED) for _ in range(2)]
     wait_for_metric(workers[0].metrics, "croupier_searches_running", {"kind": "hint"}, 1)
     servers.stop(workers[0], grace=FOREVER)
     hints = [call.result().hint for call in calls]
@@ -304,7 +282,7 @@ def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers)
     server, address = servers.start(search_processes=1, search_threads=2)
     client = Client(address)
     player = client.create(ruleset_of("skystones")).players[0]
-    streams = [long_analysis(client, player) for _ in range(2)]
+    streams = [player.analysis(OFTEN, limits=LONG) for _ in range(2)]
     for stream in streams:
         next(stream)
     servers.stop(server, grace=FOREVER)
@@ -319,9 +297,8 @@ def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers)
 def test_a_server_that_stops_does_not_wait_for_search_servers(servers, start):
     _, server, client = start(1, threads=2)
     player = client.create(ruleset_of("skystones")).players[0]
-    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
-    asked = client.hints.SuggestAction.future(request, metadata=player.metadata)
-    followed = long_analysis(client, player)
+    asked = player.hint_later(limits=LONG)
+    followed = player.analysis(OFTEN, limits=LONG)
     next(followed)
     servers.stop(server, grace=FOREVER)
     with pytest.raises(grpc.RpcError) as caught:
@@ -331,14 +308,6 @@ def test_a_server_that_stops_does_not_wait_for_search_servers(servers, start):
     *_, last = followed
     assert last.final_report
     assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
-
-
-def long_analysis(client, player):
-    """An AnalyzePosition under way."""
-    request = hint_pb2.AnalyzePositionRequest(
-        search={"match_name": player.match, "limits": LONG}, report_interval=OFTEN
-    )
-    return client.hints.AnalyzePosition(request, metadata=player.metadata)
 
 
 def test_the_metrics_include_those_of_search_processes(servers):
@@ -431,11 +400,10 @@ def test_only_a_search_server_chooses_as_softly_as_its_caller_says(servers, clie
     _, address = servers.start_search_server(threads=1)
     worker = Client(address, [("grpc.use_local_subchannel_pool", 1)])
     view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
-    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": LIMITS, "seed": SEED})
 
     def probabilities(asked, *temperature):
         metadata = [(TEMPERATURE_HEADER, each) for each in temperature]
-        response = asked.hints.SuggestAction(request, metadata=metadata)
+        response = asked.hint_later(metadata, view=view, limits=LIMITS, seed=SEED).result()
         return [(each.action, each.probability) for each in response.hint.actions]
 
     firm = probabilities(client)

@@ -22,7 +22,7 @@ from service.searching import fair_queue
 from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
-from tests.support.searching import checked, search_in
+from tests.support.searching import outcome_in, search_in, task_of
 from tests.support.serving import Client, read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
@@ -57,7 +57,7 @@ class Hosted:
         return value(f"croupier_searches_{name}", {"kind": "test"})
 
     async def idle(self):
-        while self.pool._turns:
+        while self.pool._jobs:
             await asyncio.sleep(0)
 
 
@@ -122,15 +122,15 @@ def test_a_paused_search_ends_when_its_time_is_up():
 def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 1e-3)  # However fast the search is.
     view = some_view()
-    request = checked(view, 1, 500)
+    task = task_of(view, 1, 500)
     limits = Limits(iterations=20_000)
-    expected = answer(request, SearchJob(limits, Parameters())).hint
+    expected = answer(task, SearchJob(limits, Parameters())).hint
 
     async def run():
         async with Hosted(1) as hosted:
-            work = lambda job: answer(request, job)  # noqa: E731
+            work = lambda job: answer(task, job)  # noqa: E731
             others = [hosted.start(owner, LONG) for owner in range(3)]
-            report = await hosted.pool.run(limits, work, "one")
+            report = await outcome_in(hosted.pool, limits, work, "one")
             assert report.hint == expected
             assert report.paused_time.ToNanoseconds() > 0
             await cancel(others)
@@ -143,12 +143,12 @@ def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
 
 def test_no_hint_takes_longer_than_the_server_allows():
     view = some_view()
-    request = checked(view, 1, 100_000)
+    task = task_of(view, 1, 100_000)
 
     async def run():
         async with Hosted(1, max_seconds=0.1) as hosted:
             for limits in (Limits(iterations=10_000_000), Limits(seconds=60)):
-                report = await hosted.pool.run(limits, lambda job: answer(request, job))
+                report = await outcome_in(hosted.pool, limits, lambda job: answer(task, job))
                 assert report.hint.stop_reason == hint_pb2.STOP_REASON_TIME
                 assert 0 < report.hint.iterations < 10_000_000
 
@@ -158,14 +158,14 @@ def test_no_hint_takes_longer_than_the_server_allows():
 def test_beliefs_end_with_the_time_of_the_search():
     # The worlds of this game take long.
     view = some_view("castle_rampage")
-    request = checked(view, 1, 100_000)
+    task = task_of(view, 1, 100_000)
     job = SearchJob(Limits(seconds=1e-3), Parameters())
-    hint = answer(request, job).hint
+    hint = answer(task, job).hint
     assert hint.stop_reason == hint_pb2.STOP_REASON_TIME
     assert hint.belief_worlds % 64 == 0
     assert 64 <= hint.belief_worlds < 100_000
     assert hint.beliefs
-    hint = answer(checked(view, 1, 700), SearchJob(SHORT, Parameters())).hint
+    hint = answer(task_of(view, 1, 700), SearchJob(SHORT, Parameters())).hint
     assert hint.belief_worlds == 700
 
 
@@ -180,11 +180,6 @@ def narrow_client(servers):
     servers.stop(server)
 
 
-def hint_later(client, player, **limits):
-    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": limits})
-    return client.hints.SuggestAction.future(request, metadata=player.metadata)
-
-
 def test_each_seat_has_its_share_and_its_queue(narrow_client):
     seats = [
         narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
@@ -192,16 +187,16 @@ def test_each_seat_has_its_share_and_its_queue(narrow_client):
     for seat in seats:
         assert seat.view().legal_actions
     attack = [
-        hint_later(narrow_client, seats[0], time=Duration(seconds=60), threads=16) for _ in range(7)
+        seats[0].hint_later(limits={"time": Duration(seconds=60), "threads": 16}) for _ in range(7)
     ]
     # Four are under way or wait in the room for long searches, three more wait.
-    answered = hint_later(narrow_client, seats[1], iterations=300).result()
+    answered = seats[1].hint_later(limits={"iterations": 300}).result()
     assert answered.hint.stop_reason == hint_pb2.STOP_REASON_ITERATIONS
     assert answered.HasField("queue_time")
     assert answered.HasField("paused_time")
     refusals = [call for call in attack if call.done()]
     assert all(call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED for call in refusals)
-    refusal = refused(lambda: hint_later(narrow_client, seats[0], iterations=300).result())
+    refusal = refused(lambda: seats[0].hint_later(limits={"iterations": 300}).result())
     assert (refusal.code, refusal.reason) == (
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "TOO_MANY_SEARCHES",
@@ -216,13 +211,9 @@ def test_an_analysis_says_how_long_it_was_paused(narrow_client):
     one, other = (
         narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
     )
-    request = hint_pb2.AnalyzePositionRequest(
-        search={"match_name": one.match, "limits": {"time": Duration(seconds=60)}},
-        report_interval=Duration(nanos=20_000_000),
-    )
-    call = narrow_client.hints.AnalyzePosition(request, metadata=one.metadata)
+    call = one.analysis(Duration(nanos=20_000_000), limits={"time": Duration(seconds=60)})
     next(call)
-    hint_later(narrow_client, other, iterations=1000).result()
+    other.hint_later(limits={"iterations": 1000}).result()
     report = next(report for report in call if report.paused_time.ToNanoseconds())
     assert report.paused_time.ToNanoseconds() < report.search_time.ToNanoseconds()
     call.cancel()
@@ -269,8 +260,7 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     view = client.create(ruleset_of("skystones")).players[0].view()
 
     def ask(**limits):
-        request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
-        return client.hints.SuggestAction.future(request, metadata=metadata)
+        return client.hint_later(metadata, view=view, limits=limits)
 
     # What a search took is charged when it has ended, and the next one finds nothing left.
     answered = ask(time=Duration(seconds=1, nanos=10_000_000)).result()
@@ -300,13 +290,10 @@ def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
     client = Client(address)
     view = client.create(ruleset_of("skystones")).players[0].view()
-    request = hint_pb2.SuggestActionRequest(
-        search={"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
-    )
+    search = {"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
 
     def ask(caller):
-        metadata = [("x-forwarded-for", caller)]
-        return client.hints.SuggestAction.future(request, metadata=metadata)
+        return client.hint_later([("x-forwarded-for", caller)], **search)
 
     calls = [ask("192.0.2.1") for _ in range(10)]
     refusals = [read_error(error) for error in (call.exception() for call in calls) if error]
