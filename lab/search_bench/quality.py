@@ -26,7 +26,7 @@ from lab.player import ConfigurationError
 from lab.revision import build
 from lab.search_bench import reviews, scores
 from lab.search_bench.figures import Figure, Task
-from lab.workers import in_order, processors, telling
+from lab.workers import counting, in_order, processors
 from service.api.review_service import ITERATIONS
 
 ROW = "{:18}{:26}{:20}".format
@@ -114,9 +114,10 @@ def main() -> None:
         ]
         found: dict[str, list[Figure]] = {code: [] for code in codes}
         with in_order(find, tasks, chosen.workers) as results:
-            told = telling(results, len(tasks), f"of {game_id}")
-            for code, figures in zip(cycle(codes), told, strict=False):
+            tell = counting(len(tasks), f"of {game_id}")
+            for code, figures in zip(cycle(codes), results, strict=False):
                 found[code] += figures
+                tell()
         show(game_id, found)
 
 
