@@ -187,7 +187,7 @@ def _report(results: Sequence[Result], args: argparse.Namespace, console: Consol
     if played and played[-1].ended == "interrupted":
         console.print("\n".join(_lines(played[-1])), soft_wrap=True)
     if len(played) > 1:
-        console.print(_ladder(played) if args.ladder else _table(played))
+        console.print(_table(played))
     if args.json:
         arena.write_json(results, args.json)
 
@@ -246,20 +246,6 @@ def _table(results: Sequence[Result]) -> Table:
             _elo(result),
             _end(result),
         )
-    return table
-
-
-def _ladder(results: Sequence[Result]) -> Table:
-    # The Elo of each step, in each game.
-    players = [Column(title, overflow="fold") for title in ("Player", "over")]
-    table = Table(*players, "Game", "Elo, 95 %")
-    for step in dict.fromkeys(result.pairing[1:] for result in results):
-        shown = [player.text for player in step]
-        for result in results:
-            if result.pairing[1:] == step:
-                table.add_row(*shown, result.pairing.game_id, _elo(result))
-                shown = ["", ""]
-        table.add_section()
     return table
 
 
