@@ -1,15 +1,12 @@
 """`croupier arena`: plays matches between configurations, without a server."""
 
 import argparse
-import contextlib
-import math
 import signal
-import time
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from ai.strengths import STRENGTHS
@@ -23,7 +20,6 @@ from lab.players import Configuration
 from lab.revision import build, folder_of
 
 WIDTH = 100
-TELL_EVERY = 10.0  # Seconds between lines, where there is no terminal.
 ENDS = {"games": "all played", "interrupted": "interrupted"}
 
 OPTIONS = f"""
@@ -157,47 +153,23 @@ def _play(
     result = Result(pairing, args.seed, sprt)
     results.append(result)
     pairs = args.games // 2
-    with _shown(console, result, pairs) as show:
-        arena.run(
-            pairing,
-            pairs=pairs,
-            seed=args.seed,
-            sprt=sprt,
-            playouts=args.aivat_playouts if args.aivat else 0,
-            workers=played_by,
-            on_pair=show,
-            result=result,
-        )
-    console.print("\n".join(_lines(result)), soft_wrap=True)
+    tell = workers.Teller(sys.stdout)
 
+    def show(result: Result) -> None:
+        if len(result.pairs) < pairs:
+            tell(f"{2 * len(result.pairs)} games, {_running(result)}")
 
-@contextlib.contextmanager
-def _shown(console: Console, result: Result, pairs: int) -> Iterator[Callable[[Result], None]]:
-    # Yields what to call after each pair: it moves a progress bar, or prints a line now and then.
-    if not console.is_terminal:
-        told = -math.inf
-
-        def tell(result: Result) -> None:
-            nonlocal told
-            if time.monotonic() - told >= TELL_EVERY and len(result.pairs) < pairs:
-                told = time.monotonic()
-                console.print(f"{2 * len(result.pairs)} games, {_running(result)}")
-
-        yield tell
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[running]}"),
+    arena.run(
+        pairing,
+        pairs=pairs,
+        seed=args.seed,
+        sprt=sprt,
+        playouts=args.aivat_playouts if args.aivat else 0,
+        workers=played_by,
+        on_pair=show,
+        result=result,
     )
-    with Progress(*columns, console=console, transient=True) as progress:
-        title = f"{result.pairing.game_id}, pairs"
-        task = progress.add_task(title, total=pairs, running="")
-        yield lambda result: progress.update(
-            task, completed=len(result.pairs), running=_running(result)
-        )
+    console.print("\n".join(_lines(result)), soft_wrap=True)
 
 
 def _running(result: Result) -> str:
@@ -215,7 +187,7 @@ def _report(results: Sequence[Result], args: argparse.Namespace, console: Consol
     if played and played[-1].ended == "interrupted":
         console.print("\n".join(_lines(played[-1])), soft_wrap=True)
     if len(played) > 1:
-        console.print(_ladder(played) if args.ladder else _table(played))
+        console.print(_table(played))
     if args.json:
         arena.write_json(results, args.json)
 
@@ -274,20 +246,6 @@ def _table(results: Sequence[Result]) -> Table:
             _elo(result),
             _end(result),
         )
-    return table
-
-
-def _ladder(results: Sequence[Result]) -> Table:
-    # The Elo of each step, in each game.
-    players = [Column(title, overflow="fold") for title in ("Player", "over")]
-    table = Table(*players, "Game", "Elo, 95 %")
-    for step in dict.fromkeys(result.pairing[1:] for result in results):
-        shown = [player.text for player in step]
-        for result in results:
-            if result.pairing[1:] == step:
-                table.add_row(*shown, result.pairing.game_id, _elo(result))
-                shown = ["", ""]
-        table.add_section()
     return table
 
 

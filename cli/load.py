@@ -10,22 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-import grpc
-
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
-from cli.load_players import (
-    CALL_SECONDS,
-    PATIENCE,
-    Figures,
-    Load,
-    metadata,
-    open_channel,
-    play,
-)
+from cli.load_players import PATIENCE, Figures, Load, play
+from croupier.client import Client
 from croupier.errors import CroupierError
 from croupier.transport import Security, channel_credentials, is_local
-from croupier.v1 import catalog_pb2, catalog_pb2_grpc, game_pb2
+from croupier.v1 import game_pb2
 
 KEY_VARIABLE = "CROUPIER_API_KEY"
 LATE_SECONDS = 0.02  # A program that is later than this measures itself.
@@ -83,17 +74,19 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.players and not chosen.api_key:
         raise UsageError("--players needs --api-key")
     try:
-        return asyncio.run(_run(chosen, security))
+        rulesets = _rulesets(chosen, security)
+        return asyncio.run(_run(chosen, security, rulesets))
     except CroupierError as error:
         raise CommandError(f"{chosen.server}: {error}") from None
 
 
-async def _run(chosen: argparse.Namespace, security: Security) -> int:
-    names = chosen.games.split(",") if chosen.games else []
+async def _run(
+    chosen: argparse.Namespace, security: Security, rulesets: Sequence[game_pb2.Ruleset]
+) -> int:
     load = Load(
         chosen.server,
         security,
-        await _rulesets(chosen.server, security, names, chosen.api_key),
+        rulesets,
         chosen.matches,
         chosen.pace,
         chosen.seconds,
@@ -114,25 +107,16 @@ def _tell(text: str) -> None:
     print(f"... {text}", file=sys.stderr, flush=True)
 
 
-async def _rulesets(
-    server: str, security: Security, names: Sequence[str], api_key: str
-) -> list[game_pb2.Ruleset]:
-    # The default rulesets of the games of these names, or of all.
-    async with open_channel(server, security) as channel:
-        stub = catalog_pb2_grpc.CatalogServiceStub(channel)
-        try:
-            listed = await stub.ListGames(
-                catalog_pb2.ListGamesRequest(),
-                timeout=CALL_SECONDS,
-                metadata=metadata(api_key),
-            )
-        except grpc.RpcError as error:
-            raise CroupierError.from_call(error) from None
-    rulesets = {each.name.removeprefix("games/"): each.default_ruleset for each in listed.games}
+def _rulesets(chosen: argparse.Namespace, security: Security) -> list[game_pb2.Ruleset]:
+    # The default rulesets of the games that were named, or of all.
+    with Client(chosen.server, patience=0, api_key=chosen.api_key, **security._asdict()) as client:
+        listed = client.games()
+    rulesets = {each.name.removeprefix("games/"): each.default_ruleset for each in listed}
+    names = chosen.games.split(",") if chosen.games else list(rulesets)
     if unknown := [name for name in names if name not in rulesets]:
         known = ", ".join(rulesets)
         raise UsageError(f"the server has no game {', '.join(unknown)}; it has {known}")
-    return [rulesets[name] for name in names or rulesets]
+    return [rulesets[name] for name in names]
 
 
 def report(load: Load, figures: Figures, seconds: float, processor: float) -> str:

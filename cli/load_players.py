@@ -80,16 +80,6 @@ def open_channel(server: str, security: Security) -> grpc.aio.Channel:
     return grpc.aio.secure_channel(server, credentials, options)
 
 
-def metadata(api_key: str, player: str = "", token: str = "") -> tuple[tuple[str, str], ...]:
-    """The metadata of a call: of a key, its player and the token of a seat, if they are given."""
-    sent = (
-        (KEY_HEADER, api_key),
-        (PLAYER_HEADER, player),
-        ("authorization", token and f"Bearer {token}"),
-    )
-    return tuple((name, value) for name, value in sent if value)
-
-
 async def play(
     load: Load, figures: Figures, chance: random.Random, tell: Callable[[str], None]
 ) -> None:
@@ -272,7 +262,12 @@ class Caller:
 
     def metadata(self, token: str = "") -> tuple[tuple[str, str], ...]:
         """The metadata of a call with a token, or without one."""
-        return metadata(self._api_key, self._player, token)
+        sent = (
+            (KEY_HEADER, self._api_key),
+            (PLAYER_HEADER, self._player),
+            ("authorization", token and f"Bearer {token}"),
+        )
+        return tuple((name, value) for name, value in sent if value)
 
     async def call(self, rpc: Callable[..., Awaitable[Any]], request: Any, token: str = "") -> Any:
         """Calls until there is an answer; raises CroupierError."""

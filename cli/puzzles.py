@@ -67,10 +67,10 @@ def add_parser(commands: Commands) -> None:
     types = whole | {"--seed": arguments.whole(0)}
     arguments.declare(parser, OPTIONS, {**types, "SCORE": arguments.fraction(0, 1)}, more)
     workers.add_options(parser)
-    parser.set_defaults(run=lambda chosen: run(chosen, parser))
+    parser.set_defaults(run=run)
 
 
-def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Finds puzzles, or checks a pack."""
     options = Options(chosen.iterations, chosen.gap, chosen.seed)
     sources = [chosen.check, chosen.self_play, chosen.records]

@@ -80,7 +80,7 @@ def add_parser(commands: Commands) -> None:
     arguments.declare(parser, OPTIONS, types)
     arguments.add_language(parser)
     workers.add_options(parser)
-    parser.set_defaults(run=lambda chosen: run(chosen, parser))
+    parser.set_defaults(run=run)
 
 
 def _loss(text: str) -> float:
@@ -119,7 +119,7 @@ def _review(task: _Task) -> _Found:
     return _Found(list(decisions.values()), summary.SerializeToString())
 
 
-def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Reviews the records, and prints what was found."""
     verified, wrong = verify_all(chosen.records)
     records = [write_record(state) for state in verified]

@@ -2,7 +2,7 @@
 
 import argparse
 import signal
-import time
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ GATE, SPRT = "iterations=1000", (0.0, 15.0)
 GATE_GAMES, AGAINST_GAMES = 10_000, 2_000
 # Options of a training that a best response does not have.
 NOT_AGAINST = ("--from", "--policy-matches", "--gate", "--sprt")
-TELL_EVERY = 10.0  # Seconds between lines of progress.
 
 OPTIONS = f"""
 --folder DIR (build/training/GAME, or GAME-against-served beside it)
@@ -130,11 +129,12 @@ def run(args: argparse.Namespace) -> int:
     name = f"{game_id}-against-{args.against}" if args.against else game_id
     folder = args.folder or Path("build/training", name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tell = workers.Teller(sys.stdout)
     try:
         training = (
-            Response(settings, folder, args.workers, _Teller())
+            Response(settings, folder, args.workers, tell)
             if args.against
-            else Training(settings, folder, args.workers, _Teller(), begin_from)
+            else Training(settings, folder, args.workers, tell, begin_from)
         )
         model = training.run()
     except KeyboardInterrupt:
@@ -171,15 +171,3 @@ def _print_gain(settings: "Settings", model: Model) -> None:
 def _points(figures: dict[str, Any]) -> str:
     estimate, low, high = figures["points"]
     return f"{estimate:+.1f} points (95 %: {low:+.1f} to {high:+.1f})"
-
-
-class _Teller:
-    # Prints a line of progress now and then.
-
-    def __init__(self) -> None:
-        self._told = 0.0
-
-    def __call__(self, text: str) -> None:
-        if time.monotonic() - self._told >= TELL_EVERY:
-            self._told = time.monotonic()
-            print(text, flush=True)

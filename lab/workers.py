@@ -6,6 +6,8 @@ fast the tasks ran. A function and its tasks must be picklable.
 
 import argparse
 import contextlib
+import itertools
+import math
 import multiprocessing
 import os
 import signal
@@ -13,9 +15,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from croupier.terminal.arguments import whole
 
@@ -63,14 +65,27 @@ def in_order(
             executor.shutdown(wait=True)
 
 
-def telling(results: Iterable[R], of: int, what: str) -> Iterator[R]:
-    """Passes results on, and now and then says on standard error how many of `what` there are."""
-    told = time.monotonic()
-    for number, result in enumerate(results, 1):
-        yield result
-        if time.monotonic() - told >= TELL_EVERY:
-            told = time.monotonic()
-            print(f"{number} of {of} {what}", file=sys.stderr, flush=True)
+class Teller:
+    """Prints lines of progress: each is left out that comes too soon after the one before."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._told = -math.inf
+
+    def __call__(self, text: str) -> None:
+        """Prints a line, or leaves it out."""
+        if time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            print(text, file=self._stream, flush=True)
+
+
+def counting(of: int, what: str) -> Callable[[], None]:
+    """Returns what, whenever it is called, says on standard error that one more of `what` is done.
+
+    There are `of` of them in all.
+    """
+    tell, done = Teller(sys.stderr), itertools.count(1)
+    return lambda: tell(f"{next(done)} of {of} {what}")
 
 
 def processors() -> int:

@@ -6,13 +6,13 @@ for each game:
 
     its own tests, which check the contract (`croupier check-game`)
     whole matches against a bot: in the terminal, and with the client in Go (examples/go/bin/client,
-        if it is built) and grpcurl (if there is Go)
+        if it is built)
     a whole match on the page, in Chromium (if it is at hand)
     for a compiled game, the search with 1,000 iterations against random play: 95 % of the score
 
 Then `croupier new-game` writes a package, which is built, tested and served. Arguments name games.
 SHORT=1 in the environment takes the game in plain Python alone, and leaves out what follows the
-matches and what needs Go. Exit status: 0 if all holds, else 1.
+matches. Exit status: 0 if all holds, else 1.
 """
 
 import json
@@ -21,7 +21,6 @@ import shutil
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import check_wheels
 from steps import PYTHON, ROOT, SHORT, CheckError, environment, run, say, serving
@@ -33,7 +32,6 @@ STRONGER = 0.95  # Of the score, with 1,000 iterations against random play.
 MATCHES = 200
 GO = ROOT / "examples/go/bin/client"
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
-GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3"
 
 
 def main() -> None:
@@ -85,8 +83,6 @@ def check(python: Path, package: Path) -> str:
             say(f"Go: {beside(GO, '--server', address, '--game', game).splitlines()[-1]}")
         else:
             say("Not checked, as it is not built (make examples): the client in Go.")
-        if not SHORT:
-            check_grpcurl(game, address)
     return str(game)
 
 
@@ -100,39 +96,6 @@ def check_page(python: Path, names: list[str]) -> None:
     server = str(python.with_name("croupier"))
     said = run("scripts/web.sh", "browser", ARGS=tests, CROUPIER=server, GAMES=games)
     say(f"the page: {next(line for line in said.splitlines() if 'Tests' in line).strip()}")
-
-
-def check_grpcurl(game: str, address: str) -> None:
-    """Plays a match with grpcurl alone, which reads the messages by reflection."""
-    if shutil.which("go") is None:
-        say("Not checked, as there is no Go to install it: grpcurl.")
-        return
-    run("go", "install", GRPCURL, GOBIN=str(FOLDER / "bin"))
-
-    def ask(method: str, request: object, token: str = "") -> Any:
-        header = ["-H", f"authorization: Bearer {token}"] if token else []
-        command = [FOLDER / "bin/grpcurl", "-plaintext", "-d", json.dumps(request), *header]
-        return json.loads(run(*command, address, f"croupier.v1.{method}"))
-
-    described = ask("CatalogService/GetGame", {"name": f"games/{game}"})["game"]
-    seats = [{"open": {}}, {"bot": {"strength": "BOT_STRENGTH_RANDOM"}}]
-    wanted = {"ruleset": described["default_ruleset"], "seats": seats}
-    match = ask("MatchService/CreateMatch", wanted)
-    token = match["seat_tokens"][0]["token"]
-    name = {"name": match["name"]}
-    decisions = 0
-    view = ask("MatchService/GetView", name, token)["view"]
-    while "result" not in view:
-        version = view.get("version", "0")
-        if "legal_actions" in view:
-            request = {**name, "expectedVersion": version, "requestId": f"at {version}"}
-            request["action"] = view["legal_actions"][0]
-            view = ask("MatchService/SubmitAction", request, token)["view"]
-            decisions += 1
-        else:
-            wait = {**name, "waitForVersion": str(int(version) + 1)}
-            view = ask("MatchService/GetView", wait, token)["view"]
-    say(f"grpcurl: {decisions} decisions, {view['result']}")
 
 
 def check_strength(python: Path, game: str) -> None:

@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
@@ -380,26 +380,13 @@ def build(language: str) -> bool:
     return True
 
 
-def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
-    """Returns a parser of names with commas between them."""
-
-    def parse(text: str) -> list[str]:
-        names = [name for name in text.split(",") if name]
-        if unknown := [name for name in names if name not in known]:
-            there = ", ".join(known)
-            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there is {there}")
-        return names
-
-    return parse
-
-
 def main() -> int:
     """Builds and plays; prints what failed at the end."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--languages", type=names_of(LANGUAGES), default=list(LANGUAGES))
-    parser.add_argument("--games", type=names_of(GAMES), default=list(GAMES))
+    parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
+    parser.add_argument("--games", nargs="+", choices=GAMES, default=GAMES)
     parser.add_argument("--frontend", action=argparse.BooleanOptionalAction, default=True)
     chosen = parser.parse_args()
     short = os.environ.get("SHORT") == "1"  # Each game in one language only.

@@ -5,12 +5,11 @@ figures, with the standard deviation of the mean as if all values were independe
 means, too. What is measured, and what the figures mean, is in the files beside this one:
 
     scores    are the scores of a hint right? (scores.py)
-    answers   does an answer throw the better card away, are ties told? (answers.py)
     reviews   does a review find planted blunders, and no others? (reviews.py)
     luck      is the luck that a review tells fair? (reviews.py)
 
-With --revision, the search of a git revision is asked at the same positions, or plays matches of
-its own from the same deals, so that one run shows both.
+With --revision, the search of a git revision is asked for scores at the same positions, so that one
+run shows both.
 """
 
 import argparse
@@ -25,9 +24,9 @@ from croupier.terminal.arguments import whole
 from engine import games
 from lab.player import ConfigurationError
 from lab.revision import build
-from lab.search_bench import answers, reviews, scores
+from lab.search_bench import reviews, scores
 from lab.search_bench.figures import Figure, Task
-from lab.workers import in_order, processors, telling
+from lab.workers import counting, in_order, processors
 from service.api.review_service import ITERATIONS
 
 ROW = "{:18}{:26}{:20}".format
@@ -42,14 +41,10 @@ class Measure(NamedTuple):
     iterations: int
     # Whose answers it takes: those of any revision, or of this code.
     of_revisions: bool = False
-    games: tuple[str, ...] = ()  # None: all that are hosted.
 
 
 MEASURES = {
     "scores": Measure(scores.scores, 200, 10_000, of_revisions=True),
-    "answers": Measure(
-        answers.answers, 12, 10_000, of_revisions=True, games=("powershot_soccer", "champion_chess")
-    ),
     "reviews": Measure(reviews.reviews, 10, ITERATIONS),
     "luck": Measure(reviews.luck, 2000, 0),
 }
@@ -86,15 +81,15 @@ def main() -> None:
     hosted = [game_id for game_id, game in games().items() if not game.reference]
     add = parser.add_argument
     add("measure", choices=tuple(MEASURES))
-    add("--games", metavar="GAME,...", help="default: those that the measure is for")
+    add("--games", metavar="GAME,...", help="default: all that are hosted")
     add("--number", metavar="N", type=whole(1), help="positions or matches of each game")
     add("--iterations", metavar="N", type=whole(1), help="of a hint, or of a review's searches")
     add("--seed", type=int, default=0, help="of the positions and matches; default: %(default)s")
-    add("--revision", help="a git revision to compare with: of scores and answers")
+    add("--revision", help="a git revision to compare scores with")
     add("--workers", type=whole(1), default=processors(), help="processes; default: %(default)s")
     chosen = parser.parse_args()
     measure = MEASURES[chosen.measure]
-    game_ids = chosen.games.split(",") if chosen.games else measure.games or hosted
+    game_ids = chosen.games.split(",") if chosen.games else hosted
     if unknown := set(game_ids) - set(hosted):
         parser.error(f"there is no game {', '.join(sorted(unknown))}")
     codes: dict[str, str | None] = {"this code": None}
@@ -119,9 +114,10 @@ def main() -> None:
         ]
         found: dict[str, list[Figure]] = {code: [] for code in codes}
         with in_order(find, tasks, chosen.workers) as results:
-            told = telling(results, len(tasks), f"of {game_id}")
-            for code, figures in zip(cycle(codes), told, strict=False):
+            tell = counting(len(tasks), f"of {game_id}")
+            for code, figures in zip(cycle(codes), results, strict=False):
                 found[code] += figures
+                tell()
         show(game_id, found)
 
 

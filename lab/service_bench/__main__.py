@@ -1,9 +1,8 @@
 """Measures what an action costs the service: `python -m lab.service_bench`, in `make bench`.
 
-Played: actions as clients play them, with a connection for each seat, which follows its match, on
-each store. The processor time of a call counts all threads of the server except those that search.
-
-Instructions: what an action costs in instructions, counted under valgrind; only if it is asked for.
+Actions are played as clients play them, with a connection for each seat, which follows its match,
+on each store. The processor time of a call counts all threads of the server except those that
+search.
 
 Each figure is the median of its rounds. With --against, the server of another checkout is measured
 in the same rounds.
@@ -15,13 +14,10 @@ import tempfile
 from pathlib import Path
 
 from croupier.terminal.arguments import declare
-from lab.service_bench import instructions, played
+from lab.service_bench import played
 from service import wire
 
-_PLAYED, _INSTRUCTIONS = "played", "instructions"
-_OPTIONS = f"""
---parts {_PLAYED}|{_INSTRUCTIONS} ({_PLAYED})
-    what to measure
+_OPTIONS = """
 --tables N (16 64)
     matches that are played at a time
 --stores STORE (sqlite postgresql)
@@ -40,26 +36,16 @@ _OPTIONS = f"""
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Prints the table."""
     chosen = _parser().parse_args()
     games = chosen.games or list(wire.hosted_games())
     checkouts: dict[str, Path | None] = {"this code": None}
     if chosen.against:
         checkouts[chosen.against.resolve().name] = chosen.against
     with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-bench-") as name:
-        directory = Path(name)
-        if _PLAYED in chosen.parts:
-            stores, tables = chosen.stores, chosen.tables
-            rounds, seconds = chosen.rounds, chosen.seconds
-            asyncio.run(
-                played.measure(directory, games, stores, tables, rounds, seconds, checkouts)
-            )
-        if _INSTRUCTIONS in chosen.parts:
-            asyncio.run(
-                instructions.measure(
-                    directory, games, chosen.rounds, checkouts, instructions.DECISIONS
-                )
-            )
+        stores, tables = chosen.stores, chosen.tables
+        rounds, seconds = chosen.rounds, chosen.seconds
+        asyncio.run(played.measure(Path(name), games, stores, tables, rounds, seconds, checkouts))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    several = {"--parts": (_PLAYED,), "--tables": (16, 64), "--stores": ("sqlite", "postgresql")}
+    several = {"--tables": (16, 64), "--stores": ("sqlite", "postgresql")}
     more = {flag: {"nargs": "+", "default": default} for flag, default in several.items()}
     more["--stores"]["choices"] = played.STORES
     more["--games"] = {"nargs": "+", "choices": tuple(wire.hosted_games())}

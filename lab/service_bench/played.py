@@ -156,11 +156,7 @@ async def measure(
 
 @contextmanager
 def hosting(
-    directory: Path,
-    store: str,
-    checkout: Path | None,
-    options: Sequence[str] = (),
-    under: Sequence[str] = (),
+    directory: Path, store: str, checkout: Path | None
 ) -> Iterator[tuple[MeasuredServer, Postgres | None]]:
     """Runs a server that allows seeds, and its database if the store needs one."""
     directory.mkdir(parents=True)
@@ -169,8 +165,7 @@ def hosting(
         if store == "postgresql":
             database = stack.enter_context(closing(Postgres()))
             store = database.url(database.new_schema())
-        options = ("--allow-seeds", *options)
-        server = MeasuredServer(directory, options, store, checkout, under)
+        server = MeasuredServer(directory, ("--allow-seeds",), store, checkout)
         yield stack.enter_context(server), database
 
 

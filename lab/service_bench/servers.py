@@ -24,16 +24,11 @@ class MeasuredServer:
         options: Sequence[str] = (),
         store: str = "sqlite",
         checkout: Path | None = None,
-        under: Sequence[str] = (),
     ) -> None:
-        """`options` are further ones of its command.
-
-        `under` is a program, with its options, that runs it and becomes the process, such as
-        valgrind.
-        """
+        """`options` are further ones of its command."""
         port = free_port()
         self._metrics = f"http://127.0.0.1:{port}/metrics"
-        self._command = [*under, sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
+        self._command = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
         self._command += ["--metrics-port", str(port), "--log-level", "error"]
         self._command += ["--store", store, "--data", str(data), *options]
         self._checkout = checkout

@@ -20,7 +20,9 @@ from engine.model import VALUE, Model, learned
 from lab import elo
 from lab.players import LEARNED
 from lab.training.self_play import of_served
-from lab.training.training import BELIEFS, PRESENT, Settings, Tell, Training
+from lab.training.training import PRESENT, Settings, Tell, Training
+
+BELIEFS = "beliefs"  # The use that is fitted to the answers of the opponent alone.
 
 
 class Response(Training):

@@ -22,15 +22,13 @@ from engine.model import VALUE, Model
 from lab import arena, elo
 from lab.arena import Pair, Pairing, Result
 from lab.players import NO_MODEL, Configuration
-from lab.training import hidden_cards, policies, self_play, values
+from lab.training import policies, self_play, values
 from lab.training.state import State
 from lab.workers import in_order
 
 MATCHES, FIT, CANDIDATE = "matches.jsonl", "fit.json", "candidate.json"
 NET = "net.json"
 PRESENT = "present.json"  # The model that a later generation plays by.
-BELIEFS = "beliefs"  # The use for which the loss of the hidden cards is computed,
-MATCHES_SEEN = 20  # in at most so many matches.
 NOT_SETTINGS = {"gate_games", "generations"}  # There may be more later.
 
 Tell = Callable[[str], object]
@@ -195,8 +193,6 @@ class Training:
             self._tell("fitting")
             weights, losses = policies.fit(self._game, self._features, matches)
             done = {"weights": weights, "losses": _rounded(losses)}
-            if BELIEFS in self.settings.uses and not self.settings.against:
-                done["losses"]["hidden cards"] = self._hidden_cards(weights, matches)
             self._state.write(name, done)
         return done
 
@@ -237,21 +233,6 @@ class Training:
     @property
     def _seed(self) -> int:
         return self.settings.seed + self._generation - 1
-
-    def _hidden_cards(
-        self, weights: dict[str, dict[str, int]], matches: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
-        model = Model(self._game, weights, [BELIEFS])
-        seen = [
-            match
-            for match in matches
-            if policies.is_held_out(match["match"]) and self_play.is_clean(match["match"])
-        ][:MATCHES_SEEN]
-        return {
-            "matches": len(seen),
-            "by_hand": _rounded(hidden_cards.loss(self._game, seen, None)),
-            "weighted": _rounded(hidden_cards.loss(self._game, seen, model)),
-        }
 
     def _gate(self, use: str, first: str, second: str) -> dict[str, Any]:
         settings = self.settings

@@ -366,16 +366,6 @@ def test_command_climbs_a_ladder():
     assert "kuhn_poker" not in table
 
 
-def test_command_shows_its_progress_on_a_terminal(monkeypatch):
-    done = run(
-        *("random", "random", "--game", "kuhn_poker", "--games", "40"),
-        env={"FORCE_COLOR": "1", "COLUMNS": "120", "TERM": "xterm", "PATH": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "kuhn_poker, pairs" in done.stdout
-    assert "20/20" in done.stdout
-
-
 @pytest.mark.parametrize(("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGTERM)])
 def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path):
     written = tmp_path / "results.json"

@@ -11,17 +11,12 @@ from ai.strengths import STRENGTHS
 from engine import games
 from engine.position import Position
 from lab.revision import ROOT, Answer
-from lab.search_bench import answers, figures, quality, scores
-from lab.search_bench.answers import judge
+from lab.search_bench import figures, quality, scores
 from lab.search_bench.figures import Task
 from lab.search_bench.scores import MAX_ACTIONS, random_decision
 from tests.support.play import note_on_failure
 
-SOCCER = games()["powershot_soccer"]()
-CHESS = games()["champion_chess"]()
 HOSTED = [game_id for game_id, game in games().items() if not game.reference]
-SHOOT, TACKLE, SAVE = 5, 7, 9  # Roles: engine/powershot_soccer/state.pxd.
-A, B, C = 1 << 60 | 1, 1 << 60 | 2, 1 << 60 | 3
 
 
 def by_name(found):
@@ -30,84 +25,6 @@ def by_name(found):
     for group, figure, value in found:
         values[group, figure].append(value)
     return values
-
-
-# Answers
-
-
-def throw(role, power, played=answers.GIVE_UP):
-    """The action that throws away a card."""
-    for card, spec in enumerate(SOCCER.ruleset["cards"]):
-        if (spec["role"], spec["power"]) == (role, power):
-            return SOCCER.make_action({"kind": "play_card", "card": card, "role": played})
-    raise LookupError
-
-
-def answer(*actions, stop_reason="iterations"):
-    """An answer that plays the first of its actions: pairs of action, score, visits and share."""
-    results = [
-        ActionResult(action, visits, 9, score, 0.01, share)
-        for action, score, visits, share in actions
-    ]
-    return Answer(actions[0][0], 9, 1.0, stop_reason, results)
-
-
-@pytest.mark.parametrize("played", [answers.GIVE_UP, answers.DECLINE])
-def test_a_higher_card_of_the_same_role_is_dominated(played):
-    low, high, other = throw(TACKLE, 2, played), throw(TACKLE, 5, played), throw(SAVE, 6, played)
-    found = {
-        action: by_name(judge(SOCCER, (low, high, other), answer((action, 0.5, 9, 1.0))))
-        for action in (low, high, other)
-    }
-    assert {action: each["throw-aways", "dominated"] for action, each in found.items()} == {
-        low: [False],
-        high: [True],
-        other: [False],
-    }
-
-
-def test_a_card_that_is_played_is_not_thrown_away():
-    low, high = (throw(TACKLE, power, TACKLE) for power in (2, 5))
-    found = by_name(judge(SOCCER, (low, high), answer((high, 0.5, 9, 1.0))))
-    assert set(found) == {("searched", "ties")}
-
-
-def test_a_dominated_action_is_named_by_its_probability():
-    low, high, shot = throw(TACKLE, 2), throw(TACKLE, 5), throw(SHOOT, 5)
-    for share in (0.0, 0.1):
-        given = answer((low, 0.5, 9, 0.5), (shot, 0.5, 9, 0.5 - share), (high, 0.5, 9, share))
-        found = by_name(judge(SOCCER, (low, high, shot), given))
-        assert found["throw-aways", "dominated"] == [False]
-        assert found["throw-aways", "dominated, named"] == [share > 0]
-
-
-@pytest.mark.parametrize(
-    ("actions", "reason", "untold"),
-    [
-        ([(A, 1.0, 5, 1.0), (B, 1.0, 5, 0.0), (C, 0.5, 5, 0.0)], "iterations", [True]),
-        ([(A, 1.0, 5, 0.9), (B, 1.0, 5, 0.1), (C, 0.5, 5, 0.0)], "iterations", [False]),
-        ([(A, 0.9, 5, 1.0), (B, 0.8, 5, 0.0), (C, 0.8, 5, 0.0)], "iterations", []),
-        # The most visited action need not have the best score.
-        ([(A, 0.8, 7, 1.0), (B, 0.9, 1, 0.0), (C, 0.9, 1, 0.0)], "iterations", [True]),
-        # Only a proven score counts without a visit.
-        ([(A, 0.5, 5, 1.0), (B, 0.5, 0, 0.0)], "iterations", []),
-        ([(A, 0.5, 5, 1.0), (B, 0.5, 0, 0.0)], "proven", [True]),
-    ],
-)
-def test_equal_best_scores_are_a_tie(actions, reason, untold):
-    group = "proven" if reason == "proven" else "searched"
-    found = by_name(judge(CHESS, (A, B, C), answer(*actions, stop_reason=reason)))
-    assert found[group, "ties"] == [bool(untold)]
-    assert found[group, "ties not told"] == untold
-
-
-def test_a_tie_is_told_by_words_too_and_needs_samples():
-    found = answer((A, 1.0, 5, 1.0), (B, 1.0, 5, 0.0), (C, 0.5, 5, 0.0))
-    told = [each._replace(tied=each.expected_score == 1) for each in found.actions]
-    judged = by_name(judge(CHESS, (A, B, C), found._replace(actions=told)))
-    assert judged["searched", "ties not told"] == [False]
-    found.actions[1] = found.actions[1]._replace(deviation=answers.NO_SCORE)
-    assert by_name(judge(CHESS, (A, B, C), found))["searched", "ties"] == [False]
 
 
 # Scores
@@ -188,22 +105,15 @@ def run(monkeypatch, capsys, *arguments):
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("measure", "game_id", "figure"),
-    [
-        ("scores", "champion_chess", "within"),
-        ("answers", "powershot_soccer", "dominated"),
-    ],
-)
-def test_a_search_is_as_good_as_itself(monkeypatch, capsys, measure, game_id, figure):
+def test_a_search_is_as_good_as_itself(monkeypatch, capsys):
     real = figures.search_process
     monkeypatch.setattr(quality, "build", lambda revision: ROOT)
     monkeypatch.setattr(figures, "search_process", lambda revision: real(None))
-    few = ("--games", game_id, "--number", "2", "--iterations", "40", "--revision", "none")
-    head, codes, *rows = run(monkeypatch, capsys, measure, *few)
-    assert head == f"{measure}: 2 of each game, 40 iterations, seed 0."
+    few = ("--games", "champion_chess", "--number", "2", "--iterations", "40", "--revision", "none")
+    head, codes, *rows = run(monkeypatch, capsys, "scores", *few)
+    assert head == "scores: 2 of each game, 40 iterations, seed 0."
     assert codes.split() == ["this", "code", "none"]
-    assert any(figure in row for row in rows)
+    assert any("within" in row for row in rows)
     for row in rows:
         *_, count, mean, deviation, count_of_it, mean_of_it, deviation_of_it = row.split()
         assert (count, mean, deviation) == (count_of_it, mean_of_it, deviation_of_it)

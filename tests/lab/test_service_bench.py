@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from lab.service_bench import instructions, played
+from lab.service_bench import played
 from lab.service_bench.servers import MeasuredServer
-from tests.support.long_form import LONG_FORM
 
 
 @pytest.fixture
@@ -58,20 +56,3 @@ def test_a_server_that_does_not_start_is_told(tmp_path, capfd):
     with pytest.raises(RuntimeError, match="did not start"):
         MeasuredServer(tmp_path, ("--no-such-option",)).start()
     assert "--no-such-option" in capfd.readouterr().err
-
-
-@pytest.mark.skipif(not LONG_FORM, reason="`make soak` runs it, for half a minute")
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
-def test_instructions_are_counted(tmp_path, capsys):
-    checkouts = {"this code": None}
-    asyncio.run(instructions.measure(tmp_path, ("skystones",), 2, checkouts, 10))
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
-    memory, sqlite = ([int(each.replace(",", "")) for each in row[-2:]] for row in rows)
-    assert all(count > 0 for count in (*memory, *sqlite))
-    assert min(sqlite) > 0.9 * min(memory)
-
-
-def test_it_is_said_what_is_missing_to_count_instructions(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    asyncio.run(instructions.measure(tmp_path, (), 1, {}, 1))
-    assert "valgrind is missing" in capsys.readouterr().out

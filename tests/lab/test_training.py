@@ -12,13 +12,12 @@ from engine import games
 from engine.features import SCALE, Features
 from engine.model import Model
 from engine.position import Position
-from lab.training import hidden_cards, policies, self_play, training
+from lab.training import policies, self_play, training
 from lab.training.policies import Choices
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
 from tests.lab.held import interrupted
 from tests.support.interrupting import Interrupted, Interrupting
-from tests.support.models import random_model
 
 SETTINGS = Settings(
     game_id="skystones",
@@ -252,21 +251,6 @@ def test_seats_slip_in_every_second_match_only():
                 slips[self_play.is_clean(number)] += joint[seat] not in dict(answer)
     assert slips[True] == 0 < slips[False]
     assert Position.deal(game, match["deal"]).over is False
-
-
-# Hidden cards
-
-
-def test_a_model_that_says_nothing_tells_the_hidden_cards_as_well_as_none():
-    game = games()["skystones"]()
-    matches = [self_play.play(self_play.Task("skystones", 5, 0, 20))]
-    by_hand = hidden_cards.loss(game, matches, None)
-    assert by_hand == hidden_cards.loss(game, matches, random_model(game, 1, uses=()))
-    weighted = hidden_cards.loss(game, matches, random_model(game, 1, uses=("beliefs",)))
-    assert weighted["opponent_hand"] != by_hand["opponent_hand"]
-    assert set(by_hand) == set(game.hidden_places)
-    # Of 22 cards, about 5 are in hand.
-    assert 5 < by_hand["opponent_hand"] < 22 * math.log(2)
 
 
 # Fits
