@@ -104,7 +104,6 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 					const drawn = (
 						<button
 							key={index}
-							type="button"
 							class={`square ${field.toLowerCase()} ${owner} ${preview.includes(index) ? "preview" : ""}`}
 							data-key={key}
 							data-can={picker.can(key) || undefined}

@@ -60,7 +60,6 @@ function CardButton(props: {
 	const said = game.why !== undefined && mine;
 	return (
 		<button
-			type="button"
 			class={`card ${chosen ? "chosen" : ""} ${mark ? "marked" : ""}`}
 			data-key={key}
 			data-can={can || undefined}

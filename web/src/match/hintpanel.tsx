@@ -45,21 +45,14 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
-					<button type="button" onClick={() => hints.cancel()}>
-						{t().hintStop}
-					</button>
+					<button onClick={() => hints.cancel()}>{t().hintStop}</button>
 				) : (
-					<button
-						type="button"
-						class="primary"
-						disabled={!possible}
-						onClick={() => void hints.start()}
-					>
+					<button class="primary" disabled={!possible} onClick={() => void hints.start()}>
 						{t().hintAsk}
 					</button>
 				)}
 				{hints.on.value && (
-					<button type="button" class="quiet" onClick={() => hints.hide()}>
+					<button class="quiet" onClick={() => hints.hide()}>
 						{t().hintOff}
 					</button>
 				)}

@@ -210,7 +210,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				</details>
 			)}
 			{seat.seat !== undefined && !context.view.result && (
-				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
+				<button class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}
 				</button>
 			)}
@@ -223,7 +223,6 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
 						<button
-							type="button"
 							class="primary danger"
 							onClick={() => {
 								setAsking(false);
@@ -232,9 +231,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 						>
 							{words.yes}
 						</button>
-						<button type="button" onClick={() => setAsking(false)}>
-							{t().cancel}
-						</button>
+						<button onClick={() => setAsking(false)}>{t().cancel}</button>
 					</div>
 				</Dialog>
 			)}

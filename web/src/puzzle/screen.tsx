@@ -210,7 +210,6 @@ function Puzzle(props: {
 							) : (
 								<>
 									<button
-										type="button"
 										class="primary"
 										ref={goOn}
 										data-testid="again"
@@ -219,7 +218,6 @@ function Puzzle(props: {
 										{t().puzzleAgain}
 									</button>
 									<button
-										type="button"
 										data-testid="show"
 										onClick={() => setAttempt({ ...attempt, shown: true })}
 									>

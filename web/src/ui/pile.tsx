@@ -21,7 +21,6 @@ export function Pile(props: {
 	return (
 		<>
 			<button
-				type="button"
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}
