@@ -2,7 +2,7 @@
 import type { Event } from "@app/api/types";
 import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
-import { type BoardProps, type Context, cardOf } from "@app/games/module";
+import { type BoardProps, type Context, cardOf, titleOf } from "@app/games/module";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -46,12 +46,7 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 						<span class="pilelabel">
 							{say().draw} <b>{game.drawSize}</b>
 						</span>
-						<Pile
-							title={say().discards}
-							cards={game.discards.map(idOf)}
-							context={context}
-							Card={CastleCard}
-						/>
+						<Pile title={say().discards} cards={game.discards.map(idOf)} context={context} />
 					</span>
 				</div>
 				{settingUp ? (
@@ -85,7 +80,7 @@ function Fort(props: FortProps) {
 	const inPlay = (["CATAPULT", "GRANARY"] as const).map((card) => {
 		const count = card === "CATAPULT" ? side.catapults : side.granaries;
 		if (count === 0) return null;
-		const title = context.catalog.cards.get(card)?.title ?? card;
+		const title = titleOf(context, card);
 		return (
 			<span
 				key={card}
@@ -130,19 +125,13 @@ function Stack(
 				</h2>
 				{props.children}
 				{stack.fallen.length > 0 && (
-					<Pile
-						title={say().fallen}
-						cards={stack.fallen.map(idOf)}
-						context={context}
-						Card={CastleCard}
-					/>
+					<Pile title={say().fallen} cards={stack.fallen.map(idOf)} context={context} />
 				)}
 				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
 			</div>
 			<div class="standingbox">
 				<ol class="standing" ref={counted(shown.length)}>
 					{shown.map((each, index) => {
-						const id = idOf(each.card);
 						const seen =
 							each.known === CastleRampageKnown.SHOWN
 								? say().shown
@@ -162,7 +151,7 @@ function Stack(
 							>
 								{each.card ? (
 									<StandingCard
-										card={context.catalog.cards.get(id)}
+										card={idOf(each.card)}
 										catalog={context.catalog}
 										structure={structure}
 										seen={seen !== ""}
@@ -232,21 +221,14 @@ function SetUp(props: {
 							<li key={slot} class={mine && index === chosen.length ? "next" : ""}>
 								<span class="slotname">{slot}</span>
 								<span class="slotcard vacant">
-									{chosen[index] && (
-										<CastleCard
-											card={context.catalog.cards.get(chosen[index]!)}
-											catalog={context.catalog}
-										/>
-									)}
+									{chosen[index] && <CastleCard card={chosen[index]} catalog={context.catalog} />}
 								</span>
 							</li>
 						))}
 					</ol>
 				</div>
 			)}
-			{kept !== 0 && (
-				<p class="muted">{say().kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
-			)}
+			{kept !== 0 && <p class="muted">{say().kept(titleOf(context, idOf(kept)))}</p>}
 		</div>
 	);
 }
@@ -302,11 +284,11 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 		}
 	}
 	if (!card) return <div class="lastplay none" />;
-	const title = (id: string) => context.catalog.cards.get(id)?.title ?? id;
+	const title = (id: string) => titleOf(context, id);
 	return (
 		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
 			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
-				<CastleCard card={context.catalog.cards.get(card)} catalog={context.catalog} />
+				<CastleCard card={card} catalog={context.catalog} />
 			</span>
 			<div class="clashes">
 				<p>
@@ -319,10 +301,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					{clashes.slice(-CLASHES).map((clash, index) => (
 						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
 							<span class="mini">
-								<CastleCard
-									card={context.catalog.cards.get(clash.card)}
-									catalog={context.catalog}
-								/>
+								<CastleCard card={clash.card} catalog={context.catalog} />
 							</span>
 							{clash.strength > 0 && (
 								<span class="versus num">

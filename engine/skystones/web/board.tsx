@@ -1,6 +1,6 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
 import type { CatalogCard, Event } from "@app/api/types";
-import { counted, sizeOf } from "@app/cards/frame";
+import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import type { BoardProps, CardProps } from "@app/games/module";
 import {
@@ -124,7 +124,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 									data-owner={owner}
 									key={`${square.card}${owner}`}
 								>
-									<SkyCard card={card} catalog={context.catalog} small />
+									<SkyCard card={card.id} catalog={context.catalog} small />
 									<span class={`chip ${owner}`} aria-hidden="true" />
 									{index === newest && <span class="newest" title={say().newest} />}
 								</span>
@@ -211,23 +211,23 @@ const COLOURS: Record<string, string> = {
 	AIR: "--paper: #d5e6dd; --tint: #2f6a55",
 };
 
-export function SkyCard({ card, catalog, small }: CardProps) {
+export function SkyCard({ card: id, catalog, small }: CardProps) {
+	const card = catalog.cards.get(id);
 	if (!card) return null;
 	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
 	const element = elementOf(catalog, card);
 	const fitting = sizeOf(card.title, 88, 13);
-	const label = `${card.title}, ${card.kind}, ${card.numbers.map((n) => `${n.title} ${n.value}`).join(", ")}`;
 	return (
 		<svg
 			class="face sky"
 			style={COLOURS[element]}
 			viewBox={small ? "0 0 100 100" : "0 0 100 124"}
 			role={small ? undefined : "img"}
-			aria-label={small ? undefined : label}
+			aria-label={small ? undefined : labelOf(card, card.kind)}
 			aria-hidden={small}
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
-			<Emblem id={Number(card.id)} />
+			<Emblem id={Number(id)} />
 			<GlyphAt class="element tinted" name={element} x={50} y={50} size={22} />
 			<Edge value={north} x={50} y={15} />
 			<Edge value={east} x={85} y={50} />

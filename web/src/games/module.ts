@@ -3,7 +3,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ComponentType } from "preact";
 import {
 	type Action,
-	type CatalogCard,
 	create,
 	type Event,
 	type MatchRecord,
@@ -62,7 +61,8 @@ export interface BoardProps {
 }
 
 export interface CardProps {
-	card: CatalogCard | undefined;
+	/** Its id in the catalog; nothing is drawn of one that the catalog lacks. */
+	card: string;
 	catalog: Catalog;
 	/** Whose card it is, where the games tell by colour. */
 	side?: number;

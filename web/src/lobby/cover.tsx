@@ -12,7 +12,7 @@ export function Cover({ catalog }: { catalog: Catalog }) {
 		<div class="fan">
 			{ids.map((id, index) => (
 				<span key={index} ref={counted(index + 1)}>
-					<Card card={catalog.cards.get(id)} catalog={catalog} side={index % 2} />
+					<Card card={id} catalog={catalog} side={index % 2} />
 				</span>
 			))}
 		</div>

@@ -73,7 +73,7 @@ function CardButton(props: {
 			onFocus={() => picker.look(key)}
 			onBlur={() => picker.look(undefined)}
 		>
-			<game.Card card={context.catalog.cards.get(card)} catalog={context.catalog} side={near} />
+			<game.Card card={card} catalog={context.catalog} side={near} />
 			{mark && (
 				<span class="mark" title={mark.label}>
 					<Glyph name={mark.glyph} label={mark.label} />

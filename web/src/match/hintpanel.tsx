@@ -98,7 +98,7 @@ export function Hidden(props: {
 	most?: number;
 }) {
 	const { cards, context, Title, most } = props;
-	const { module: game, cards: known } = context.catalog;
+	const { module: game } = context.catalog;
 	const places = [...new Set(cards.map(({ placeName }) => placeName))];
 	return places
 		.filter((place) => place !== "opponent_pile")
@@ -119,7 +119,7 @@ export function Hidden(props: {
 								class={there ? "there" : probability >= LIKELY ? "likely" : ""}
 								ref={tenths(probability)}
 							>
-								<game.Card card={known.get(card)} catalog={context.catalog} />
+								<game.Card card={card} catalog={context.catalog} />
 								<span class="num">
 									{there && (
 										<>

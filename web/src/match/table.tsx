@@ -167,7 +167,7 @@ function Player(props: {
 				<ul class="smallhand">
 					{cards.map((card, index) => (
 						<li key={`${card}${index}`}>
-							<game.Card card={catalog.cards.get(card)} catalog={catalog} side={at} />
+							<game.Card card={card} catalog={catalog} side={at} />
 						</li>
 					))}
 				</ul>

@@ -1,7 +1,6 @@
 // A pile of cards that all may see: its number, and on request its cards.
-import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import type { CardProps, Context } from "../games/module";
+import type { Context } from "../games/module";
 import { t } from "../i18n";
 import { Dialog } from "./dialog";
 
@@ -9,13 +8,13 @@ export function Pile(props: {
 	title: string;
 	cards: readonly string[];
 	context: Context;
-	Card: ComponentType<CardProps>;
 	side?: number;
 	/** How many of them were added last. */
 	gained?: number;
 }) {
-	const { title, cards, context, Card, side, gained } = props;
+	const { title, cards, context, side, gained } = props;
 	const [open, setOpen] = useState(false);
+	const { catalog } = context;
 	const counts = new Map<string, number>();
 	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
 	return (
@@ -34,11 +33,7 @@ export function Pile(props: {
 					<ul class="gallery">
 						{[...counts].map(([card, count]) => (
 							<li key={card}>
-								<Card
-									card={context.catalog.cards.get(card)}
-									catalog={context.catalog}
-									side={side}
-								/>
+								<catalog.module.Card {...{ card, catalog, side }} />
 								<span class="caption">{t().copies(count)}</span>
 							</li>
 						))}

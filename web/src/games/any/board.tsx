@@ -130,12 +130,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 	return (
 		<section class={`heap ${shown.length > LAST ? "long" : ""}`}>
 			{long ? (
-				<Pile
-					title={item.label}
-					cards={item.cards.map(({ card }) => card)}
-					context={context}
-					Card={AnyCard}
-				/>
+				<Pile title={item.label} cards={item.cards.map(({ card }) => card)} context={context} />
 			) : (
 				<h2>{item.label}</h2>
 			)}
@@ -145,7 +140,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 					const chosen = picker.chosen(key);
 					const can = !isHeld(layout, card) && (picker.can(key) || chosen);
 					const face = context.catalog.cards.has(card) ? (
-						<AnyCard card={context.catalog.cards.get(card)} catalog={context.catalog} side={near} />
+						<AnyCard card={card} catalog={context.catalog} side={near} />
 					) : (
 						<CardBack label={t().faceDown} />
 					);

@@ -1,5 +1,5 @@
 // A card of any game: its title, its picture in the colour of its kind, and its numbers.
-import { CardFrame, Title } from "../../cards/frame";
+import { CardFrame, labelOf, Title } from "../../cards/frame";
 import type { Catalog } from "../../state/catalog";
 import type { CardProps } from "../module";
 
@@ -18,18 +18,18 @@ function kindsOf(catalog: Catalog): string[] {
 	return found;
 }
 
-export function AnyCard({ card, catalog }: CardProps) {
+export function AnyCard({ card: id, catalog }: CardProps) {
+	const card = catalog.cards.get(id);
 	if (!card) return null;
 	const numbers = card.numbers.slice(0, MOST_NUMBERS);
 	const kind = kindsOf(catalog).indexOf(card.kind) % COLOURS;
-	const label = [card.title, card.kind, ...card.numbers.map((n) => `${n.title} ${n.value}`)];
 	const width = 90 / numbers.length;
 	const longest = Math.max(...numbers.map((each) => each.title.length));
 	const captionSize = Math.min(8.5, (width - 4) / (longest * 0.62));
 	const captions = captionSize > SMALLEST;
 	const low = numbers.length > 0 ? 62 : 82;
 	return (
-		<CardFrame class={`any kind${kind}`} label={label.filter(Boolean).join(", ")}>
+		<CardFrame class={`any kind${kind}`} label={labelOf(card, card.kind)}>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
 			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
 			{card.glyph ? (
