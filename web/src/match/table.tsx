@@ -6,6 +6,8 @@ import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import type { Context, Picker } from "../games/module";
 import { t } from "../i18n";
+import { Rules } from "../lobby/rules";
+import type { Catalog } from "../state/catalog";
 import { calm } from "../state/settings";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
@@ -29,6 +31,14 @@ export interface Panel<Name extends string> {
 	glyph?: string;
 	show(): ComponentChildren;
 }
+
+/** The panel with the rules and the cards, of the ruleset of the match. */
+export const rulesPanel = (catalog: Catalog): Panel<"rules"> => ({
+	name: "rules",
+	title: t().rules,
+	glyph: "BOOK",
+	show: () => <Rules catalog={catalog} />,
+});
 
 export function Table<Name extends string>(
 	props: Omit<HTMLAttributes<HTMLDivElement>, "title"> & {
