@@ -2,7 +2,7 @@
 import type { Event } from "@app/api/types";
 import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
-import { type BoardProps, type Context, cardOf, titleOf } from "@app/games/module";
+import { type BoardProps, type Context, cardOf, cardProps, titleOf } from "@app/games/module";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -151,8 +151,7 @@ function Stack(
 							>
 								{each.card ? (
 									<StandingCard
-										card={idOf(each.card)}
-										catalog={context.catalog}
+										{...cardProps(context.catalog, idOf(each.card))}
 										structure={structure}
 										seen={seen !== ""}
 									/>
@@ -221,7 +220,7 @@ function SetUp(props: {
 							<li key={slot} class={mine && index === chosen.length ? "next" : ""}>
 								<span class="slotname">{slot}</span>
 								<span class="slotcard vacant">
-									{chosen[index] && <CastleCard card={chosen[index]} catalog={context.catalog} />}
+									{chosen[index] && <CastleCard {...cardProps(context.catalog, chosen[index])} />}
 								</span>
 							</li>
 						))}
@@ -288,7 +287,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 	return (
 		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
 			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
-				<CastleCard card={card} catalog={context.catalog} />
+				<CastleCard {...cardProps(context.catalog, card)} />
 			</span>
 			<div class="clashes">
 				<p>
@@ -301,7 +300,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					{clashes.slice(-CLASHES).map((clash, index) => (
 						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
 							<span class="mini">
-								<CastleCard card={clash.card} catalog={context.catalog} />
+								<CastleCard {...cardProps(context.catalog, clash.card)} />
 							</span>
 							{clash.strength > 0 && (
 								<span class="versus num">

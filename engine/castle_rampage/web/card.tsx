@@ -76,14 +76,13 @@ export function numbersOf(id: string, numbers: readonly { title: string; value: 
 	return { gate, castle, attack, bonus, cost: rest.shift() };
 }
 
-export function CastleCard({ card: id, catalog }: CardProps) {
-	const card = catalog.cards.get(id);
+export function CastleCard({ card }: CardProps) {
 	if (!card) return null;
 	const { gate, castle, attack, bonus, cost } = numbersOf(card.id, card.numbers);
 	return (
-		<CardFrame class="castle" tint={tintOf(id)} label={labelOf(card)}>
+		<CardFrame class="castle" tint={tintOf(card.id)} label={labelOf(card)}>
 			<path class="banner tinted" d="M8 1h84v92L50 106 8 93z" />
-			<GlyphAt class="figure" name={figureOf(id)} x={50} y={54} size={50} />
+			<GlyphAt class="figure" name={figureOf(card.id)} x={50} y={54} size={50} />
 			{attack && (
 				<g class="attack">
 					<circle cx="18" cy="18" r="16" />
@@ -135,8 +134,7 @@ export function CastleCard({ card: id, catalog }: CardProps) {
  * the one number that counts there, and its name.
  */
 export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; seen: boolean }) {
-	const { card: id, catalog, structure, seen } = props;
-	const card = catalog.cards.get(id);
+	const { card, structure, seen } = props;
 	if (!card) return null;
 	const { gate, castle } = numbersOf(card.id, card.numbers);
 	const counts = structure === "GATE" ? gate : castle;
@@ -157,7 +155,7 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 			>
 				{card.title}
 			</text>
-			<GlyphAt class="tinted" name={figureOf(id)} x={64} y={70} size={46} />
+			<GlyphAt class="tinted" name={figureOf(card.id)} x={64} y={70} size={46} />
 			<GlyphAt class="tinted" name={structure} x={64} y={118} size={22} />
 		</CardFrame>
 	);

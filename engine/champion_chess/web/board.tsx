@@ -2,7 +2,13 @@
 import type { Event } from "@app/api/types";
 import { CardBack, CardFrame, counted, labelOf, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import { type BoardProps, type CardProps, type Context, cardOf } from "@app/games/module";
+import {
+	type BoardProps,
+	type CardProps,
+	type Context,
+	cardOf,
+	cardProps,
+} from "@app/games/module";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
@@ -131,7 +137,7 @@ function Side(props: {
 						<CardBack label={say().secret} />
 					) : corner.champion ? (
 						<span data-flip={`champion${seat}${corner.champion}`} class="onslot">
-							<ChessCard card={corner.champion} catalog={context.catalog} side={seat} />
+							<ChessCard {...cardProps(context.catalog, corner.champion)} side={seat} />
 						</span>
 					) : (
 						<span class="emptyslot">{say().champion}</span>
@@ -144,7 +150,7 @@ function Side(props: {
 					<div class="aidrow fit spread" ref={counted(aid.length + (hidden ? 1 : 0))}>
 						{aid.map((card, index) => (
 							<span key={`${card}${index}`} class="mini" data-flip={`aid${seat}${card}${index}`}>
-								<ChessCard card={card} catalog={context.catalog} side={seat} />
+								<ChessCard {...cardProps(context.catalog, card)} side={seat} />
 							</span>
 						))}
 						{hidden && (
@@ -221,15 +227,20 @@ const NOBLES = new Set(["KING", "QUEEN", "BISHOP", "ROOK", "KNIGHT"]);
 
 export const isNoble = (card: string) => NOBLES.has(card);
 
-export function ChessCard({ card: id, catalog, side = 0 }: CardProps) {
-	const card = catalog.cards.get(id);
+export function ChessCard({ card, side = 0 }: CardProps) {
 	if (!card) return null;
-	const noble = isNoble(id);
+	const noble = isNoble(card.id);
 	return (
 		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={labelOf(card)}>
 			{noble && <path class="arch soft" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
 			<Title text={card.title} y={19} lines={1} />
-			<GlyphAt class="piece inked" name={id} x={50} y={noble ? 63 : 61} size={noble ? 56 : 46} />
+			<GlyphAt
+				class="piece inked"
+				name={card.id}
+				x={50}
+				y={noble ? 63 : 61}
+				size={noble ? 56 : 46}
+			/>
 			{card.numbers.map((each, index) => (
 				<g key={each.title} class={`stat stat${index} ${each.value === 0 ? "none" : ""}`}>
 					<rect x={5 + index * 30.5} y="100" width="29" height="35" rx="6" />

@@ -1,7 +1,7 @@
 // The pitch and the cards of PowerShot Soccer: the ball moves towards the goal as cards stand.
 import { CardFrame, counted, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import { type BoardProps, type CardProps, cardOf } from "@app/games/module";
+import { type BoardProps, type CardProps, cardOf, cardProps } from "@app/games/module";
 import {
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
@@ -61,7 +61,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				data-flip={`play${game.half}.${past ? "p" : game.attackStart}.${place}`}
 				class="playcard"
 			>
-				<SoccerCard card={`${card}`} catalog={context.catalog} />
+				<SoccerCard {...cardProps(context.catalog, `${card}`)} />
 			</span>
 		</span>
 	);
@@ -217,10 +217,9 @@ const TINTS: Record<string, string> = {
 
 export const isSpecial = (role: string) => role === "CROSS" || role === "FANCY_FOOTWORK";
 
-export function SoccerCard({ card: id, catalog }: CardProps) {
-	const card = catalog.cards.get(id);
+export function SoccerCard({ card, catalog }: CardProps) {
 	if (!card) return null;
-	const role = roleOf(catalog, id);
+	const role = roleOf(catalog, card.id);
 	const power = card.numbers[0]?.value ?? 0;
 	// The catalog's title ends in the power, which the card shows anyway.
 	const title = card.title.replace(/ \d+$/, "");

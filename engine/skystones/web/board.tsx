@@ -124,7 +124,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 									data-owner={owner}
 									key={`${square.card}${owner}`}
 								>
-									<SkyCard card={card.id} catalog={context.catalog} small />
+									<SkyCard card={card} catalog={context.catalog} small />
 									<span class={`chip ${owner}`} aria-hidden="true" />
 									{index === newest && <span class="newest" title={say().newest} />}
 								</span>
@@ -211,8 +211,7 @@ const COLOURS: Record<string, string> = {
 	AIR: "--paper: #d5e6dd; --tint: #2f6a55",
 };
 
-export function SkyCard({ card: id, catalog, small }: CardProps) {
-	const card = catalog.cards.get(id);
+export function SkyCard({ card, catalog, small }: CardProps) {
 	if (!card) return null;
 	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
 	const element = elementOf(catalog, card);
@@ -227,7 +226,7 @@ export function SkyCard({ card: id, catalog, small }: CardProps) {
 			aria-hidden={small}
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
-			<Emblem id={Number(id)} />
+			<Emblem id={Number(card.id)} />
 			<GlyphAt class="element tinted" name={element} x={50} y={50} size={22} />
 			<Edge value={north} x={50} y={15} />
 			<Edge value={east} x={85} y={50} />

@@ -3,6 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ComponentType } from "preact";
 import {
 	type Action,
+	type CatalogCard,
 	create,
 	type Event,
 	type MatchRecord,
@@ -61,8 +62,7 @@ export interface BoardProps {
 }
 
 export interface CardProps {
-	/** Its id in the catalog; nothing is drawn of one that the catalog lacks. */
-	card: string;
+	card: CatalogCard | undefined;
 	catalog: Catalog;
 	/** Whose card it is, where the games tell by colour. */
 	side?: number;
@@ -204,6 +204,12 @@ export const spaced = (name: string) =>
 /** The key of a card. */
 export const cardKey = (card: string): Key => `card:${card}`;
 export const cardOf = (key: Key) => key.slice("card:".length);
+
+/** What a card is drawn from, by its id. */
+export const cardProps = (catalog: Catalog, card: string) => ({
+	card: catalog.cards.get(card),
+	catalog,
+});
 
 export const titleOf = (context: Context, card: string) =>
 	context.catalog.cards.get(card)?.title ?? card;

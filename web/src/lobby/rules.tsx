@@ -47,7 +47,7 @@ export function Rules({ catalog }: { catalog: Catalog }) {
 						<ul class="gallery">
 							{own.map((card) => (
 								<li key={card.id} data-card={card.id}>
-									<Card card={card.id} catalog={catalog} side={0} />
+									<Card card={card} catalog={catalog} side={0} />
 									<span class="caption">
 										<span class="muted">{t().copies(card.copies)}</span> {card.text}
 									</span>
@@ -171,7 +171,7 @@ function Anatomy({ catalog, card, marks }: Specimen & { catalog: Catalog }) {
 	return (
 		<figure class={`specimen ${classOf(idOfGame(catalog.game))}`}>
 			<div class="drawing" ref={frame}>
-				<Card card={card.id} catalog={catalog} side={0} />
+				<Card card={card} catalog={catalog} side={0} />
 				{drawn && (
 					<svg
 						class="leaders"

@@ -1,7 +1,7 @@
 // The cards that lie in front of the player, as large as the screen has room for.
 import { counted } from "../cards/frame";
 import { Glyph } from "../cards/glyphs";
-import { type Context, cardKey } from "../games/module";
+import { type Context, cardKey, cardProps } from "../games/module";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 
@@ -73,7 +73,7 @@ function CardButton(props: {
 			onFocus={() => picker.look(key)}
 			onBlur={() => picker.look(undefined)}
 		>
-			<game.Card card={card} catalog={context.catalog} side={near} />
+			<game.Card {...cardProps(context.catalog, card)} side={near} />
 			{mark && (
 				<span class="mark" title={mark.label}>
 					<Glyph name={mark.glyph} label={mark.label} />

@@ -8,7 +8,7 @@ import {
 	StopReason,
 	type View,
 } from "../api/types";
-import { type Context, spaced } from "../games/module";
+import { type Context, cardProps, spaced } from "../games/module";
 import { inWords, number, percent, t } from "../i18n";
 import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
@@ -119,7 +119,7 @@ export function Hidden(props: {
 								class={there ? "there" : probability >= LIKELY ? "likely" : ""}
 								ref={tenths(probability)}
 							>
-								<game.Card card={card} catalog={context.catalog} />
+								<game.Card {...cardProps(context.catalog, card)} />
 								<span class="num">
 									{there && (
 										<>

@@ -4,7 +4,7 @@ import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
-import type { Context, Picker } from "../games/module";
+import { type Context, cardProps, type Picker } from "../games/module";
 import { t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import type { Catalog } from "../state/catalog";
@@ -177,7 +177,7 @@ function Player(props: {
 				<ul class="smallhand">
 					{cards.map((card, index) => (
 						<li key={`${card}${index}`}>
-							<game.Card card={card} catalog={catalog} side={at} />
+							<game.Card {...cardProps(catalog, card)} side={at} />
 						</li>
 					))}
 				</ul>

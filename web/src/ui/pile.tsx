@@ -1,6 +1,7 @@
 // A pile of cards that all may see: its number, and on request its cards.
+import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import type { Context } from "../games/module";
+import { type CardProps, type Context, cardProps } from "../games/module";
 import { t } from "../i18n";
 import { Dialog } from "./dialog";
 
@@ -8,6 +9,8 @@ export function Pile(props: {
 	title: string;
 	cards: readonly string[];
 	context: Context;
+	/** What draws them, if it is not the game's own drawing. */
+	Card?: ComponentType<CardProps>;
 	side?: number;
 	/** How many of them were added last. */
 	gained?: number;
@@ -15,6 +18,7 @@ export function Pile(props: {
 	const { title, cards, context, side, gained } = props;
 	const [open, setOpen] = useState(false);
 	const { catalog } = context;
+	const { Card = catalog.module.Card } = props;
 	const counts = new Map<string, number>();
 	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
 	return (
@@ -33,7 +37,7 @@ export function Pile(props: {
 					<ul class="gallery">
 						{[...counts].map(([card, count]) => (
 							<li key={card}>
-								<catalog.module.Card {...{ card, catalog, side }} />
+								<Card {...cardProps(catalog, card)} side={side} />
 								<span class="caption">{t().copies(count)}</span>
 							</li>
 						))}

@@ -3,7 +3,7 @@ import { CardBack } from "../../cards/frame";
 import { t } from "../../i18n";
 import { Pile } from "../../ui/pile";
 import { Share } from "../../ui/share";
-import { type BoardProps, cardKey } from "../module";
+import { type BoardProps, cardKey, cardProps } from "../module";
 import { AnyCard } from "./card";
 import type { Item, Layout } from "./layout";
 
@@ -140,7 +140,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 					const chosen = picker.chosen(key);
 					const can = !isHeld(layout, card) && (picker.can(key) || chosen);
 					const face = context.catalog.cards.has(card) ? (
-						<AnyCard card={card} catalog={context.catalog} side={near} />
+						<AnyCard {...cardProps(context.catalog, card)} side={near} />
 					) : (
 						<CardBack label={t().faceDown} />
 					);

@@ -16,8 +16,7 @@ const TINTS = [
 const MOST_NUMBERS = 4;
 const SMALLEST = 6; // A caption below it could not be read.
 
-export function AnyCard({ card: id, catalog }: CardProps) {
-	const card = catalog.cards.get(id);
+export function AnyCard({ card, catalog }: CardProps) {
 	if (!card) return null;
 	const numbers = card.numbers.slice(0, MOST_NUMBERS);
 	const kinds = [...new Set(catalog.game.cards.map(({ kind }) => kind))];
