@@ -173,7 +173,7 @@ function statusOf(seat: Seat, news: News | undefined): string {
 		case "waiting":
 			return t().waitingFriend;
 		case "mine":
-			return t().turnYours;
+			return t().yourTurn;
 		case "theirs":
 			return seat.seat === undefined ? t().running : t().turnTheirs;
 	}

@@ -45,7 +45,7 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
-					<button onClick={() => hints.cancel()}>{t().hintStop}</button>
+					<button onClick={() => hints.cancel()}>{t().stop}</button>
 				) : (
 					<button class="primary" disabled={!possible} onClick={() => void hints.start()}>
 						{t().hintAsk}

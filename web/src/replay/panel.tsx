@@ -60,7 +60,7 @@ export function Progress({ review }: { review: Review }) {
 			<Refused says={refusal && inWords(refusal)} />
 			<div class="buttons">
 				{review.running.value ? (
-					<button onClick={() => review.stop()}>{t().reviewStop}</button>
+					<button onClick={() => review.stop()}>{t().stop}</button>
 				) : (
 					<button class="primary" data-testid="review" onClick={() => void review.start()}>
 						{begun ? t().reviewGoOn : t().review}
