@@ -5,7 +5,6 @@ from engine.castle_rampage.state cimport (
     GRANARY_OPPOSED, KNIGHT_UNIT, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR, SET_UP_CARDS,
     STRENGTHEN, STRENGTHENED_BEFORE, STRUCTURES, VOLLEY, Tables, Way, can_pay, units_of,
 )
-from engine.integers cimport uint64_t
 
 cdef struct Held:                # A hand whose cards are listed.
     int kinds
