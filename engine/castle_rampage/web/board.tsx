@@ -256,13 +256,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 			player = seat;
 			card = idOf(what.value.card);
 		} else if (what.case === "revealed") {
-			clashes.push({
-				card: idOf(what.value.card),
-				structure: what.value.structure,
-				defence: what.value.defence,
-				strength: what.value.strength,
-				end: "",
-			});
+			clashes.push({ ...what.value, card: idOf(what.value.card), end: "" });
 		} else if (what.case === "held" && clashes.length > 0) {
 			clashes.at(-1)!.end = "held";
 			attackerFell = true;
@@ -272,13 +266,8 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 				last.end = "destroyed";
 				attackerFell = last.defence === last.strength;
 			} else if (clashes.length === 0 && what.value.structure !== 0) {
-				clashes.push({
-					card: idOf(what.value.card),
-					structure: what.value.structure,
-					defence: 0,
-					strength: 0,
-					end: "destroyed",
-				});
+				const { card, structure } = what.value;
+				clashes.push({ card: idOf(card), structure, defence: 0, strength: 0, end: "destroyed" });
 			}
 		}
 	}
@@ -309,11 +298,10 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 							)}
 							<Glyph
 								name={clash.end === "held" ? "SHIELD" : "BLOCKED"}
-								label={
-									clash.end === "held"
-										? say().held(title(clash.card), structureName(clash.structure))
-										: say().destroyedIn(title(clash.card), structureName(clash.structure))
-								}
+								label={say()[clash.end === "held" ? "held" : "destroyedIn"](
+									title(clash.card),
+									structureName(clash.structure),
+								)}
 							/>
 						</li>
 					))}
