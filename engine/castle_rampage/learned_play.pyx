@@ -18,12 +18,7 @@ from engine.castle_rampage.features cimport (
     STRENGTHENS_CARDS, SUMMONER_CASTLE, SUMMONER_OTHER, SUMMONER_WINS, TO_STRUCTURE, UNDER_CASTLE,
     payments, plain,
 )
-from engine.castle_rampage.state cimport (
-    ARCHER, AXE_MAN_UNIT, BOMBER, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER, END_TURN, GATE,
-    GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_COST, MAX_WAYS, MERCENARY, NO_WAY, OGRE, PLAY, PRIEST,
-    SABOTEUR, SCHEMES, SET_UP_CARDS, STRENGTHEN, SUMMONER, VETERAN, VOLLEY, Side, holding_of,
-    is_purple, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.castle_rampage.turns cimport CATAPULT_BONUS, MERCENARY_DISCARDS
 from engine.chance cimport rng_next
 from engine.features cimport UNIT
@@ -157,11 +152,11 @@ cdef class LearnedPlay:
             if hand[card] == 0:
                 continue
             if may_strengthen and (card != OGRE or held > OGRE_DISCARDS):
+                cost = OGRE_DISCARDS if card == OGRE else 0
                 for choice in range(STRUCTURES):
                     worth = (self.under[choice * CARDS + card] + noise(&bits, rng)
                              + (castle_worth if choice == CASTLE else gate_worth))
-                    use_better(&best, worth, action_base(STRENGTHEN, card, choice), card,
-                               OGRE_DISCARDS if card == OGRE else 0)
+                    use_better(&best, worth, action_base(STRENGTHEN, card, choice), card, cost)
             worth = play + self.plays[card]
             choice = 0
             cost = self.rules.tables.cost[card]

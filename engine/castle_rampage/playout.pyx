@@ -11,12 +11,7 @@ from engine.castle_rampage.actions cimport OGRE_DISCARDS, Use, action_base, paym
 from engine.castle_rampage.features cimport CastleRampageFeatures
 from engine.castle_rampage.learned_play cimport LearnedPlay
 from engine.castle_rampage.rules cimport CastleRampage
-from engine.castle_rampage.state cimport (
-    ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
-    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_WAYS, NO_WAY, OGRE, OVER, PLAY,
-    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY,
-    CastleState, Side, Stack, holding_of, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.chance cimport Rng, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint32_t, uint64_t, uint8_t

@@ -46,12 +46,7 @@ from libc.string cimport memcpy, memset
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, log_event, log_private, to_seat
 from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at
-from engine.powershot_soccer.state cimport (
-    BONUS, CROSS, DECLINE, DRAWN, DRAWN_HIDDEN, EXCHANGE_DECIDED, FANCY_FOOTWORK, GIVEN_UP, GIVE_UP,
-    GOAL, HALF_ENDED, HALF_STARTED, KICK_OFF_SHOWN, LOST, MAX_COPIES, MAX_DECK, MAX_HAND,
-    MAX_KICK_OFFS, MAX_POWER, MAX_ROLES, MAX_SAVE, OPEN, OVER, PLAYED, REPELLED, ROLE_BITS,
-    SHUFFLED, SHUFFLED_HIDDEN, STANDS, STAR_PLAYER, SoccerView,
-)
+from engine.powershot_soccer.state cimport *
 
 from engine.card_list import check_ranges, copies, read_options
 from engine.errors import ActionError, RulesetError

@@ -40,12 +40,7 @@ from engine.skystones.stack cimport (
     Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
     types_in,
 )
-from engine.skystones.state cimport (
-    ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, ELEMENTS, FIELD_CARDS, FIELD_LAID, FIRE,
-    KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
-    PICKED_HIDDEN, PICK_CARD, PLACE, PLACED, PLACE_CARD, ROUND_ENDED, ROUND_STARTED, SET_ASIDE,
-    SET_ASIDE_HIDDEN, Common, Placement, Side, SkystonesState, SkystonesView, Square, accepts,
-)
+from engine.skystones.state cimport *
 from engine.skystones.tables cimport SkystonesTables, takes
 
 from engine.errors import ActionError
