@@ -8,11 +8,9 @@ Worlds that do not fit the view belong to the game where they fit what the oppon
 no probability, and matter only for what the opponent decides.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from ai.game_graph cimport hash_words
-from ai.memory cimport Arena, HashIndex
 from ai.worker cimport now
 from engine.chance cimport Rng, Script, mix, script_next, script_probability, script_start
 from engine.game cimport MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, View

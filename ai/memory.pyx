@@ -5,7 +5,6 @@ touch cost nothing. What it finds again by a key is an entry of one of its array
 holds the number of the entry with half of its key: a node and its key are read together anyway.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 

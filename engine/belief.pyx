@@ -5,7 +5,6 @@ the keys depends only on the keys and the order in which they were added, so a s
 draws on every machine.
 """
 
-from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from engine.chance cimport Rng, mix, rng_double, rng_weighted

@@ -13,8 +13,7 @@ from engine.chance cimport Rng, mix
 from engine.events cimport EventLog
 from engine.faults cimport failed_here, keep_raised
 from engine.game cimport (
-    CARD_TYPES, MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, VIEW_BYTES, Action, Cards, Game, State,
-    View, those_listed,
+    CARD_TYPES, MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, VIEW_BYTES, Cards, those_listed,
 )
 from engine.integers cimport uint8_t, uint64_t
 from engine.python_tools cimport Chance, Log, chance_of, log_of

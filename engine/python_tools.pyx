@@ -10,9 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from engine.chance cimport Rng, rng_below, rng_part, rng_reject, rng_shuffle, rng_weighted
-from engine.events cimport (
-    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
-)
+from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, log_event, log_private, to_seat
 from engine.integers cimport uint8_t, uint32_t
 
 cdef enum:

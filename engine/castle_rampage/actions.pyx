@@ -1,11 +1,6 @@
 """The legal actions of Castle Rampage."""
 
-from engine.castle_rampage.state cimport (
-    AXE_MAN_UNIT, CARDS, CARD_BITS, CATAPULT, CATAPULT_OPPOSED, DEAL, END_TURN, GRANARY,
-    GRANARY_OPPOSED, KNIGHT_UNIT, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR, SET_UP_CARDS,
-    STRENGTHEN, STRENGTHENED_BEFORE, STRUCTURES, VOLLEY, Tables, Way, can_pay, units_of,
-)
-from engine.integers cimport uint64_t
+from engine.castle_rampage.state cimport *
 
 cdef struct Held:                # A hand whose cards are listed.
     int kinds

@@ -7,13 +7,7 @@ from libc.stdint cimport uint16_t
 from libc.string cimport memset
 
 from engine.castle_rampage.actions cimport discard
-from engine.castle_rampage.state cimport (
-    ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CASTLE, CATAPULT, CHARGE, DIGGER,
-    DRAGON, GATE, GIANT, GIANTS_NEEDED, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHTS_NEEDED,
-    KNIGHT_UNIT, MAX_ATTACK, MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, MAX_WAYS,
-    MERCENARIES_NEEDED, MERCENARY, NO_WAY, OGRE, PRIEST, SABOTEUR, SCHEMES, SKIRMISH, SPY, SUMMONER,
-    UNITS_END, VETERAN, VOLLEY, Tables, Way, can_pay, counts_as, holding_of, units_of,
-)
+from engine.castle_rampage.state cimport *
 from engine.integers cimport uint64_t, uint8_t
 
 from engine.card_list import copies, read_csv

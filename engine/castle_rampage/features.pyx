@@ -22,11 +22,7 @@ from libc.string cimport memcpy, memset
 from engine.castle_rampage.actions cimport (
     OGRE_DISCARDS, card_of, choice_of, discard_of, kind_of, set_up_card,
 )
-from engine.castle_rampage.state cimport (
-    ARCHER, ARCHER_UNIT, AXE_MAN_UNIT, BOMBER, CASTLE, CATAPULT_OPPOSED, DEAL, DIGGER, END_TURN,
-    GATE, GRANARY, GRANARY_OPPOSED, HIDDEN, JESTER, MAX_DECK, MERCENARY, PRIEST, SABOTEUR,
-    SET_UP, STRENGTHEN, STRENGTHENED_BEFORE, SUMMONER, VETERAN, VOLLEY, Stack, is_purple, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.castle_rampage.turns cimport CATAPULT_BONUS, MERCENARY_DISCARDS
 from engine.chance cimport Rng, rng_part, rng_seed
 from engine.features cimport UNIFORM, Features, likely, weighted

@@ -8,7 +8,7 @@ reason to play worse. Which cards are paid is left to one order of all cards, so
 others is worth what all ways to pay for it are in a mean hand.
 """
 
-from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, payment
+from engine.castle_rampage.actions cimport OGRE_DISCARDS, Use, action_base, payment, use_better
 from engine.castle_rampage.features cimport (
     ARCHER_HAND, AT_CASTLE, AT_CASTLE_CARDS, AT_CASTLE_LAST, AT_CASTLE_STRENGTH, BEATS,
     BEATS_MARGIN, BOMBER_GATE, BONUS, CASTLE_BY_CASTLE, CASTLE_BY_GATE, ENDS, ENDS_CARDS,
@@ -18,12 +18,7 @@ from engine.castle_rampage.features cimport (
     STRENGTHENS_CARDS, SUMMONER_CASTLE, SUMMONER_OTHER, SUMMONER_WINS, TO_STRUCTURE, UNDER_CASTLE,
     payments, plain,
 )
-from engine.castle_rampage.state cimport (
-    ARCHER, AXE_MAN_UNIT, BOMBER, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER, END_TURN, GATE,
-    GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_COST, MAX_WAYS, MERCENARY, NO_WAY, OGRE, PLAY, PRIEST,
-    SABOTEUR, SCHEMES, SET_UP_CARDS, STRENGTHEN, SUMMONER, VETERAN, VOLLEY, Side, holding_of,
-    is_purple, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.castle_rampage.turns cimport CATAPULT_BONUS, MERCENARY_DISCARDS
 from engine.chance cimport rng_next
 from engine.features cimport UNIT
@@ -139,11 +134,12 @@ cdef class LearnedPlay:
         cdef int play = (weights[PLAYS_CARDS] - weights[ENDS_CARDS]) * held
         cdef int gate_worth = 0, castle_worth = 0, holding = -1
         cdef int card, worth, strength, choice, cost, way, n
-        cdef int best, kind = END_TURN, chosen = 0, best_choice = 0, best_cost = 0
-        cdef Action discards = 0
+        cdef Use best
         cdef Bits bits
         bits.bits = bits.left = 0
-        best = noise(&bits, rng)
+        best.worth = noise(&bits, rng)
+        best.action = action_base(END_TURN, 0, 0)
+        best.card = best.cost = 0
         if may_strengthen:
             play += weights[PLAYS_UNSTRENGTHENED] - weights[ENDS_UNSTRENGTHENED]
             worth = ((weights[STRENGTHENS_CARDS] - weights[ENDS_CARDS]) * held
@@ -156,16 +152,11 @@ cdef class LearnedPlay:
             if hand[card] == 0:
                 continue
             if may_strengthen and (card != OGRE or held > OGRE_DISCARDS):
+                cost = OGRE_DISCARDS if card == OGRE else 0
                 for choice in range(STRUCTURES):
                     worth = (self.under[choice * CARDS + card] + noise(&bits, rng)
                              + (castle_worth if choice == CASTLE else gate_worth))
-                    if worth > best:
-                        best = worth
-                        kind = STRENGTHEN
-                        chosen = card
-                        best_choice = choice
-                        best_cost = OGRE_DISCARDS if card == OGRE else 0
-                        discards = 0
+                    use_better(&best, worth, action_base(STRENGTHEN, card, choice), card, cost)
             worth = play + self.plays[card]
             choice = 0
             cost = self.rules.tables.cost[card]
@@ -181,13 +172,8 @@ cdef class LearnedPlay:
                     worth += weights[BONUS]
                     strength += self.rules.tables.bonus[card]
                 worth += self.attack(card, strength, gate, castle) + noise(&bits, rng)
-                if worth > best:
-                    best = worth
-                    kind = PLAY
-                    chosen = card
-                    best_choice = choice
-                    best_cost = 0
-                    discards = self.rules.tables.ways[way].discards
+                use_better(&best, worth, action_base(PLAY, card, choice)
+                           | self.rules.tables.ways[way].discards, card, 0)
                 continue
             if held <= cost:
                 continue
@@ -197,13 +183,7 @@ cdef class LearnedPlay:
                                 + CATAPULT_BONUS * side.catapults)
                     worth = (play + self.plays[card] + self.paid[n] + n * weights[MERCENARY_PAID]
                              + self.attack(card, strength, gate, castle) + noise(&bits, rng))
-                    if worth > best:
-                        best = worth
-                        kind = PLAY
-                        chosen = card
-                        best_choice = 0
-                        best_cost = n
-                        discards = 0
+                    use_better(&best, worth, action_base(PLAY, card, 0), card, n)
                 continue
             if self.rules.tables.attack[card]:
                 worth += self.attack(
@@ -228,13 +208,7 @@ cdef class LearnedPlay:
                     n = worth + noise(&bits, rng)
                     if choice > KNIGHT_UNIT:
                         n += weights[PRIEST_ARCHERS + choice - KNIGHT_UNIT - 1]
-                    if n > best:
-                        best = n
-                        kind = PLAY
-                        chosen = card
-                        best_choice = choice
-                        best_cost = cost
-                        discards = 0
+                    use_better(&best, n, action_base(PLAY, card, choice), card, cost)
                 continue
             elif card == BOMBER:
                 if not standing(gate):
@@ -246,15 +220,8 @@ cdef class LearnedPlay:
                 choice = GRANARY if other.granaries else CATAPULT
                 worth += weights[SABOTEUR_GRANARY] if other.granaries else 0
             worth += noise(&bits, rng)
-            if worth > best:
-                best = worth
-                kind = PLAY
-                chosen = card
-                best_choice = choice
-                best_cost = cost
-                discards = 0
-        return (action_base(kind, chosen, best_choice) | discards
-                | payment(self.cheapest_first, hand, chosen, best_cost))
+            use_better(&best, worth, action_base(PLAY, card, choice), card, cost)
+        return best.action | payment(self.cheapest_first, hand, best.card, best.cost)
 
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil:

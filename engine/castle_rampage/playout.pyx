@@ -7,16 +7,11 @@ the estimate then weighs structures, hands and permanent cards of both seats. Wi
 the estimate are as it says (the modules `learned_play` and `features`).
 """
 
-from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, payment
+from engine.castle_rampage.actions cimport OGRE_DISCARDS, Use, action_base, payment, use_better
 from engine.castle_rampage.features cimport CastleRampageFeatures
 from engine.castle_rampage.learned_play cimport LearnedPlay
 from engine.castle_rampage.rules cimport CastleRampage
-from engine.castle_rampage.state cimport (
-    ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
-    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_WAYS, NO_WAY, OGRE, OVER, PLAY,
-    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY,
-    CastleState, Side, Stack, holding_of, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.chance cimport Rng, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint32_t, uint64_t, uint8_t
@@ -242,9 +237,10 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef int holding = holding_of(hand) if left >> VOLLEY else 0
         cdef int way
         cdef Noise noise
-        cdef Action discards = 0
+        cdef Use best
         cdef int card, worth, choice, cost
-        cdef int best = 0, kind = END_TURN, chosen = 0, best_choice = 0, best_cost = 0
+        best.action = action_base(END_TURN, 0, 0)
+        best.worth = best.card = best.cost = 0
         noise.bits = noise.left = 0
         while left:
             card = lowest_one(left)
@@ -253,28 +249,19 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
                 worth = self.strengthen_worths[row + card]
                 cost = OGRE_DISCARDS if card == OGRE else 0
                 # Without noise first, because most uses are out of the question.
-                if worth + STRENGTHEN_NOISE > best + 1 and held > cost:
+                if worth + STRENGTHEN_NOISE > best.worth + 1 and held > cost:
                     worth += noise_below(&noise, STRENGTHEN_NOISE, rng)
-                    if worth > best:
-                        best = worth
-                        kind = STRENGTHEN
-                        chosen = card
-                        best_choice = self.strengthen_structures[row + card]
-                        best_cost = cost
-                        discards = 0
+                    choice = self.strengthen_structures[row + card]
+                    use_better(&best, worth, action_base(STRENGTHEN, card, choice), card, cost)
             worth = self.play_worths[card]
             choice = 0
             if card >= VOLLEY:
                 way = self.rules.tables.first_ways[holding * SCHEMES + card - VOLLEY]
-                if way != NO_WAY and worth + PLAY_NOISE > best + 1:
+                if way != NO_WAY and worth + PLAY_NOISE > best.worth + 1:
                     worth += noise_below(&noise, PLAY_NOISE, rng)
-                    if worth > best:
-                        best = worth
-                        kind = PLAY
-                        chosen = card
-                        best_choice = way // MAX_WAYS % 2
-                        best_cost = 0
-                        discards = self.rules.tables.ways[way].discards
+                    choice = way // MAX_WAYS % 2
+                    use_better(&best, worth, action_base(PLAY, card, choice)
+                               | self.rules.tables.ways[way].discards, card, 0)
                 continue
             cost = self.rules.tables.cost[card]
             if held <= cost:
@@ -301,20 +288,13 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
                 if not other_side.granaries and not other_side.catapults:
                     continue
                 choice = GRANARY if other_side.granaries else CATAPULT
-            if worth + PLAY_NOISE > best + 1:
+            if worth + PLAY_NOISE > best.worth + 1:
                 worth += noise_below(&noise, PLAY_NOISE, rng)
-                if worth > best:
-                    if card == PRIEST:
-                        choice = KNIGHT_UNIT + noise_below(
-                            &noise, AXE_MAN_UNIT - KNIGHT_UNIT + 1, rng)
-                    best = worth
-                    kind = PLAY
-                    chosen = card
-                    best_choice = choice
-                    best_cost = cost
-                    discards = 0
-        return (action_base(kind, chosen, best_choice) | discards
-                | payment(CHEAPEST_FIRST, hand, chosen, best_cost))
+                if card == PRIEST and worth > best.worth:
+                    choice = KNIGHT_UNIT + noise_below(
+                        &noise, AXE_MAN_UNIT - KNIGHT_UNIT + 1, rng)
+                use_better(&best, worth, action_base(PLAY, card, choice), card, cost)
+        return best.action | payment(CHEAPEST_FIRST, hand, best.card, best.cost)
 
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil:

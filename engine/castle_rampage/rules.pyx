@@ -52,16 +52,7 @@ from engine.castle_rampage.actions cimport (
 )
 from engine.castle_rampage.cards cimport fill_tables
 from engine.castle_rampage.history cimport add_entry, sum_up_if_full
-from engine.castle_rampage.state cimport (
-    AXE_MAN_UNIT, CARDS, CARDS_SET_UP, CARDS_SET_UP_HIDDEN, CARD_BITS, CARD_MASK, CATAPULT,
-    CATAPULT_OPPOSED, DEAL, DECIDED, DESTROYED, DISCARDED, DRAWN, DRAWN_HIDDEN, END_TURN, GRANARY,
-    GRANARY_OPPOSED, HAND_SHOWN, HELD, HIDDEN, KNIGHT_UNIT, LOOKED, LOOKED_HIDDEN, MAX_DECISIONS,
-    MAX_DISCARDS, MAX_SET_UPS, MAX_TURNS, MERCENARY, OGRE, OVER, PLACED, PLAY, PLAYED, PRIEST,
-    RETURNED, REVEALED, SABOTEUR, SEEN, SET_UP, SET_UP_CARDS, SHOWN, SHUFFLED, SHUFFLED_HIDDEN,
-    STARTER_DRAWN, STRENGTHEN, STRENGTHENED, STRENGTHENED_BEFORE, STRENGTHENED_HIDDEN, STRUCTURES,
-    TURN_CUT, TURN_STARTED, VOLLEY, CastleState, CastleView, Common, Own, Side, Stack, is_purple,
-    standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.castle_rampage.turns cimport begin, end_turn, play, set_up, strengthen
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event

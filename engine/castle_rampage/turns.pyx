@@ -9,16 +9,7 @@ from libc.string cimport memcpy, memset
 
 from engine.castle_rampage.actions cimport card_of, choice_of, discard_of, set_up_card
 from engine.castle_rampage.history cimport add_counts, add_drawn, add_entry, remember_drawn
-from engine.castle_rampage.state cimport (
-    ARCHER, AT_RANDOM, AXE_MAN, BOMBER, CARDS, CARDS_SET_UP, CARDS_SET_UP_HIDDEN, CASTLE, CATAPULT,
-    CHARGE, DEAL, DESTROYED, DIGGER, DISCARDED, DRAGON, DRAWN, DRAWN_HIDDEN, GATE, GIANT, GRANARY,
-    GRAND_ASSAULT, HAND_SHOWN, HELD, HIDDEN, JESTER, KNIGHT, LOOKED, LOOKED_HIDDEN, LOST, MAX_DECK,
-    MAX_DISCARDS, MERCENARY, NEW_PILE, OF_DISCARDS, OGRE, OVER, PAID, PLACED, PLACED_UNDER, PLAYED,
-    PRIEST, RETURNED, REVEALED, SABOTEUR, SEEN, SET_UP, SHOWED, SHOWN, SHUFFLED, SHUFFLED_HIDDEN,
-    SKIRMISH, SPENT, SPY, STARTER_DRAWN, STRENGTHENED, STRENGTHENED_HIDDEN, STRUCTURES, SUMMONER,
-    TOOK_BACK, TO_PRIEST, TURN, TURN_STARTED, UNITS_END, VETERAN, VOLLEY, CastleState, Common, Own,
-    Side, Stack, Tables, counts_as, is_purple, stack_of, standing,
-)
+from engine.castle_rampage.state cimport *
 from engine.chance cimport Rng, rng_below, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
 from engine.game cimport SEATS, Action

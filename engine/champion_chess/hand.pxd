@@ -128,13 +128,7 @@ cdef inline int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
 
 # Takes the cards of an action from a hand and writes them as a sorted list. Returns its length.
 cdef inline int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
-    cdef uint64_t left = cards_of(action)
-    cdef int card, _i, n = 0
-    while left:
-        card = first_card(left)
-        for _i in range(count_in(left, card)):
-            cards[n] = card
-            n += 1
-        hand[card] -= count_in(left, card)
-        left = without(left, card)
+    cdef int i, n = spread_packed(cards_of(action), cards)
+    for i in range(n):
+        hand[cards[i]] -= 1
     return n

@@ -8,8 +8,7 @@ from libc.string cimport memcpy
 
 from engine.champion_chess.hand cimport total
 from engine.champion_chess.state cimport (
-    AID, CARDS, CHAMPION, KING, MAX_HAND, MEMORY_CUT, MEMORY_TURNS, NOBLES, ROOK, ChessView, Memory,
-    Turn,
+    AID, CHAMPION, KING, MAX_HAND, MEMORY_CUT, MEMORY_TURNS, NOBLES, ROOK, ChessView,
 )
 from engine.game cimport SEATS
 

@@ -36,9 +36,7 @@ from engine.champion_chess.hand cimport (
 )
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
-from engine.game cimport (
-    ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at,
-)
+from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Cards, State, View, action_at
 from engine.integers cimport uint64_t, uint8_t
 
 from engine.card_list import check_ranges, read_options
@@ -89,31 +87,6 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
         elif memory.turns[i].champion == KING and known == UNUSED and not memory.turns[i].mulligan:
             known = UNKNOWN
     return known
-
-
-cdef dict side_fields(const Side* side):
-    cdef const Memory* memory = &side.memory
-    cdef Turn none
-    cdef int i, turns = min(memory.size, MEMORY_TURNS)
-    memset(&none, 0, sizeof(none))
-    return {
-        "hand_size": side.hand_size,
-        "deck_size": side.deck_size,
-        "reserve": side.reserve,
-        "defeated": side.defeated,
-        "champion": side.champion,
-        "castled": side.castled,
-        "memory": {
-            "hand": memory.hand,
-            "deck": memory.deck,
-            "reserve": memory.reserve,
-            "castling": memory.castling,
-            "size": memory.size,
-            # One shared struct stands for all turns that are still to come.
-            "turns": ([memory.turns[i] for i in range(turns)]
-                      + [none] * (MEMORY_TURNS - turns)),
-        },
-    }
 
 
 cdef class ChampionChess(Game):
@@ -183,17 +156,11 @@ cdef class ChampionChess(Game):
 
     cdef view_fields(self, const View* view):
         # `known` is computed: the cards that are certain to be in the hand of each side.
-        cdef ChessView* seen = <ChessView*> view
+        cdef dict fields = (<ChessView*> view)[0]
         known = known_in_hands((<char*> view)[:sizeof(ChessView)], self.max_hand)
-        return {
-            "seat": seen.seat,
-            "phase": seen.phase,
-            "challenge": seen.challenge,
-            "half_points": seen.half_points,
-            "side": [{**side_fields(&seen.side[seat]), "known": known[seat]}
-                     for seat in range(SEATS)],
-            "own": seen.own,
-        }
+        for seat, side in enumerate(fields["side"]):
+            side["known"] = known[seat]
+        return fields
 
     cdef fill_view(self, View* view, fields):
         (<ChessView*> view)[0] = fields

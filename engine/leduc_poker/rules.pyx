@@ -29,7 +29,6 @@ from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
 from engine.game cimport ABI, NOBODY, SEATS, Action, Cards, Game, State, View
-from engine.integers cimport uint8_t
 from engine.leduc_poker.betting cimport (
     decisions_made, faces_raise, is_over, is_showdown, latest, raises, round_of, stake, to_decide,
 )

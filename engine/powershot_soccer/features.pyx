@@ -18,13 +18,10 @@ from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.net cimport Inputs, put
 from engine.numerics cimport exp
-from engine.powershot_soccer.rules cimport (
-    PowerShotSoccer, defence_against, held, needed_to_shoot,
-)
+from engine.powershot_soccer.rules cimport defence_against, held, needed_to_shoot
 from engine.powershot_soccer.state cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, INTERCEPT,
-    LONG_RANGE_SHOT, MAX_POWER, MAX_ROLES, MAX_SAVE, NEEDED_TO_SHOOT, PASS, ROLE_BITS, SAVE,
-    SHOOT, STAR_PLAYER, TACKLE, Common, Own, SoccerState,
+    ATTACK, CROSS, DECLINE, DEFEND, FANCY_FOOTWORK, GIVE_UP, INTERCEPT, LONG_RANGE_SHOT, MAX_ROLES,
+    ROLE_BITS, SAVE, STAR_PLAYER, TACKLE, Own,
 )
 
 from engine.features import SCALE

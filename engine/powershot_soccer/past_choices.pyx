@@ -27,8 +27,6 @@ that at the one before, and all exponentials come from a table.
 """
 
 from engine.features cimport UNIFORM
-from engine.integers cimport uint8_t
-from engine.powershot_soccer.features cimport PowerShotSoccerFeatures
 from engine.powershot_soccer.state cimport MAX_DECK, MAX_TYPES
 
 cdef enum:

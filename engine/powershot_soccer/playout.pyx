@@ -21,11 +21,7 @@ from engine.powershot_soccer.features cimport (
 from engine.powershot_soccer.rules cimport (
     PowerShotSoccer, defence_against, held, lowest_one, needed_to_shoot,
 )
-from engine.powershot_soccer.state cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, INTERCEPT,
-    LONG_RANGE_SHOT, MAX_POWER, MAX_ROLES, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE,
-    NEEDED_TO_SHOOT, OVER, PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, TACKLE, Common, SoccerState,
-)
+from engine.powershot_soccer.state cimport *
 
 cdef enum:
     STAGE_PLAYS = 4

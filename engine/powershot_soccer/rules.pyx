@@ -44,22 +44,9 @@ from pathlib import Path
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
-from engine.events cimport (
-    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
-)
+from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, log_event, log_private, to_seat
 from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at
-from engine.integers cimport uint64_t, uint8_t
-from engine.powershot_soccer.rules cimport (
-    defence_against, half_is_over, held, lowest_one, needed_to_shoot, seat_to_play,
-)
-from engine.powershot_soccer.state cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRAWN, DRAWN_HIDDEN, DRIBBLE, EXCHANGE_DECIDED,
-    FANCY_FOOTWORK, GIVEN_UP, GIVE_UP, GOAL, HALF_ENDED, HALF_STARTED, INTERCEPT, KICK_OFF_SHOWN,
-    LONG_RANGE_SHOT, LOST, MAX_COPIES, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, MAX_PLAYS, MAX_POWER,
-    MAX_ROLES, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, OPEN, OVER, PASS,
-    PLAYED, REPELLED, ROLES, ROLE_BITS, SAVE, SHOOT, SHUFFLED, SHUFFLED_HIDDEN, STANDS,
-    STAR_PLAYER, TACKLE, Common, Play, SoccerState, SoccerView,
-)
+from engine.powershot_soccer.state cimport *
 
 from engine.card_list import check_ranges, copies, read_options
 from engine.errors import ActionError, RulesetError
@@ -230,30 +217,7 @@ cdef class PowerShotSoccer(Game):
         (<SoccerState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        cdef SoccerView* seen = <SoccerView*> view
-        cdef Common* common = &seen.common
-        cdef Play none
-        cdef int i, plays = min(common.play_count, MAX_PLAYS)
-        memset(&none, 0, sizeof(none))
-        return {
-            "seat": seen.seat,
-            "common": {
-                "phase": common.phase,
-                "half": common.half,
-                "possession": common.possession,
-                "first_kick_off": common.first_kick_off,
-                "kick_offs": common.kick_offs,
-                "kick_off_cards": common.kick_off_cards,
-                "goals": common.goals,
-                "draw_sizes": common.draw_sizes,
-                "standing": common.standing,
-                "attack_start": common.attack_start,
-                "play_count": common.play_count,
-                # One shared struct stands for all plays that are still to come.
-                "plays": [common.plays[i] for i in range(plays)] + [none] * (MAX_PLAYS - plays),
-            },
-            "hand": seen.hand,
-        }
+        return (<SoccerView*> view)[0]
 
     cdef fill_view(self, View* view, fields):
         (<SoccerView*> view)[0] = fields

@@ -14,12 +14,9 @@ from libc.string cimport memset
 
 from engine.features cimport UNIFORM, UNIT, Features
 from engine.game cimport Action, State
-from engine.integers cimport uint8_t
 from engine.net cimport Inputs, put
 from engine.numerics cimport exp
-from engine.skystones.state cimport (
-    BLOCKED, EDGES, MAX_SQUARES, PICK, PLACE, SkystonesState,
-)
+from engine.skystones.state cimport BLOCKED, MAX_SQUARES, PICK, PLACE, SkystonesState
 from engine.skystones.tables cimport takes
 
 SHAPES = ("total", "strongest", "zeros")

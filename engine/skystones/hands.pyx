@@ -16,11 +16,7 @@ computed as if the single cards of one total were alike: that is exact where the
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
-from engine.integers cimport uint64_t, uint8_t
-from engine.skystones.rules cimport Skystones
-from engine.skystones.state cimport (
-    ANY_ELEMENT, ELEMENTS, FIRE, MAX_HAND, MAX_TOTAL, MAX_TYPES, NONE,
-)
+from engine.skystones.state cimport ANY_ELEMENT, FIRE
 
 
 # What is left to pick is never less likely, however inexact the mean likelihoods are.

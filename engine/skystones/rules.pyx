@@ -34,21 +34,13 @@ opponent's hand, see engine/skystones/sampler.pyx.
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
-from engine.events cimport (
-    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
-)
+from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, log_event, log_private, to_seat
 from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View, action_at
-from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.stack cimport (
     Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
     types_in,
 )
-from engine.skystones.state cimport (
-    ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, ELEMENTS, FIELD_CARDS, FIELD_LAID, FIRE,
-    KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
-    PICKED_HIDDEN, PICK_CARD, PLACE, PLACED, PLACE_CARD, ROUND_ENDED, ROUND_STARTED, SET_ASIDE,
-    SET_ASIDE_HIDDEN, Common, Placement, Side, SkystonesState, SkystonesView, Square, accepts,
-)
+from engine.skystones.state cimport *
 from engine.skystones.tables cimport SkystonesTables, takes
 
 from engine.errors import ActionError
@@ -114,29 +106,7 @@ cdef class Skystones(SkystonesTables):
         self.find_pick_limits(stones)
 
     cdef view_fields(self, const View* view):
-        cdef SkystonesView* seen = <SkystonesView*> view
-        cdef Common* common = &seen.common
-        cdef Placement none
-        cdef int i, placed = min(common.placement_count, MAX_CARDS)
-        memset(&none, 0, sizeof(none))
-        return {
-            "seat": seen.seat,
-            "common": {
-                "phase": common.phase,
-                "round": common.round,
-                "first_starter": common.first_starter,
-                "starter": common.starter,
-                "turn": common.turn,
-                "board": common.board,
-                "sides": common.sides,
-                "placement_count": common.placement_count,
-                # One shared struct stands for all placements that are still to come.
-                "placements": ([common.placements[i] for i in range(placed)]
-                               + [none] * (MAX_CARDS - placed)),
-            },
-            "hand": seen.hand,
-            "pile": seen.pile,
-        }
+        return (<SkystonesView*> view)[0]
 
     cdef fill_view(self, View* view, fields):
         (<SkystonesView*> view)[0] = fields

@@ -7,12 +7,10 @@ import csv
 from pathlib import Path
 
 from engine.game cimport SEATS, State, View
-from engine.integers cimport uint64_t
 from engine.skystones.lanes cimport LANE, LANE_BITS, LANE_ONES
 from engine.skystones.state cimport (
-    AIR, EAST, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE,
-    MAX_SQUARES, MAX_TITLE, MAX_TOTAL, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState,
-    SkystonesView,
+    AIR, EAST, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE, MAX_TITLE,
+    NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
 )
 
 from engine.card_list import check_ranges, copies, read_options

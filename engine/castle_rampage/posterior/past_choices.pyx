@@ -25,7 +25,6 @@ from engine.castle_rampage.features cimport HAND_SIZES, KEPT
 from engine.castle_rampage.history cimport Entry
 from engine.castle_rampage.state cimport PLACED_UNDER, SPENT
 from engine.features cimport UNIFORM
-from engine.integers cimport uint8_t
 
 cdef double MOST_SURE = 1e6      # No card is so many times more or less likely than another.
 

@@ -2,7 +2,7 @@
 import type { Event } from "@app/api/types";
 import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
-import { type BoardProps, type Context, cardOf } from "@app/games/module";
+import { type BoardProps, type Context, cardOf, cardProps, titleOf } from "@app/games/module";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -46,12 +46,7 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 						<span class="pilelabel">
 							{say().draw} <b>{game.drawSize}</b>
 						</span>
-						<Pile
-							title={say().discards}
-							cards={game.discards.map(idOf)}
-							context={context}
-							Card={CastleCard}
-						/>
+						<Pile title={say().discards} cards={game.discards.map(idOf)} context={context} />
 					</span>
 				</div>
 				{settingUp ? (
@@ -85,7 +80,7 @@ function Fort(props: FortProps) {
 	const inPlay = (["CATAPULT", "GRANARY"] as const).map((card) => {
 		const count = card === "CATAPULT" ? side.catapults : side.granaries;
 		if (count === 0) return null;
-		const title = context.catalog.cards.get(card)?.title ?? card;
+		const title = titleOf(context, card);
 		return (
 			<span
 				key={card}
@@ -130,19 +125,13 @@ function Stack(
 				</h2>
 				{props.children}
 				{stack.fallen.length > 0 && (
-					<Pile
-						title={say().fallen}
-						cards={stack.fallen.map(idOf)}
-						context={context}
-						Card={CastleCard}
-					/>
+					<Pile title={say().fallen} cards={stack.fallen.map(idOf)} context={context} />
 				)}
 				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
 			</div>
 			<div class="standingbox">
 				<ol class="standing" ref={counted(shown.length)}>
 					{shown.map((each, index) => {
-						const id = idOf(each.card);
 						const seen =
 							each.known === CastleRampageKnown.SHOWN
 								? say().shown
@@ -162,8 +151,7 @@ function Stack(
 							>
 								{each.card ? (
 									<StandingCard
-										card={context.catalog.cards.get(id)}
-										catalog={context.catalog}
+										{...cardProps(context.catalog, idOf(each.card))}
 										structure={structure}
 										seen={seen !== ""}
 									/>
@@ -232,21 +220,14 @@ function SetUp(props: {
 							<li key={slot} class={mine && index === chosen.length ? "next" : ""}>
 								<span class="slotname">{slot}</span>
 								<span class="slotcard vacant">
-									{chosen[index] && (
-										<CastleCard
-											card={context.catalog.cards.get(chosen[index]!)}
-											catalog={context.catalog}
-										/>
-									)}
+									{chosen[index] && <CastleCard {...cardProps(context.catalog, chosen[index])} />}
 								</span>
 							</li>
 						))}
 					</ol>
 				</div>
 			)}
-			{kept !== 0 && (
-				<p class="muted">{say().kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
-			)}
+			{kept !== 0 && <p class="muted">{say().kept(titleOf(context, idOf(kept)))}</p>}
 		</div>
 	);
 }
@@ -275,13 +256,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 			player = seat;
 			card = idOf(what.value.card);
 		} else if (what.case === "revealed") {
-			clashes.push({
-				card: idOf(what.value.card),
-				structure: what.value.structure,
-				defence: what.value.defence,
-				strength: what.value.strength,
-				end: "",
-			});
+			clashes.push({ ...what.value, card: idOf(what.value.card), end: "" });
 		} else if (what.case === "held" && clashes.length > 0) {
 			clashes.at(-1)!.end = "held";
 			attackerFell = true;
@@ -291,22 +266,17 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 				last.end = "destroyed";
 				attackerFell = last.defence === last.strength;
 			} else if (clashes.length === 0 && what.value.structure !== 0) {
-				clashes.push({
-					card: idOf(what.value.card),
-					structure: what.value.structure,
-					defence: 0,
-					strength: 0,
-					end: "destroyed",
-				});
+				const { card, structure } = what.value;
+				clashes.push({ card: idOf(card), structure, defence: 0, strength: 0, end: "destroyed" });
 			}
 		}
 	}
 	if (!card) return <div class="lastplay none" />;
-	const title = (id: string) => context.catalog.cards.get(id)?.title ?? id;
+	const title = (id: string) => titleOf(context, id);
 	return (
 		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
 			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
-				<CastleCard card={context.catalog.cards.get(card)} catalog={context.catalog} />
+				<CastleCard {...cardProps(context.catalog, card)} />
 			</span>
 			<div class="clashes">
 				<p>
@@ -319,10 +289,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					{clashes.slice(-CLASHES).map((clash, index) => (
 						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
 							<span class="mini">
-								<CastleCard
-									card={context.catalog.cards.get(clash.card)}
-									catalog={context.catalog}
-								/>
+								<CastleCard {...cardProps(context.catalog, clash.card)} />
 							</span>
 							{clash.strength > 0 && (
 								<span class="versus num">
@@ -331,11 +298,10 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 							)}
 							<Glyph
 								name={clash.end === "held" ? "SHIELD" : "BLOCKED"}
-								label={
-									clash.end === "held"
-										? say().held(title(clash.card), structureName(clash.structure))
-										: say().destroyedIn(title(clash.card), structureName(clash.structure))
-								}
+								label={say()[clash.end === "held" ? "held" : "destroyedIn"](
+									title(clash.card),
+									structureName(clash.structure),
+								)}
 							/>
 						</li>
 					))}

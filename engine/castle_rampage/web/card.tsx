@@ -1,5 +1,5 @@
 // The cards of Castle Rampage: attack, defence, cost and figure; and what counts of them in a structure.
-import { CardFrame, sizeOf, Title } from "@app/cards/frame";
+import { CardFrame, labelOf, sizeOf, Title } from "@app/cards/frame";
 import { addGlyphs, GlyphAt } from "@app/cards/glyphs";
 import type { CardProps } from "@app/games/module";
 
@@ -55,6 +55,9 @@ const TINTS: Record<string, string[]> = {
 const tintOf = (id: string) =>
 	Object.keys(TINTS).find((tint) => TINTS[tint]!.includes(id)) ?? "#9a4b12";
 
+/** The name of the drawing of a card. */
+const figureOf = (id: string) => (id === "KNIGHT" ? "C_KNIGHT" : id);
+
 /** The numbers in the catalog's order: Gate and Castle, then Attack, Bonus and Cost if not zero. */
 export function numbersOf(id: string, numbers: readonly { title: string; value: number }[]) {
 	const [gate, castle, ...rest] = numbers;
@@ -76,17 +79,10 @@ export function numbersOf(id: string, numbers: readonly { title: string; value: 
 export function CastleCard({ card }: CardProps) {
 	if (!card) return null;
 	const { gate, castle, attack, bonus, cost } = numbersOf(card.id, card.numbers);
-	const label = `${card.title}, ${card.numbers.map((each) => `${each.title} ${each.value}`).join(", ")}`;
 	return (
-		<CardFrame class="castle" tint={tintOf(card.id)} label={label}>
+		<CardFrame class="castle" tint={tintOf(card.id)} label={labelOf(card)}>
 			<path class="banner tinted" d="M8 1h84v92L50 106 8 93z" />
-			<GlyphAt
-				class="figure"
-				name={card.id === "KNIGHT" ? "C_KNIGHT" : card.id}
-				x={50}
-				y={54}
-				size={50}
-			/>
+			<GlyphAt class="figure" name={figureOf(card.id)} x={50} y={54} size={50} />
 			{attack && (
 				<g class="attack">
 					<circle cx="18" cy="18" r="16" />
@@ -159,13 +155,7 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 			>
 				{card.title}
 			</text>
-			<GlyphAt
-				class="tinted"
-				name={card.id === "KNIGHT" ? "C_KNIGHT" : card.id}
-				x={64}
-				y={70}
-				size={46}
-			/>
+			<GlyphAt class="tinted" name={figureOf(card.id)} x={64} y={70} size={46} />
 			<GlyphAt class="tinted" name={structure} x={64} y={118} size={22} />
 		</CardFrame>
 	);

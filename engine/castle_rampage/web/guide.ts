@@ -7,7 +7,7 @@ import {
 	CastleRampagePhase,
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
-import { decides, guideOf, type Moment, told } from "@app/match/lesson";
+import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 import { numbersOf } from "./card";
 
 const gameOf = (now: Moment) => now.view.game.value as CastleRampageView;
@@ -15,16 +15,14 @@ const settingUp = (now: Moment) => gameOf(now).phase === CastleRampagePhase.SET_
 const myTurn = (now: Moment) =>
 	gameOf(now).phase === CastleRampagePhase.TURN && gameOf(now).active === now.me && decides(now);
 
-type Kind = CastleRampageEvent["event"]["case"];
-const events = (now: Moment, kind: Kind) =>
-	told<CastleRampageEvent>(now).filter(({ event }) => event.case === kind);
-const happened = (kind: Kind) => (now: Moment) => events(now, kind).length > 0;
+const events = happenings<CastleRampageEvent>();
+const happened = (kind: CastleRampageEvent["event"]["case"]) => (now: Moment) =>
+	events(now, kind).length > 0;
 const title = (now: Moment, card?: CastleRampageCard) =>
 	titleOf(now.context, CastleRampageCard[card ?? 0] ?? "");
 
 /** The defenders that an attack met. */
-const met = (now: Moment) =>
-	events(now, "revealed").flatMap(({ event }) => (event.case === "revealed" ? [event.value] : []));
+const met = (now: Moment) => events(now, "revealed").map(({ what }) => what);
 
 /** The first card of the hand of which something is true. */
 const held = (now: Moment, is: (card: string) => boolean) =>
@@ -42,10 +40,7 @@ const among =
 const PURPLE = among("OGRE", "BOMBER", "SABOTEUR", "SPY");
 const SCHEME = among("VOLLEY", "CHARGE", "SKIRMISH", "GRAND_ASSAULT");
 
-const destroyed = (now: Moment) =>
-	events(now, "destroyed").flatMap(({ seat, event }) =>
-		event.case === "destroyed" ? [{ seat, card: event.value.card }] : [],
-	);
+const lost = (now: Moment) => events(now, "destroyed").at(-1)?.what;
 const score = (now: Moment) => now.view.result?.scores[now.me];
 
 export const guide = guideOf({
@@ -87,8 +82,7 @@ export const guide = guideOf({
 		random: {
 			when: (now) =>
 				events(now, "discarded").some(
-					({ event }) =>
-						event.case === "discarded" && event.value.reason === CastleRampageDiscardReason.RANDOM,
+					({ what }) => what.reason === CastleRampageDiscardReason.RANDOM,
 				),
 			anchor: ".lastplay",
 		},
@@ -157,7 +151,7 @@ export const guide = guideOf({
 			limit:
 				"A match of 200 turns is a draw, the only one in this game. So keep attacking: walls that only grow win nothing.",
 			end: (now) => {
-				const last = destroyed(now).at(-1);
+				const last = lost(now);
 				if (score(now) === 1)
 					return `The last card of the other Castle is destroyed${last ? ` (${title(now, last.card)})` : ""}. That decides the match, whatever else still stands.`;
 				if (score(now) === 0)
@@ -211,7 +205,7 @@ export const guide = guideOf({
 			limit:
 				"Nach 200 Zügen ist die Partie unentschieden, nur so endet dieses Spiel ohne Sieger. Greif also an: Mauern, die nur wachsen, gewinnen nichts.",
 			end: (now) => {
-				const last = destroyed(now).at(-1);
+				const last = lost(now);
 				if (score(now) === 1)
 					return `Die letzte Karte der anderen Burg ist zerstört${last ? ` (${title(now, last.card)})` : ""}. Das entscheidet die Partie, was auch immer sonst noch steht.`;
 				if (score(now) === 0)

@@ -19,7 +19,7 @@ import "./style.css";
 
 const gameOf = (view: View) => view.game.value as CastleRampageView;
 const title = (context: Context, card: CastleRampageCard) =>
-	card ? titleOf(context, idOf(card)) : say().aCard;
+	card ? titleOf(context, idOf(card)) : t().aCard;
 const titles = (context: Context, cards: readonly CastleRampageCard[]) =>
 	cards.length === 0 ? say().noCards : titlesOf(context, cards.map(idOf));
 const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKey(idOf(card)));

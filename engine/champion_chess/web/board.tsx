@@ -1,8 +1,14 @@
 // The board and the cards of Champion Chess: two champions face each other, and three categories decide.
 import type { Event } from "@app/api/types";
-import { CardBack, CardFrame, counted, Title } from "@app/cards/frame";
+import { CardBack, CardFrame, counted, labelOf, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import { type BoardProps, type CardProps, type Context, cardOf } from "@app/games/module";
+import {
+	type BoardProps,
+	type CardProps,
+	type Context,
+	cardOf,
+	cardProps,
+} from "@app/games/module";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
@@ -131,11 +137,7 @@ function Side(props: {
 						<CardBack label={say().secret} />
 					) : corner.champion ? (
 						<span data-flip={`champion${seat}${corner.champion}`} class="onslot">
-							<ChessCard
-								card={context.catalog.cards.get(corner.champion)}
-								catalog={context.catalog}
-								side={seat}
-							/>
+							<ChessCard {...cardProps(context.catalog, corner.champion)} side={seat} />
 						</span>
 					) : (
 						<span class="emptyslot">{say().champion}</span>
@@ -148,11 +150,7 @@ function Side(props: {
 					<div class="aidrow fit spread" ref={counted(aid.length + (hidden ? 1 : 0))}>
 						{aid.map((card, index) => (
 							<span key={`${card}${index}`} class="mini" data-flip={`aid${seat}${card}${index}`}>
-								<ChessCard
-									card={context.catalog.cards.get(card)}
-									catalog={context.catalog}
-									side={seat}
-								/>
+								<ChessCard {...cardProps(context.catalog, card)} side={seat} />
 							</span>
 						))}
 						{hidden && (
@@ -167,37 +165,20 @@ function Side(props: {
 	);
 }
 
-function Piles({
-	side,
-	lost,
-	seat,
-	context,
-}: {
-	side: ChampionChessSide;
-	lost: number;
-	seat: number;
-	context: Context;
-}) {
-	const drawn = (cards: ChampionChessCard[]) => cards.map(idOf);
+function Piles(props: { side: ChampionChessSide; lost: number; seat: number; context: Context }) {
+	const { side, lost, seat, context } = props;
 	return (
 		<div class="piles">
 			<span class="pilelabel">
 				{say().deck} <b>{side.deckSize}</b>
 			</span>
-			<Pile
-				title={say().reserve}
-				cards={drawn(side.reserve)}
-				context={context}
-				side={seat}
-				Card={ChessCard}
-			/>
+			<Pile title={say().reserve} cards={side.reserve.map(idOf)} context={context} side={seat} />
 			<Pile
 				title={say().defeated}
-				cards={drawn(side.defeated)}
+				cards={side.defeated.map(idOf)}
 				gained={lost}
 				context={context}
 				side={seat}
-				Card={ChessCard}
 			/>
 		</div>
 	);
@@ -249,9 +230,8 @@ export const isNoble = (card: string) => NOBLES.has(card);
 export function ChessCard({ card, side = 0 }: CardProps) {
 	if (!card) return null;
 	const noble = isNoble(card.id);
-	const label = `${card.title}, ${card.numbers.map((each) => `${each.title} ${each.value}`).join(", ")}`;
 	return (
-		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={label}>
+		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={labelOf(card)}>
 			{noble && <path class="arch soft" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
 			<Title text={card.title} y={19} lines={1} />
 			<GlyphAt

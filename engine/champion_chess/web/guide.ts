@@ -1,40 +1,37 @@
 // The lesson of Champion Chess, and how its cards are read, in English and German.
 import { titleOf } from "@app/games/module";
 import {
+	type ChampionChessAction,
 	ChampionChessCard,
 	type ChampionChessEvent,
 	ChampionChessPhase,
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
-import { decides, guideOf, type Moment, told } from "@app/match/lesson";
+import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 
 const gameOf = (now: Moment) => now.view.game.value as ChampionChessView;
 const phase = (now: Moment) => gameOf(now).phase;
 const { CHAMPION, AID, END } = ChampionChessPhase;
 const early = (now: Moment) => gameOf(now).challenge <= 2;
 
-type Kind = ChampionChessEvent["event"]["case"];
-const events = (now: Moment, kind: Kind) =>
-	told<ChampionChessEvent>(now).filter(({ event }) => event.case === kind);
-const lastSeat = (now: Moment, kind: Kind) => events(now, kind).at(-1)?.seat;
+const events = happenings<ChampionChessEvent>();
+const redealt = (now: Moment) => events(now, "mulligan").at(-1)?.seat;
 
 /** How the last challenge ended for the player, and for the other side. */
 function challenge(now: Moment) {
 	const decided = events(now, "challengeDecided").slice(-2);
 	const of = (seat: number) => {
-		const found = decided.find((each) => each.seat === seat)?.event;
-		if (found?.case !== "challengeDecided") return undefined;
-		const { champion, won, movement, attack, defend } = found.value;
+		const found = decided.find((each) => each.seat === seat)?.what;
+		if (!found) return { card: "", won: false, numbers: "" };
+		const { champion, won, movement, attack, defend } = found;
 		const card = titleOf(now.context, ChampionChessCard[champion] ?? "");
 		return { card, won, numbers: `${movement} / ${attack} / ${defend}` };
 	};
-	const none = { card: "", won: false, numbers: "" };
-	return { mine: of(now.me) ?? none, theirs: of(1 - now.me) ?? none };
+	return { mine: of(now.me), theirs: of(1 - now.me) };
 }
 
 const tied = (now: Moment) => {
-	const decided = events(now, "challengeDecided");
-	const lost = decided.map(({ event }) => event.case === "challengeDecided" && !event.value.won);
+	const lost = events(now, "challengeDecided").map(({ what }) => !what.won);
 	return lost.some((each, index) => index % 2 === 1 && each && lost[index - 1]);
 };
 
@@ -49,8 +46,8 @@ export const guide = guideOf({
 		castling: {
 			when: (now) =>
 				now.view.legalActions.some(({ game }) => {
-					const action = (game.value as { action?: { value?: object } }).action?.value;
-					return (action as { castle?: boolean } | undefined)?.castle;
+					const { action } = game.value as ChampionChessAction;
+					return action.case === "playChampion" && action.value.castle;
 				}),
 			anchor: ".hand [data-key='card:KING']",
 		},
@@ -67,18 +64,12 @@ export const guide = guideOf({
 		piles: { when: (now) => gameOf(now).challenge >= 2, anchor: ".chessboard > .piles" },
 		castled: {
 			when: (now) =>
-				events(now, "championRevealed").some(
-					({ seat, event }) =>
-						seat !== now.me && event.case === "championRevealed" && event.value.castled,
-				),
+				events(now, "championRevealed").some(({ seat, what }) => seat !== now.me && what.castled),
 			anchor: ".chessboard .middle",
 		},
 		mulligan: { when: (now) => events(now, "mulligan").length > 0, anchor: ".hand" },
 		reshuffle: {
-			when: (now) =>
-				events(now, "shuffled").some(
-					({ event }) => event.case === "shuffled" && event.value.fromReserve,
-				),
+			when: (now) => events(now, "shuffled").some(({ what }) => what.fromReserve),
 			anchor: ".chessboard > .piles",
 		},
 		end: { when: () => false, anchor: ".chessboard .middle" },
@@ -111,7 +102,7 @@ export const guide = guideOf({
 			castled: (now) =>
 				`${seatTitle(now, 1 - now.me)} has castled: the King was the only noble in hand, so a Rook from the deck fights for him. Each side may do that the first time only.`,
 			mulligan: (now) =>
-				`${lastSeat(now, "mulligan") === now.me ? "You" : seatTitle(now, 1 - now.me)} had no noble in hand. Such a hand is shown, goes to the reserve, and 7 new cards are drawn.`,
+				`${redealt(now) === now.me ? "You" : seatTitle(now, 1 - now.me)} had no noble in hand. Such a hand is shown, goes to the reserve, and 7 new cards are drawn.`,
 			reshuffle:
 				"A deck was empty, so its reserve was shuffled and became the new deck. That is how winners and discarded cards come back into play.",
 			end: (now) => {
@@ -150,7 +141,7 @@ export const guide = guideOf({
 			castled: (now) =>
 				`${seatTitle(now, 1 - now.me)} hat rochiert: Der König war der einzige Adlige auf der Hand, also kämpft ein Turm aus dem Deck für ihn. Das geht für jede Seite nur beim ersten Mal.`,
 			mulligan: (now) =>
-				`${lastSeat(now, "mulligan") === now.me ? "Du hattest" : `${seatTitle(now, 1 - now.me)} hatte`} keinen Adligen auf der Hand. Eine solche Hand wird gezeigt, kommt in die Reserve, und es werden 7 neue Karten gezogen.`,
+				`${redealt(now) === now.me ? "Du hattest" : `${seatTitle(now, 1 - now.me)} hatte`} keinen Adligen auf der Hand. Eine solche Hand wird gezeigt, kommt in die Reserve, und es werden 7 neue Karten gezogen.`,
 			reshuffle:
 				"Ein Deck war leer, also wurde die Reserve gemischt und ist jetzt das neue Deck. So kommen Sieger und abgelegte Karten zurück ins Spiel.",
 			end: (now) => {

@@ -1,7 +1,7 @@
 // The pitch and the cards of PowerShot Soccer: the ball moves towards the goal as cards stand.
 import { CardFrame, counted, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import { type BoardProps, type CardProps, cardOf } from "@app/games/module";
+import { type BoardProps, type CardProps, cardOf, cardProps } from "@app/games/module";
 import {
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
@@ -53,6 +53,18 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 	// From the own half towards the goal: each standing card is a step.
 	const advance = Math.min(4, game.standing) / 4;
 	const ballY = attacking ? 62 - advance * 42 : 38 + advance * 42;
+	const played = ({ seat, card, role }: Play, place: string) => (
+		<span
+			class={`played ${seat === near ? "mine" : "theirs"} ${role === PowerShotSoccerRole.DECLINE ? "faded" : ""}`}
+		>
+			<span
+				data-flip={`play${game.half}.${past ? "p" : game.attackStart}.${place}`}
+				class="playcard"
+			>
+				<SoccerCard {...cardProps(context.catalog, `${card}`)} />
+			</span>
+		</span>
+	);
 	return (
 		<div class="pitchboard">
 			<div class="boardhead">
@@ -102,33 +114,9 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 									class={`exchange ${outcome.toLowerCase()} ${newest ? "latest" : ""}`}
 									title={newest ? say().newest : undefined}
 								>
-									<Played seat={attack.seat} near={near}>
-										<span
-											data-flip={`play${game.half}.${past ? "p" : game.attackStart}.${index}a`}
-											class="playcard"
-										>
-											<SoccerCard
-												card={context.catalog.cards.get(`${attack.card}`)}
-												catalog={context.catalog}
-											/>
-										</span>
-									</Played>
+									{played(attack, `${index}a`)}
 									{answer ? (
-										<Played
-											seat={answer.seat}
-											near={near}
-											faded={answer.role === PowerShotSoccerRole.DECLINE}
-										>
-											<span
-												data-flip={`play${game.half}.${past ? "p" : game.attackStart}.${index}d`}
-												class="playcard"
-											>
-												<SoccerCard
-													card={context.catalog.cards.get(`${answer.card}`)}
-													catalog={context.catalog}
-												/>
-											</span>
-										</Played>
+										played(answer, `${index}d`)
 									) : (
 										<span class="vacant" aria-hidden="true" />
 									)}
@@ -155,26 +143,10 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 						title={say().discards(context.catalog.game.seatTitles[seat] ?? "")}
 						cards={(game.sides[seat]?.discardPile ?? []).map(String)}
 						context={context}
-						Card={SoccerCard}
 					/>
 				))}
 			</div>
 		</div>
-	);
-}
-
-function Played(props: {
-	seat: number;
-	near: number;
-	faded?: boolean;
-	children: preact.ComponentChildren;
-}) {
-	return (
-		<span
-			class={`played ${props.seat === props.near ? "mine" : "theirs"} ${props.faded ? "faded" : ""}`}
-		>
-			{props.children}
-		</span>
 	);
 }
 

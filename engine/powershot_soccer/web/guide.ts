@@ -9,7 +9,7 @@ import {
 	type PowerShotSoccerRuleset,
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
-import { decides, guideOf, type Moment, told } from "@app/match/lesson";
+import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 import { roleOf } from "./board";
 
 const gameOf = (now: Moment) => now.view.game.value as PowerShotSoccerView;
@@ -19,13 +19,8 @@ const defending = (now: Moment) =>
 	gameOf(now).phase === PowerShotSoccerPhase.DEFEND && decides(now);
 const opening = (now: Moment) => gameOf(now).half === 1 && gameOf(now).plays.length <= 4;
 
-type Kind = PowerShotSoccerEvent["event"]["case"];
-const events = (now: Moment, kind: Kind) =>
-	told<PowerShotSoccerEvent>(now).filter(({ event }) => event.case === kind);
-const exchanges = (now: Moment) =>
-	events(now, "exchangeDecided").flatMap(({ event }) =>
-		event.case === "exchangeDecided" ? [event.value] : [],
-	);
+const events = happenings<PowerShotSoccerEvent>();
+const exchanges = (now: Moment) => events(now, "exchangeDecided").map(({ what }) => what);
 const came = (outcome: PowerShotSoccerOutcome) => (now: Moment) =>
 	exchanges(now).some((each) => each.outcome === outcome);
 

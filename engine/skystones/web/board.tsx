@@ -1,6 +1,6 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
 import type { CatalogCard, Event } from "@app/api/types";
-import { counted, sizeOf } from "@app/cards/frame";
+import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import type { BoardProps, CardProps } from "@app/games/module";
 import {
@@ -104,7 +104,6 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 					const drawn = (
 						<button
 							key={index}
-							type="button"
 							class={`square ${field.toLowerCase()} ${owner} ${preview.includes(index) ? "preview" : ""}`}
 							data-key={key}
 							data-can={picker.can(key) || undefined}
@@ -217,14 +216,13 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
 	const element = elementOf(catalog, card);
 	const fitting = sizeOf(card.title, 88, 13);
-	const label = `${card.title}, ${card.kind}, ${card.numbers.map((n) => `${n.title} ${n.value}`).join(", ")}`;
 	return (
 		<svg
 			class="face sky"
 			style={COLOURS[element]}
 			viewBox={small ? "0 0 100 100" : "0 0 100 124"}
 			role={small ? undefined : "img"}
-			aria-label={small ? undefined : label}
+			aria-label={small ? undefined : labelOf(card, card.kind)}
 			aria-hidden={small}
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />

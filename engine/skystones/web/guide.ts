@@ -6,29 +6,16 @@ import {
 	type SkystonesRuleset,
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
-import { decides, guideOf, type Moment, told } from "@app/match/lesson";
+import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 
 const gameOf = (now: Moment) => now.view.game.value as SkystonesView;
 const picking = (now: Moment) => gameOf(now).phase === SkystonesPhase.PICK;
 const placing = (now: Moment) => gameOf(now).phase === SkystonesPhase.PLACE;
 
-type Kind = SkystonesEvent["event"]["case"];
-const events = (now: Moment, kind: Kind) =>
-	told<SkystonesEvent>(now).filter(({ event }) => event.case === kind);
-const happened = (kind: Kind) => (now: Moment) => events(now, kind).length > 0;
-
-/** The last placement that took cards. */
-function taking(now: Moment) {
-	const found = events(now, "placed").map(({ event }) =>
-		event.case === "placed" && event.value.taken.length > 0 ? event.value : undefined,
-	);
-	return found.findLast((each) => each !== undefined);
-}
-
-const lastRound = (now: Moment) => {
-	const event = events(now, "roundEnded").at(-1)?.event;
-	return event?.case === "roundEnded" ? event.value : undefined;
-};
+const events = happenings<SkystonesEvent>();
+const happened = (kind: SkystonesEvent["event"]["case"]) => (now: Moment) =>
+	events(now, kind).length > 0;
+const lastRound = (now: Moment) => events(now, "roundEnded").at(-1)?.what;
 const rounds = (now: Moment) => {
 	const points = (seat: number) => gameOf(now).sides[seat]?.points ?? 0;
 	return [points(now.me), points(1 - now.me)] as const;
@@ -62,7 +49,10 @@ export const guide = guideOf({
 			when: (now) => placing(now) && gameOf(now).board.some(({ card }) => card !== undefined),
 			anchor: ".tile",
 		},
-		chain: { when: (now) => taking(now) !== undefined, anchor: ".squares" },
+		chain: {
+			when: (now) => events(now, "placed").some(({ what }) => what.taken.length > 0),
+			anchor: ".squares",
+		},
 		chips: {
 			when: (now) =>
 				placing(now) && gameOf(now).board.filter(({ card }) => card !== undefined).length >= 2,

@@ -70,14 +70,11 @@ const seconds = (value?: number) =>
 		? undefined
 		: { seconds: BigInt(Math.floor(value)), nanos: Math.round((value % 1) * 1e9) };
 
-export async function listGames(language: string) {
-	return (await catalog.listGames({ languageCode: language })).games;
-}
+export const listGames = async (language: string) =>
+	(await catalog.listGames({ languageCode: language })).games;
 
-export async function getGame(game: string, language: string) {
-	const response = await catalog.getGame({ name: `games/${game}`, languageCode: language });
-	return response.game!;
-}
+export const getGame = async (game: string, language: string) =>
+	(await catalog.getGame({ name: `games/${game}`, languageCode: language })).game!;
 
 export async function createMatch(wish: NewMatch) {
 	const mine = create(SeatConfigSchema, {
@@ -115,17 +112,14 @@ export async function createMatch(wish: NewMatch) {
 }
 
 /** What an invitation is for. It changes nothing, and needs no token. */
-export async function getInvitation(invitation: string, signal?: AbortSignal) {
-	return matches.getInvitation({ invitation }, { signal });
-}
+export const getInvitation = (invitation: string, signal?: AbortSignal) =>
+	matches.getInvitation({ invitation }, { signal });
 
-export async function joinMatch(invitation: string, displayName: string, requestId: string) {
-	return matches.joinMatch({ invitation, displayName, requestId });
-}
+export const joinMatch = (invitation: string, displayName: string, requestId: string) =>
+	matches.joinMatch({ invitation, displayName, requestId });
 
-export async function getView(access: Access, signal?: AbortSignal, timeoutMs = CALL_TIMEOUT_MS) {
-	return matches.getView({ name: access.match }, as(access, signal, timeoutMs));
-}
+export const getView = (access: Access, signal?: AbortSignal, timeoutMs = CALL_TIMEOUT_MS) =>
+	matches.getView({ name: access.match }, as(access, signal, timeoutMs));
 
 /** What a list of matches shows of one: whose turn it is, and how it ended. */
 export async function getSummary(access: Access, signal?: AbortSignal) {
@@ -167,23 +161,17 @@ export function watchMatch(access: Access, afterVersion: bigint | undefined, sig
 	);
 }
 
-export async function resignMatch(access: Access) {
-	await matches.resignMatch({ name: access.match }, as(access));
-}
+export const resignMatch = (access: Access) =>
+	matches.resignMatch({ name: access.match }, as(access));
 
-export async function rematch(access: Access) {
-	return matches.rematch({ name: access.match }, as(access));
-}
+export const rematch = (access: Access) => matches.rematch({ name: access.match }, as(access));
 
 /** Declines the rematch that the other seat has offered, or takes back an own offer. */
-export async function declineRematch(access: Access) {
-	return matches.declineRematch({ name: access.match }, as(access));
-}
+export const declineRematch = (access: Access) =>
+	matches.declineRematch({ name: access.match }, as(access));
 
-export async function getRecord(access: Access) {
-	const response = await matches.getRecord({ name: access.match }, as(access));
-	return response.record!;
-}
+export const getRecord = async (access: Access) =>
+	(await matches.getRecord({ name: access.match }, as(access))).record!;
 
 /** Searches from what the seat knows now; reports every 150 ms for `time` seconds. */
 export function analyze(access: Access, time: number, signal: AbortSignal) {
@@ -223,20 +211,14 @@ export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSign
 }
 
 /** All puzzles of a game, without what is to be seen in them. */
-export async function listPuzzles(game: string) {
-	const response = await puzzles.listPuzzles({ parent: `games/${game}`, pageSize: 1000 });
-	return response.puzzles;
-}
+export const listPuzzles = async (game: string) =>
+	(await puzzles.listPuzzles({ parent: `games/${game}`, pageSize: 1000 })).puzzles;
 
 /** What the seat of a puzzle sees. */
-export async function getPuzzle(name: string, signal: AbortSignal) {
-	const response = await puzzles.getPuzzle({ name }, { signal });
-	return response.puzzle!.view!;
-}
+export const getPuzzle = async (name: string, signal: AbortSignal) =>
+	(await puzzles.getPuzzle({ name }, { signal })).puzzle!.view!;
 
 /** Whether an action is the answer, and what is. */
-export async function solvePuzzle(name: string, action: Action) {
-	return puzzles.solvePuzzle({ name, action });
-}
+export const solvePuzzle = (name: string, action: Action) => puzzles.solvePuzzle({ name, action });
 
 export { Code, ConnectError };

@@ -1,5 +1,6 @@
 // What the cards of all games have in common: their paper, their title, and their back.
 import type { ComponentChildren } from "preact";
+import type { CatalogCard } from "../api/types";
 
 export const WIDTH = 100;
 export const HEIGHT = 140;
@@ -27,6 +28,10 @@ export function CardFrame(props: {
 		</svg>
 	);
 }
+
+/** A card in words: its title, its kind where that is worth a word, and its numbers. */
+export const labelOf = ({ title, numbers }: CatalogCard, kind = "") =>
+	[title, kind, ...numbers.map((each) => `${each.title} ${each.value}`)].filter(Boolean).join(", ");
 
 /** Tells the style sheet how many things share a place, for a `ref`: `.fit` makes them as large as fits. */
 export const counted = (count: number) => (element: HTMLElement | null) =>

@@ -205,6 +205,12 @@ export const spaced = (name: string) =>
 export const cardKey = (card: string): Key => `card:${card}`;
 export const cardOf = (key: Key) => key.slice("card:".length);
 
+/** What a card is drawn from, by its id. */
+export const cardProps = (catalog: Catalog, card: string) => ({
+	card: catalog.cards.get(card),
+	catalog,
+});
+
 export const titleOf = (context: Context, card: string) =>
 	context.catalog.cards.get(card)?.title ?? card;
 

@@ -136,7 +136,6 @@ export const de: Texts = {
 	removed: (what) => `Entfernt: ${what}.`,
 	noSeat:
 		"Dieser Browser hat in dieser Partie keinen Platz. Öffne sie in dem Browser, in dem du spielst, oder frag nach dem Link zum Zuschauen.",
-	turnYours: "Du bist dran",
 	turnsYours: (n) => (n === 1 ? "Du bist in 1 Partie dran" : `Du bist in ${n} Partien dran`),
 	turnTheirs: "Dein Gegenüber ist dran",
 	waitingFriend: "Wartet auf dein Gegenüber",
@@ -282,7 +281,7 @@ export const de: Texts = {
 	discarded: (cards) => `hat ${cards} abgelegt`,
 	hintThinking: "Der Computer probiert aus …",
 	hintAsk: "Tipp zeigen",
-	hintStop: "Anhalten",
+	stop: "Anhalten",
 	hintOff: "Tipp ausblenden",
 	hintNotNow: "Tipps gibt es, wenn du dran bist.",
 	hintsForbidden:
@@ -359,7 +358,6 @@ export const de: Texts = {
 	reviewText: (time) =>
 		`Der Computer beurteilt jede Entscheidung nach dem, was man in dem Moment wissen konnte, und trennt Glück von Können. Das dauert etwa ${time}.`,
 	reviewGoOn: "Weiter auswerten",
-	reviewStop: "Anhalten",
 	reviewing: (n, all) => `${n} von ${all} Entscheidungen beurteilt`,
 	reviewingDeep: (n, all) => `Was falsch aussieht, wird länger untersucht: ${n} von ${all}`,
 	reviewLeft: (time) => `noch etwa ${time}`,

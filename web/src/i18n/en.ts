@@ -128,7 +128,6 @@ export const en = {
 	removed: (what: string) => `Removed: ${what}.`,
 	noSeat:
 		"This browser has no seat in this match. Open it in the browser you play in, or ask for the link for spectators.",
-	turnYours: "Your turn",
 	turnsYours: (n: number) => (n === 1 ? "Your turn in 1 match" : `Your turn in ${n} matches`),
 	turnTheirs: "Their turn",
 	waitingFriend: "Waiting for your friend",
@@ -272,7 +271,7 @@ export const en = {
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",
-	hintStop: "Stop",
+	stop: "Stop",
 	hintOff: "Hide the hint",
 	hintNotNow: "You can ask for a hint when it is your turn.",
 	hintsForbidden:
@@ -351,7 +350,6 @@ export const en = {
 	reviewText: (time: string) =>
 		`The computer judges each decision by what the player knew then, and tells luck from skill. That takes about ${time}.`,
 	reviewGoOn: "Go on with the review",
-	reviewStop: "Stop",
 	reviewing: (n: number, all: number) => `${n} of ${all} decisions judged`,
 	reviewingDeep: (n: number, all: number) => `Looking longer at what seems wrong: ${n} of ${all}`,
 	reviewLeft: (time: string) => `about ${time} left`,

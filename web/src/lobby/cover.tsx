@@ -1,5 +1,6 @@
 // The picture of a game in the lobby: a fan of some of its own cards.
 import { counted } from "../cards/frame";
+import { cardProps } from "../games/module";
 import type { Catalog } from "../state/catalog";
 
 const SHOWN = [0, 1, 2, 3, 4];
@@ -12,7 +13,7 @@ export function Cover({ catalog }: { catalog: Catalog }) {
 		<div class="fan">
 			{ids.map((id, index) => (
 				<span key={index} ref={counted(index + 1)}>
-					<Card card={catalog.cards.get(id)} catalog={catalog} side={index % 2} />
+					<Card {...cardProps(catalog, id)} side={index % 2} />
 				</span>
 			))}
 		</div>

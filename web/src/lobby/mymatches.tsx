@@ -117,10 +117,7 @@ export function MyMatches() {
 			<h2 id="mymatches">{t().yourMatches}</h2>
 			{removed.map((seat) => (
 				<p class="removed" role="status" key={seat.match}>
-					{t().removed(nameOf(seat))}{" "}
-					<button type="button" onClick={() => takeBack(seat)}>
-						{t().undo}
-					</button>
+					{t().removed(nameOf(seat))} <button onClick={() => takeBack(seat)}>{t().undo}</button>
 				</p>
 			))}
 			{running.length > 0 && <ul>{running.map(row)}</ul>}
@@ -137,12 +134,7 @@ export function MyMatches() {
 						<a class="button" href={linkTo.match(idOf(asking.match))}>
 							{t().removeNot}
 						</a>
-						<button
-							type="button"
-							class="primary danger"
-							data-testid="remove"
-							onClick={() => drop(asking)}
-						>
+						<button class="primary danger" data-testid="remove" onClick={() => drop(asking)}>
 							{t().removeYes}
 						</button>
 					</div>
@@ -181,7 +173,7 @@ function statusOf(seat: Seat, news: News | undefined): string {
 		case "waiting":
 			return t().waitingFriend;
 		case "mine":
-			return t().turnYours;
+			return t().yourTurn;
 		case "theirs":
 			return seat.seat === undefined ? t().running : t().turnTheirs;
 	}
@@ -200,7 +192,6 @@ function MyMatch(props: { seat: Seat; news: News | undefined; onRemove: () => vo
 				<span class="status">{statusOf(seat, news)}</span>
 			</a>
 			<button
-				type="button"
 				class="quiet"
 				aria-label={`${t().remove}: ${nameOf(seat)}`}
 				title={t().remove}

@@ -72,7 +72,6 @@ export function ActionBar(props: {
 				<div class="buttons">
 					{chooser.label && (
 						<button
-							type="button"
 							class="primary"
 							data-confirm
 							disabled={state !== "ready"}
@@ -83,7 +82,6 @@ export function ActionBar(props: {
 					)}
 					{buttons.map(({ key, words }) => (
 						<button
-							type="button"
 							key={key}
 							data-key={key}
 							data-can
@@ -96,7 +94,7 @@ export function ActionBar(props: {
 						</button>
 					))}
 					{chooser.clicks.length > 0 && (
-						<button type="button" class="quiet" onClick={chooser.undo}>
+						<button class="quiet" onClick={chooser.undo}>
 							{t().undo}
 						</button>
 					)}

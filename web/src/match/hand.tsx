@@ -1,7 +1,7 @@
 // The cards that lie in front of the player, as large as the screen has room for.
 import { counted } from "../cards/frame";
 import { Glyph } from "../cards/glyphs";
-import { type Context, cardKey } from "../games/module";
+import { type Context, cardKey, cardProps } from "../games/module";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 
@@ -60,7 +60,6 @@ function CardButton(props: {
 	const said = game.why !== undefined && mine;
 	return (
 		<button
-			type="button"
 			class={`card ${chosen ? "chosen" : ""} ${mark ? "marked" : ""}`}
 			data-key={key}
 			data-can={can || undefined}
@@ -74,7 +73,7 @@ function CardButton(props: {
 			onFocus={() => picker.look(key)}
 			onBlur={() => picker.look(undefined)}
 		>
-			<game.Card card={context.catalog.cards.get(card)} catalog={context.catalog} side={near} />
+			<game.Card {...cardProps(context.catalog, card)} side={near} />
 			{mark && (
 				<span class="mark" title={mark.label}>
 					<Glyph name={mark.glyph} label={mark.label} />

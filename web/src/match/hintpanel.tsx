@@ -8,7 +8,7 @@ import {
 	StopReason,
 	type View,
 } from "../api/types";
-import { type Context, spaced } from "../games/module";
+import { type Context, cardProps, spaced } from "../games/module";
 import { inWords, number, percent, t } from "../i18n";
 import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
@@ -45,21 +45,14 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
-					<button type="button" onClick={() => hints.cancel()}>
-						{t().hintStop}
-					</button>
+					<button onClick={() => hints.cancel()}>{t().stop}</button>
 				) : (
-					<button
-						type="button"
-						class="primary"
-						disabled={!possible}
-						onClick={() => void hints.start()}
-					>
+					<button class="primary" disabled={!possible} onClick={() => void hints.start()}>
 						{t().hintAsk}
 					</button>
 				)}
 				{hints.on.value && (
-					<button type="button" class="quiet" onClick={() => hints.hide()}>
+					<button class="quiet" onClick={() => hints.hide()}>
 						{t().hintOff}
 					</button>
 				)}
@@ -105,7 +98,7 @@ export function Hidden(props: {
 	most?: number;
 }) {
 	const { cards, context, Title, most } = props;
-	const { module: game, cards: known } = context.catalog;
+	const { module: game } = context.catalog;
 	const places = [...new Set(cards.map(({ placeName }) => placeName))];
 	return places
 		.filter((place) => place !== "opponent_pile")
@@ -126,7 +119,7 @@ export function Hidden(props: {
 								class={there ? "there" : probability >= LIKELY ? "likely" : ""}
 								ref={tenths(probability)}
 							>
-								<game.Card card={known.get(card)} catalog={context.catalog} />
+								<game.Card {...cardProps(context.catalog, card)} />
 								<span class="num">
 									{there && (
 										<>

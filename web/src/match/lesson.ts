@@ -82,9 +82,22 @@ export function useGuide(game: GameModule | undefined): Guide | undefined {
 	return guide;
 }
 
-/** The events of the game itself. */
-export const told = <E>({ view, events }: Moment): E[] =>
-	events.flatMap(({ event }) => (event.case === view.game.case ? [event.value as E] : []));
+/** The events of a game: whose each is, if they say that beside all kinds, and what its kind tells. */
+interface Happened {
+	seat?: number;
+	event: { case: string | undefined; value?: unknown };
+}
+
+/** What has happened of a kind, for the events of a game. */
+export const happenings =
+	<E extends Happened>() =>
+	<K extends E["event"]["case"]>({ view, events }: Moment, kind: K) =>
+		events.flatMap(({ event: outer }) => {
+			if (outer.case !== view.game.case) return [];
+			const { seat, event } = outer.value as unknown as E;
+			type What = Extract<E["event"], { case: K }>["value"];
+			return event.case === kind ? [{ seat, what: event.value as NonNullable<What> }] : [];
+		});
 
 export const decides = ({ view, me }: Moment) => view.deciders.includes(me);
 

@@ -5,7 +5,6 @@ import type { Event, View } from "../api/types";
 import { under } from "../games/cardlist";
 import type { Context } from "../games/module";
 import { inWords, t } from "../i18n";
-import { Rules } from "../lobby/rules";
 import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
@@ -25,7 +24,7 @@ import { useGuide } from "./lesson";
 import { Log } from "./log";
 import { useChooser } from "./picker";
 import { Session } from "./session";
-import { type Panel, Table } from "./table";
+import { type Panel, rulesPanel, Table } from "./table";
 import { describeEvent, inGame, nameOfSeat, outcome, reason } from "./words";
 
 export function MatchScreen({ seat }: { seat: Seat }) {
@@ -120,12 +119,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			glyph: "BULB",
 			show: () => <HintPanel {...{ context, hints, possible }} />,
 		},
-		{
-			name: "rules",
-			title: t().rules,
-			glyph: "BOOK",
-			show: () => <Rules catalog={context.catalog} />,
-		},
+		rulesPanel(context.catalog),
 	];
 	return (
 		<Table
@@ -210,7 +204,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				</details>
 			)}
 			{seat.seat !== undefined && !context.view.result && (
-				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
+				<button class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}
 				</button>
 			)}
@@ -223,7 +217,6 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
 						<button
-							type="button"
 							class="primary danger"
 							onClick={() => {
 								setAsking(false);
@@ -232,9 +225,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 						>
 							{words.yes}
 						</button>
-						<button type="button" onClick={() => setAsking(false)}>
-							{t().cancel}
-						</button>
+						<button onClick={() => setAsking(false)}>{t().cancel}</button>
 					</div>
 				</Dialog>
 			)}

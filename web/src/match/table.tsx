@@ -4,8 +4,10 @@ import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
-import type { Context, Picker } from "../games/module";
+import { type Context, cardProps, type Picker } from "../games/module";
 import { t } from "../i18n";
+import { Rules } from "../lobby/rules";
+import type { Catalog } from "../state/catalog";
 import { calm } from "../state/settings";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
@@ -29,6 +31,14 @@ export interface Panel<Name extends string> {
 	glyph?: string;
 	show(): ComponentChildren;
 }
+
+/** The panel with the rules and the cards, of the ruleset of the match. */
+export const rulesPanel = (catalog: Catalog): Panel<"rules"> => ({
+	name: "rules",
+	title: t().rules,
+	glyph: "BOOK",
+	show: () => <Rules catalog={catalog} />,
+});
 
 export function Table<Name extends string>(
 	props: Omit<HTMLAttributes<HTMLDivElement>, "title"> & {
@@ -83,7 +93,6 @@ export function Table<Name extends string>(
 						<div class="jump" role="group" aria-label={t().menu}>
 							{jumps.map(({ name, title, glyph }) => (
 								<button
-									type="button"
 									key={name}
 									aria-label={title}
 									title={title}
@@ -107,7 +116,6 @@ export function Table<Name extends string>(
 					<div class="tabs" role="group" aria-label={t().menu}>
 						{panels.map(({ name, title, glyph }) => (
 							<button
-								type="button"
 								key={name}
 								class={name === current.name ? "current" : ""}
 								aria-pressed={name === current.name}
@@ -169,7 +177,7 @@ function Player(props: {
 				<ul class="smallhand">
 					{cards.map((card, index) => (
 						<li key={`${card}${index}`}>
-							<game.Card card={catalog.cards.get(card)} catalog={catalog} side={at} />
+							<game.Card {...cardProps(catalog, card)} side={at} />
 						</li>
 					))}
 				</ul>

@@ -14,12 +14,11 @@ import {
 import { under } from "../games/cardlist";
 import { type Context, type GameModule, spaced } from "../games/module";
 import { inWords, number, t } from "../i18n";
-import { Rules } from "../lobby/rules";
 import { ActionBar } from "../match/actions";
 import { Chances, Expected, Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
-import { type Panel, Table } from "../match/table";
+import { type Panel, rulesPanel, Table } from "../match/table";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
@@ -179,12 +178,7 @@ function Puzzle(props: {
 					<p class="muted">{t().puzzleUnsolved}</p>
 				),
 		},
-		{
-			name: "rules",
-			title: t().rules,
-			glyph: "BOOK",
-			show: () => <Rules catalog={context.catalog} />,
-		},
+		rulesPanel(context.catalog),
 	];
 	return (
 		<Table
@@ -210,7 +204,6 @@ function Puzzle(props: {
 							) : (
 								<>
 									<button
-										type="button"
 										class="primary"
 										ref={goOn}
 										data-testid="again"
@@ -219,7 +212,6 @@ function Puzzle(props: {
 										{t().puzzleAgain}
 									</button>
 									<button
-										type="button"
 										data-testid="show"
 										onClick={() => setAttempt({ ...attempt, shown: true })}
 									>

@@ -12,7 +12,7 @@ effect(() => {
 	const seat = "id" in here ? seatOf(here.id) : undefined;
 	const game = seat && catalogOf(seat.game)?.game.title;
 	const turns = (seat ? [seat] : seats.value).filter(({ known }) => known?.turn === "mine").length;
-	const turn = turns === 0 ? undefined : seat ? t().turnYours : t().turnsYours(turns);
+	const turn = turns === 0 ? undefined : seat ? t().yourTurn : t().turnsYours(turns);
 	document.title = [turn, game, t().table].filter(Boolean).join(" – ");
 	const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
 	if (icon) icon.href = turn ? "./icon-turn.svg" : "./icon.svg";
@@ -30,7 +30,7 @@ function notify(seat: Seat) {
 	try {
 		const title = catalogOf(seat.game)?.game.title ?? t().table;
 		// The same tag in all tabs: a match has at most one notification.
-		const shown = new Notification(t().turnYours, { body: title, tag: seat.match });
+		const shown = new Notification(t().yourTurn, { body: title, tag: seat.match });
 		shown.onclick = () => {
 			focus();
 			location.hash = linkTo.match(idOf(seat.match));

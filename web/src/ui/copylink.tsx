@@ -21,14 +21,11 @@ export function CopyLink({ address }: { address: string }) {
 				data-testid="link"
 				onFocus={(event) => event.currentTarget.select()}
 			/>
-			<button type="button" class="primary" onClick={() => void copy()}>
+			<button class="primary" onClick={() => void copy()}>
 				{copied ? t().copied : t().copy}
 			</button>
 			{"share" in navigator && (
-				<button
-					type="button"
-					onClick={() => void navigator.share({ url: address }).catch(() => {})}
-				>
+				<button onClick={() => void navigator.share({ url: address }).catch(() => {})}>
 					{t().share}
 				</button>
 			)}

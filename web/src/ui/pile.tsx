@@ -1,7 +1,7 @@
 // A pile of cards that all may see: its number, and on request its cards.
 import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import type { CardProps, Context } from "../games/module";
+import { type CardProps, type Context, cardProps } from "../games/module";
 import { t } from "../i18n";
 import { Dialog } from "./dialog";
 
@@ -9,19 +9,21 @@ export function Pile(props: {
 	title: string;
 	cards: readonly string[];
 	context: Context;
-	Card: ComponentType<CardProps>;
+	/** What draws them, if it is not the game's own drawing. */
+	Card?: ComponentType<CardProps>;
 	side?: number;
 	/** How many of them were added last. */
 	gained?: number;
 }) {
-	const { title, cards, context, Card, side, gained } = props;
+	const { title, cards, context, side, gained } = props;
 	const [open, setOpen] = useState(false);
+	const { catalog } = context;
+	const { Card = catalog.module.Card } = props;
 	const counts = new Map<string, number>();
 	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
 	return (
 		<>
 			<button
-				type="button"
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}
@@ -35,11 +37,7 @@ export function Pile(props: {
 					<ul class="gallery">
 						{[...counts].map(([card, count]) => (
 							<li key={card}>
-								<Card
-									card={context.catalog.cards.get(card)}
-									catalog={context.catalog}
-									side={side}
-								/>
+								<Card {...cardProps(catalog, card)} side={side} />
 								<span class="caption">{t().copies(count)}</span>
 							</li>
 						))}

@@ -12,6 +12,7 @@ import {
 } from "../state/settings";
 import { Choices } from "./choices";
 import { Dialog } from "./dialog";
+import { Refused } from "./refused";
 
 /** The name by which the other player sees the visitor. */
 export function NameField() {
@@ -76,11 +77,7 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
 						/>
 						{t().alertNotification}
 					</label>
-					{denied && (
-						<p class="refusal" role="alert">
-							{t().alertDenied}
-						</p>
-					)}
+					<Refused says={denied && t().alertDenied} />
 				</fieldset>
 			</form>
 		</Dialog>

@@ -3,7 +3,7 @@ import { CardBack } from "../../cards/frame";
 import { t } from "../../i18n";
 import { Pile } from "../../ui/pile";
 import { Share } from "../../ui/share";
-import { type BoardProps, cardKey } from "../module";
+import { type BoardProps, cardKey, cardProps } from "../module";
 import { AnyCard } from "./card";
 import type { Item, Layout } from "./layout";
 
@@ -130,12 +130,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 	return (
 		<section class={`heap ${shown.length > LAST ? "long" : ""}`}>
 			{long ? (
-				<Pile
-					title={item.label}
-					cards={item.cards.map(({ card }) => card)}
-					context={context}
-					Card={AnyCard}
-				/>
+				<Pile title={item.label} cards={item.cards.map(({ card }) => card)} context={context} />
 			) : (
 				<h2>{item.label}</h2>
 			)}
@@ -145,7 +140,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 					const chosen = picker.chosen(key);
 					const can = !isHeld(layout, card) && (picker.can(key) || chosen);
 					const face = context.catalog.cards.has(card) ? (
-						<AnyCard card={context.catalog.cards.get(card)} catalog={context.catalog} side={near} />
+						<AnyCard {...cardProps(context.catalog, card)} side={near} />
 					) : (
 						<CardBack label={t().faceDown} />
 					);
@@ -153,7 +148,6 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 						<li key={`${card}.${index}`} class="mini">
 							{can ? (
 								<button
-									type="button"
 									class={`card ${chosen ? "chosen" : ""}`}
 									data-key={key}
 									data-can

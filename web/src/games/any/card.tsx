@@ -1,35 +1,33 @@
 // A card of any game: its title, its picture in the colour of its kind, and its numbers.
-import { CardFrame, Title } from "../../cards/frame";
-import type { Catalog } from "../../state/catalog";
+import { CardFrame, labelOf, Title } from "../../cards/frame";
 import type { CardProps } from "../module";
 
-const COLOURS = 8;
+/** A colour for each kind of cards, in the order of the game's list. */
+const TINTS = [
+	"#1d6b3c",
+	"#1f5aa6",
+	"#b3261e",
+	"#2a2a33",
+	"#6a3391",
+	"#8a4b0f",
+	"#0f6a72",
+	"#8f2460",
+];
 const MOST_NUMBERS = 4;
 const SMALLEST = 6; // A caption below it could not be read.
-
-const kinds = new WeakMap<Catalog, string[]>();
-
-/** The kinds of a game's cards in the order of its list: each has a colour of its own. */
-function kindsOf(catalog: Catalog): string[] {
-	const known = kinds.get(catalog);
-	if (known) return known;
-	const found = [...new Set(catalog.game.cards.map((card) => card.kind))];
-	kinds.set(catalog, found);
-	return found;
-}
 
 export function AnyCard({ card, catalog }: CardProps) {
 	if (!card) return null;
 	const numbers = card.numbers.slice(0, MOST_NUMBERS);
-	const kind = kindsOf(catalog).indexOf(card.kind) % COLOURS;
-	const label = [card.title, card.kind, ...card.numbers.map((n) => `${n.title} ${n.value}`)];
+	const kinds = [...new Set(catalog.game.cards.map(({ kind }) => kind))];
+	const tint = TINTS[kinds.indexOf(card.kind) % TINTS.length];
 	const width = 90 / numbers.length;
 	const longest = Math.max(...numbers.map((each) => each.title.length));
 	const captionSize = Math.min(8.5, (width - 4) / (longest * 0.62));
 	const captions = captionSize > SMALLEST;
 	const low = numbers.length > 0 ? 62 : 82;
 	return (
-		<CardFrame class={`any kind${kind}`} label={label.filter(Boolean).join(", ")}>
+		<CardFrame class="any" tint={tint} label={labelOf(card, card.kind)}>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
 			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
 			{card.glyph ? (

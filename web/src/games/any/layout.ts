@@ -54,12 +54,9 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 			if (HELD.test(field.name)) continue; // It is said beside the name of the player.
 			if (isPair(words, field, values) && seat === undefined) {
 				const label = labelOf(words, path, field);
-				for (const [at, value] of values.entries())
-					layout.sides[at as 0 | 1].push({
-						kind: "figure",
-						label,
-						value: words.valueOf(field, value),
-					});
+				const said = values.map((each) => words.valueOf(field, each));
+				for (const [at, value] of said.entries())
+					layout.sides[at as 0 | 1].push({ kind: "figure", label, value });
 				continue;
 			}
 			const whose = seat ?? ownerOf(field.name, me);

@@ -28,12 +28,8 @@ export function schemaOf(game: Game): Schema | undefined {
 	if (own?.case !== "packaged") {
 		const id = game.name.replace("games/", "");
 		const of = (outer: DescMessage) => outer.fields.find((field) => field.name === id)?.message;
-		const [ruleset, action, event, view] = [
-			of(RulesetSchema),
-			of(ActionSchema),
-			of(EventSchema),
-			of(ViewSchema),
-		];
+		const outer = [RulesetSchema, ActionSchema, EventSchema, ViewSchema];
+		const [ruleset, action, event, view] = outer.map(of);
 		return ruleset && action && event && view && { ruleset, action, event, view };
 	}
 	const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, game.schema));
