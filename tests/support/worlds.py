@@ -4,6 +4,7 @@ import copy
 
 from engine.match import Match
 from engine.sampler import Sampler
+from service.hosting.match_state import Written
 
 _HEAD = (
     24  # Bytes of a match before the held actions: its version, and since when each seat decides.
@@ -41,7 +42,7 @@ def another_world(state, seat, rng):
             head + secret + bytes(position) + data[_SECRET.stop + len(bytes(position)) :],
         ),
         history=history,
-        written={},
+        written=Written(),
     )
 
 
@@ -52,5 +53,5 @@ def with_secret(state, secret):
     return state._replace(
         header=state.header._replace(secret=secret),
         match=Match.from_bytes(state.game, data),
-        written={},
+        written=Written(),
     )
