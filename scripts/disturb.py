@@ -53,6 +53,9 @@ def main() -> int:
     parser.add_argument(
         "--times", type=int, default=1, help="how often the command runs, 1 or more"
     )
+    parser.add_argument("--no-busy", action="store_true", help="keep no core busy")
+    parser.add_argument("--no-stops", action="store_true", help="stop no process")
+    parser.add_argument("--no-slow-disk", action="store_true", help="leave the disk as it is")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --, or make test")
     options = parser.parse_args()
     if options.times < 1:
@@ -66,17 +69,19 @@ def main() -> int:
     statuses: list[int] = []
     environment = dict(os.environ)
     with ExitStack() as disturbances:
-        library = disturbances.enter_context(slow_disk())
-        before = os.environ.get("LD_PRELOAD")
-        environment["LD_PRELOAD"] = f"{before}:{library}" if before else library
-        busy = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
-        disturbances.callback(busy.kill)
-        stopping.spared.add(busy.pid)
+        if not options.no_slow_disk:
+            library = disturbances.enter_context(slow_disk())
+            before = os.environ.get("LD_PRELOAD")
+            environment["LD_PRELOAD"] = f"{before}:{library}" if before else library
+        if not options.no_busy:
+            busy = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+            disturbances.callback(busy.kill)
+            stopping.spared.add(busy.pid)
         try:
             for _ in range(options.times):
                 command = options.command or ["make", "test"]
                 with running(command, environment, stopping.spared) as pid:
-                    statuses.append(wait_for(pid, stopping))
+                    statuses.append(wait_for(pid, None if options.no_stops else stopping))
         finally:
             failed = sum(map(bool, statuses))
             print(f"disturb: {failed} of {len(statuses)} runs failed", file=sys.stderr)
@@ -136,7 +141,7 @@ def processes_below(parent: int, spared: Collection[int]) -> dict[int, str]:
     return {pid: states[pid] for pid in found[1:] if pid in states}
 
 
-def wait_for(command: int, stopping: "Stopping") -> int:
+def wait_for(command: int, stopping: "Stopping | None") -> int:
     """Wait until a child ends, bury others that do, and return its status."""
     while True:
         ended, status = os.waitpid(-1, os.WNOHANG)
@@ -144,7 +149,8 @@ def wait_for(command: int, stopping: "Stopping") -> int:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
         if not ended:
-            stopping.go_on()
+            if stopping:
+                stopping.go_on()
             time.sleep(TICK)
 
 
