@@ -91,7 +91,7 @@ function Settings({ onOpen }: { onOpen: () => void }) {
 				<option value="en">English</option>
 				<option value="de">Deutsch</option>
 			</select>
-			<button onClick={onOpen} data-testid="settings">
+			<button type="button" onClick={onOpen} data-testid="settings">
 				{t().settings}
 			</button>
 		</div>

@@ -103,6 +103,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 					];
 					const drawn = (
 						<button
+							type="button"
 							key={index}
 							class={`square ${field.toLowerCase()} ${owner} ${preview.includes(index) ? "preview" : ""}`}
 							data-key={key}

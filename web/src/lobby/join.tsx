@@ -244,6 +244,7 @@ export function Enter({ id, token }: { id: string; token: string }) {
 						{t().backToMatch}
 					</a>
 					<button
+						type="button"
 						onClick={() => {
 							addSeat(other);
 							replacePlace(linkTo.match(id));

@@ -28,6 +28,7 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 	return (
 		<>
 			<button
+				type="button"
 				class="learn"
 				disabled={underway}
 				data-testid={`learn-${id}`}

@@ -53,6 +53,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 				<p>{catalog && (catalog.module.blurb?.() ?? firstSentence(catalog.game.rules))}</p>
 				<div class="buttons">
 					<button
+						type="button"
 						class="primary"
 						disabled={!catalog}
 						data-testid={`play-${id}`}
@@ -61,7 +62,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 						{t().playNow}
 						<span class="sr"> {catalog?.game.title}</span>
 					</button>
-					<button disabled={!catalog} onClick={props.onRules}>
+					<button type="button" disabled={!catalog} onClick={props.onRules}>
 						{t().rules}
 						<span class="sr"> {catalog?.game.title}</span>
 					</button>

@@ -117,7 +117,10 @@ export function MyMatches() {
 			<h2 id="mymatches">{t().yourMatches}</h2>
 			{removed.map((seat) => (
 				<p class="removed" role="status" key={seat.match}>
-					{t().removed(nameOf(seat))} <button onClick={() => takeBack(seat)}>{t().undo}</button>
+					{t().removed(nameOf(seat))}{" "}
+					<button type="button" onClick={() => takeBack(seat)}>
+						{t().undo}
+					</button>
 				</p>
 			))}
 			{running.length > 0 && <ul>{running.map(row)}</ul>}
@@ -134,7 +137,12 @@ export function MyMatches() {
 						<a class="button" href={linkTo.match(idOf(asking.match))}>
 							{t().removeNot}
 						</a>
-						<button class="primary danger" data-testid="remove" onClick={() => drop(asking)}>
+						<button
+							type="button"
+							class="primary danger"
+							data-testid="remove"
+							onClick={() => drop(asking)}
+						>
 							{t().removeYes}
 						</button>
 					</div>
@@ -192,6 +200,7 @@ function MyMatch(props: { seat: Seat; news: News | undefined; onRemove: () => vo
 				<span class="status">{statusOf(seat, news)}</span>
 			</a>
 			<button
+				type="button"
 				class="quiet"
 				aria-label={`${t().remove}: ${nameOf(seat)}`}
 				title={t().remove}

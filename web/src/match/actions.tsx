@@ -72,6 +72,7 @@ export function ActionBar(props: {
 				<div class="buttons">
 					{chooser.label && (
 						<button
+							type="button"
 							class="primary"
 							data-confirm
 							disabled={state !== "ready"}
@@ -82,6 +83,7 @@ export function ActionBar(props: {
 					)}
 					{buttons.map(({ key, words }) => (
 						<button
+							type="button"
 							key={key}
 							data-key={key}
 							data-can
@@ -94,7 +96,7 @@ export function ActionBar(props: {
 						</button>
 					))}
 					{chooser.clicks.length > 0 && (
-						<button class="quiet" onClick={chooser.undo}>
+						<button type="button" class="quiet" onClick={chooser.undo}>
 							{t().undo}
 						</button>
 					)}

@@ -90,6 +90,7 @@ function Rematch(props: { seat: Seat; context: Context; session: Session; me: nu
 
 	const button = (label: string, act: () => Promise<void>, primary: boolean, name: string) => (
 		<button
+			type="button"
 			class={primary ? "primary" : ""}
 			disabled={underway}
 			data-testid={name}

@@ -107,6 +107,7 @@ export function Coach(props: {
 			<div class="buttons">
 				{tip && (
 					<button
+						type="button"
 						class="primary"
 						data-testid="gotit"
 						aria-keyshortcuts="Escape"
@@ -120,6 +121,7 @@ export function Coach(props: {
 				)}
 				{!result && (
 					<button
+						type="button"
 						class="quiet"
 						data-testid="skiplesson"
 						onClick={() => {

@@ -60,6 +60,7 @@ function CardButton(props: {
 	const said = game.why !== undefined && mine;
 	return (
 		<button
+			type="button"
 			class={`card ${chosen ? "chosen" : ""} ${mark ? "marked" : ""}`}
 			data-key={key}
 			data-can={can || undefined}

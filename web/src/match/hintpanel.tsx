@@ -45,14 +45,21 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
-					<button onClick={() => hints.cancel()}>{t().stop}</button>
+					<button type="button" onClick={() => hints.cancel()}>
+						{t().stop}
+					</button>
 				) : (
-					<button class="primary" disabled={!possible} onClick={() => void hints.start()}>
+					<button
+						type="button"
+						class="primary"
+						disabled={!possible}
+						onClick={() => void hints.start()}
+					>
 						{t().hintAsk}
 					</button>
 				)}
 				{hints.on.value && (
-					<button class="quiet" onClick={() => hints.hide()}>
+					<button type="button" class="quiet" onClick={() => hints.hide()}>
 						{t().hintOff}
 					</button>
 				)}

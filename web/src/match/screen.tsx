@@ -204,7 +204,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				</details>
 			)}
 			{seat.seat !== undefined && !context.view.result && (
-				<button class="quiet danger" onClick={() => setAsking(true)}>
+				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}
 				</button>
 			)}
@@ -217,6 +217,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
 						<button
+							type="button"
 							class="primary danger"
 							onClick={() => {
 								setAsking(false);
@@ -225,7 +226,9 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 						>
 							{words.yes}
 						</button>
-						<button onClick={() => setAsking(false)}>{t().cancel}</button>
+						<button type="button" onClick={() => setAsking(false)}>
+							{t().cancel}
+						</button>
 					</div>
 				</Dialog>
 			)}

@@ -93,6 +93,7 @@ export function Table<Name extends string>(
 						<div class="jump" role="group" aria-label={t().menu}>
 							{jumps.map(({ name, title, glyph }) => (
 								<button
+									type="button"
 									key={name}
 									aria-label={title}
 									title={title}
@@ -116,6 +117,7 @@ export function Table<Name extends string>(
 					<div class="tabs" role="group" aria-label={t().menu}>
 						{panels.map(({ name, title, glyph }) => (
 							<button
+								type="button"
 								key={name}
 								class={name === current.name ? "current" : ""}
 								aria-pressed={name === current.name}

@@ -204,6 +204,7 @@ function Puzzle(props: {
 							) : (
 								<>
 									<button
+										type="button"
 										class="primary"
 										ref={goOn}
 										data-testid="again"
@@ -212,6 +213,7 @@ function Puzzle(props: {
 										{t().puzzleAgain}
 									</button>
 									<button
+										type="button"
 										data-testid="show"
 										onClick={() => setAttempt({ ...attempt, shown: true })}
 									>

@@ -60,9 +60,16 @@ export function Progress({ review }: { review: Review }) {
 			<Refused says={refusal && inWords(refusal)} />
 			<div class="buttons">
 				{review.running.value ? (
-					<button onClick={() => review.stop()}>{t().stop}</button>
+					<button type="button" onClick={() => review.stop()}>
+						{t().stop}
+					</button>
 				) : (
-					<button class="primary" data-testid="review" onClick={() => void review.start()}>
+					<button
+						type="button"
+						class="primary"
+						data-testid="review"
+						onClick={() => void review.start()}
+					>
 						{begun ? t().reviewGoOn : t().review}
 					</button>
 				)}
@@ -204,7 +211,7 @@ function Entry(
 	const context = { ...props.context, view: all[step]!.view };
 	return (
 		<li>
-			<button onClick={() => go(step)}>
+			<button type="button" onClick={() => go(step)}>
 				<span class="num muted">{step + 1}</span>
 				<span>
 					{decision ? (

@@ -178,6 +178,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						{reviewed && (
 							<>
 								<button
+									type="button"
 									data-testid="lastmistake"
 									disabled={mistake(-1) === undefined}
 									onClick={() => explain(mistake(-1))}
@@ -185,6 +186,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 									{filter.least ? t().lastMistake : t().lastDecision}
 								</button>
 								<button
+									type="button"
 									data-testid="nextmistake"
 									disabled={mistake(1) === undefined}
 									onClick={() => explain(mistake(1))}
@@ -193,7 +195,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 								</button>
 							</>
 						)}
-						<button data-testid="playon" disabled={decided} onClick={() => setPlayingOn(true)}>
+						<button
+							type="button"
+							data-testid="playon"
+							disabled={decided}
+							onClick={() => setPlayingOn(true)}
+						>
 							{t().playOn}
 						</button>
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
@@ -247,7 +254,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 
 function Step(props: { label: string; sign: string; onClick: () => void }) {
 	return (
-		<button aria-label={props.label} title={props.label} onClick={props.onClick}>
+		<button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
 			{props.sign}
 		</button>
 	);
@@ -273,7 +280,7 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 		<section class="verify" aria-label={t().verify}>
 			<p class="muted">{t().verifyText}</p>
 			<div class="buttons">
-				<button class="primary" data-testid="verify" onClick={() => void check()}>
+				<button type="button" class="primary" data-testid="verify" onClick={() => void check()}>
 					<Glyph name="SHIELD" /> {t().verify}
 				</button>
 			</div>

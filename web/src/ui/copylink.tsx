@@ -21,11 +21,14 @@ export function CopyLink({ address }: { address: string }) {
 				data-testid="link"
 				onFocus={(event) => event.currentTarget.select()}
 			/>
-			<button class="primary" onClick={() => void copy()}>
+			<button type="button" class="primary" onClick={() => void copy()}>
 				{copied ? t().copied : t().copy}
 			</button>
 			{"share" in navigator && (
-				<button onClick={() => void navigator.share({ url: address }).catch(() => {})}>
+				<button
+					type="button"
+					onClick={() => void navigator.share({ url: address }).catch(() => {})}
+				>
 					{t().share}
 				</button>
 			)}

@@ -34,7 +34,7 @@ export function Dialog(props: {
 		>
 			<header>
 				<h2>{props.title}</h2>
-				<button class="quiet" onClick={props.onClose} aria-label={t().close}>
+				<button type="button" class="quiet" onClick={props.onClose} aria-label={t().close}>
 					✕
 				</button>
 			</header>

@@ -24,6 +24,7 @@ export function Pile(props: {
 	return (
 		<>
 			<button
+				type="button"
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}

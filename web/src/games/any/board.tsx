@@ -148,6 +148,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 						<li key={`${card}.${index}`} class="mini">
 							{can ? (
 								<button
+									type="button"
 									class={`card ${chosen ? "chosen" : ""}`}
 									data-key={key}
 									data-can
