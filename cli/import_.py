@@ -11,7 +11,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.observability.metrics import Metrics
 from service.running.server import Options, open_store
-from service.store import MatchStatus, Store
+from service.store import MatchStatus, Store, chain
 
 # Due so late that no server acts in it, so that no server of the log ends it as idle meanwhile.
 _INCOMPLETE = MatchStatus(due=2**53)
@@ -68,19 +68,34 @@ async def add(store: Store, state: MatchState) -> bool:
     A match whose import was interrupted is completed. Raises ValueError if the log holds another
     match of the same id.
     """
-    header, entries = state.header, state.entries
-    stored = await store.load(header.match_id)
+    match_id = state.header.match_id
+    stored = await store.load(match_id)
     if stored is None:
-        await store.create(header, _INCOMPLETE)
-        begun = 0
-    elif stored.header == header and stored.entries == list(entries[: len(stored.entries)]):
-        begun = len(stored.entries)
-    elif write_record(MatchState.load(stored)) == write_record(state):
-        return False
+        added = MatchState.begin(state.header.salted())
+        await store.create(added.header, _INCOMPLETE)
     else:
-        raise ValueError(f"the log holds another match named matches/{header.match_id}")
-    for version in range(begun, len(entries)):
-        status = MatchStatus(over=True) if version + 1 == len(entries) else _INCOMPLETE
-        if not await store.append(header.match_id, version, entries[version], status):
-            raise ValueError(f"another process adds to matches/{header.match_id}")
-    return begun < len(entries)
+        added = MatchState.load(stored)
+        if added.over and write_record(added) == write_record(state):
+            return False
+        if not _is_part(added, state):
+            raise ValueError(f"the log holds another match named matches/{match_id}")
+    for entry in state.entries[added.version :]:
+        before = added.head
+        added = added.after(entry._replace(course=b"", digest=b""))
+        status = MatchStatus(over=True) if added.over else _INCOMPLETE
+        if not await store.append(match_id, before, added.entry(added.version), status):
+            raise ValueError(f"another process adds to matches/{match_id}")
+    return True
+
+
+def _is_part(added: MatchState, whole: MatchState) -> bool:
+    # Whether a match is the other one as far as it goes. Their names have other salts.
+    def told(state: MatchState) -> list[object]:
+        header = state.header._replace(salt=b"", names_hash=b"")
+        entries = [
+            (*each[:3], each.names[chain.SALT_BYTES :] or each.action)
+            for each in state.entries[: added.version]
+        ]
+        return [header, *entries]
+
+    return not added.over and told(added) == told(whole)

@@ -1,35 +1,56 @@
-"""`croupier verify`: checks records of finished matches."""
+"""`croupier verify`: checks records of finished matches, or a whole log."""
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands, UsageError
 from croupier.v1.match_pb2 import MatchStart
+from service.common.errors import Refusal
+from service.hosting.checking import check_matches
+from service.hosting.clocks import Clock
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, verify, write_record
+from service.observability.metrics import Metrics
+from service.running.server import Options, open_store
+from service.store import Store
 
 ABOUT = """\
-Checks records of finished matches. The deal and every shuffle of a record are drawn
+Checks records of finished matches, or, with --data or --store, a whole log.
+
+The deal and every shuffle of a record are drawn
 again from its secret, every action is replayed through the rules, and every field is
 compared with the result. So any change of the record is found and named.
 
 The server published the hash of the secret when the match was created, as secret_hash.
 With --secret-hash, the record must be that of the match that was announced with it.
 Without it, a record can be true in itself and still belong to another secret. The deal of
-a match that was played on is that of another match, which has a secret_hash of its own."""
+a match that was played on is that of another match, which has a secret_hash of its own.
+
+Of a log, all that is stored of each match is compared with what was written, and each
+match is replayed. Nothing is written. No server may use a SQLite log meanwhile; beside
+the servers of a PostgreSQL database it may run."""
 
 EXIT = """\
-Exit status: 0 if all records are true, 1 if a record is not true or cannot be read,
-2 if the command line is wrong."""
+Exit status: 0 if all records are true and the log is whole, 1 if a record is not true or
+cannot be read, or the log is damaged or was made under other rules, 2 if the command
+line is wrong."""
 
 OPTIONS = """
 --secret-hash HEX
     the secret_hash of CreateMatch, in hexadecimal digits; only for one record
 -q, --quiet
     print only what is wrong
+--data DIR
+    check the SQLite log in this directory, as `croupier serve` names it
+--store WHERE
+    check the log in this database: "postgresql://..."
 """
 
 
@@ -42,8 +63,13 @@ def add_parser(commands: Commands) -> None:
         epilog=EXIT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_records(parser)
-    arguments.declare(parser, OPTIONS, {"HEX": arguments.sha256})
+    add_records(parser, "*")
+    types = {
+        "HEX": arguments.sha256,
+        "DIR": arguments.directory,
+        "WHERE": arguments.store,
+    }
+    arguments.declare(parser, OPTIONS, types)
     parser.set_defaults(run=run)
 
 
@@ -59,7 +85,11 @@ def add_records(parser: argparse.ArgumentParser, count: str = "+") -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Prints a line for each record."""
+    """Prints a line for each record, or for each match of a log that is damaged."""
+    if [bool(chosen.records), chosen.data is not None, chosen.store is not None].count(True) != 1:
+        raise UsageError("name records, or one log with --data or --store")
+    if not chosen.records:
+        return _run_log(chosen)
 
     def check(path: Path, state: MatchState) -> None:
         if chosen.secret_hash not in (None, state.header.secret_hash):
@@ -79,6 +109,48 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.secret_hash is not None and len(verified) != 1:
         raise UsageError("--secret-hash is for one record")
     return 0
+
+
+def _run_log(chosen: argparse.Namespace) -> int:
+    store, data = chosen.store or "sqlite", chosen.data
+    if store in ("memory", "sqlite") and data is None:
+        raise UsageError("argument --store: name a database; --data names a SQLite log")
+    try:
+        opened = open_store(Options(store=store, data=data or Path()), Metrics())
+        return asyncio.run(_check_log(opened, quiet=chosen.quiet))
+    except (OSError, ValueError, Refusal) as error:
+        raise CommandError(str(error)) from error
+
+
+async def _check_log(store: Store, *, quiet: bool) -> int:
+    await store.open_to_check()
+    console = Console(stderr=True)
+    count = damaged = other_rules = 0
+    try:
+        with Progress(
+            TextColumn("{task.completed} matches"), console=console, transient=True
+        ) as bar:
+            task = bar.add_task("", total=None)
+            wrong = await store.check()
+            for line in wrong:
+                console.out(f"the log is damaged: {line}", highlight=False)
+            async for match_id, damage, rules in check_matches(store, Clock()):
+                count += 1
+                bar.advance(task)
+                if damage is not None:
+                    damaged += 1
+                    said = f"is damaged at version {damage.version}: {damage.what}"
+                elif rules is not None:
+                    other_rules += 1
+                    said = f"has other rules: {rules}"
+                else:
+                    continue
+                console.out(f"matches/{match_id!a} {said}".replace("'", ""), highlight=False)
+    finally:
+        await store.close()
+    if not quiet:
+        print(f"{count} matches, {damaged} damaged, {other_rules} under other rules")
+    return int(bool(wrong or damaged or other_rules))
 
 
 def verify_all(

@@ -38,6 +38,7 @@ class Spectator:
         self.match = match
         self.token = token
         self._version: int | None = None
+        self._etag = ""  # Of that version.
         self._replacing = threading.Lock()  # Held while the token is being replaced.
 
     def details(self) -> match_pb2.Match:
@@ -75,6 +76,7 @@ class Spectator:
         self,
         after_version: int | None = None,
         *,
+        etag: str = "",
         patience: float | None = None,
         follow_rematch: bool = False,
         heartbeat_interval: float = HEARTBEAT_INTERVAL,
@@ -87,6 +89,9 @@ class Spectator:
         seconds, by default the client's. It is also resumed when `Seat.replace_token` has replaced
         the token. If the server's log has lost versions that this has yielded, it goes on with the
         version that the match has now, which is lower.
+
+        `etag` is that of `after_version`: where the log has lost that version, as it also does
+        when another one has its number, the stream begins with what the match is now.
 
         The server proves every `heartbeat_interval` seconds, from 1 to 60, that the stream lives;
         a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
@@ -103,6 +108,7 @@ class Spectator:
             request = match_pb2.WatchMatchRequest(
                 name=self.match,
                 after_version=after_version,
+                etag=etag,
                 heartbeat_interval=duration(heartbeat_interval),
                 follow_rematch=follow_rematch,
             )
@@ -111,6 +117,7 @@ class Spectator:
                 limit = SILENT_INTERVALS * heartbeat_interval
                 for response in until_silent(stream, limit):
                     after_version, told = response.version, True
+                    etag = response.etag or etag
                     retry.reset()
                     if response.HasField("view"):
                         self._seen(response.view)
@@ -119,10 +126,10 @@ class Spectator:
                 return
             except grpc.RpcError as error:
                 lost = CroupierError.from_call(error)
-                if lost.reason == "VERSION_IN_FUTURE" and told:
+                if lost.reason == "VERSION_IN_FUTURE" and (told or etag):
                     current = int(lost.metadata["current_version"])
-                    after_version, told = current - 1 if current else None, False
-                    self._version = None
+                    after_version, told, etag = current - 1 if current else None, False, ""
+                    self._version, self._etag = None, ""
                 elif lost.reason != "TOKEN_REPLACED" or not self._is_replaced(token):
                     self.client.wait(retry, lost)
             finally:
@@ -166,7 +173,8 @@ class Spectator:
             return token != self.token
 
     def _seen(self, view: game_pb2.View) -> game_pb2.View:
-        self._version = max(view.version, self._version or 0)
+        if view.version >= (self._version or 0):
+            self._version, self._etag = view.version, view.etag
         return view
 
 
@@ -192,11 +200,13 @@ class Seat(Spectator):
         """
         if expected_version is None:
             expected_version = self.view().version if self._version is None else self._version
+        etag = self._etag if expected_version == self._version else ""
         request = match_pb2.SubmitActionRequest(
             name=self.match,
             expected_version=expected_version,
             action=action,
             request_id=str(uuid.uuid4()),
+            etag=etag,
         )
         response: match_pb2.SubmitActionResponse = self.client.persist(
             self._stub.SubmitAction, request, patience, self.token

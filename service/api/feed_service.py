@@ -12,11 +12,12 @@ from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
-from service.hosting.feed import Feed, cursor_expired
+from service.hosting.feed import Feed
 from service.hosting.matches import Matches
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
-from service.store import Update
+from service.store import Position, Update
+from service.store.chain import Damaged
 from service.wire.fields import read_mask
 
 _UPDATES = feed_pb2.WatchMatchesResponse.UPDATES_FIELD_NUMBER
@@ -24,7 +25,7 @@ _RESULTS = feed_pb2.BatchGetViewsResponse.RESULTS_FIELD_NUMBER
 _VIEW = feed_pb2.ViewResult.VIEW_FIELD_NUMBER
 
 _CURSOR_FIELD = feed_pb2.WatchMatchesResponse.CURSOR_FIELD_NUMBER
-_CURSOR = re.compile(r"([0-9a-fA-F-]{1,40})\.([0-9]{1,19})")
+_CURSOR = re.compile(r"([0-9a-fA-F-]{1,60})\.([0-9]{1,19})")
 
 
 class FeedService(feed_pb2_grpc.FeedServiceServicer):
@@ -53,33 +54,30 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
         interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
         with self._metrics.watchers.track_inprogress(), self._feed.following():
             listed: dict[str, int] = {}  # The versions that were told of what runs.
-            end = await self._feed.end()
-            epoch, position = end.epoch, end.end
             if request.cursor:
-                asked, position = _read_cursor(request.cursor)
-                if asked != epoch or position > end.end:
-                    raise cursor_expired()
+                position = _read_cursor(request.cursor)
             else:
-                # After its end was read, so that no change falls between.
+                # Its end first, so that no change falls between.
+                position = await self._feed.end()
                 after: tuple[int, str] | None = (0, "")
                 while after is not None:
                     running, after = await self._feed.list_running(owner, after)
                     listed.update((each.match_id, each.version) for each in running)
-                    cursor = "" if after is not None else _write_cursor(epoch, position)
-                    yield _write(running, request.filter, cursor)
+                    cursor = "" if after is not None else _write_cursor(position)
+                    yield _write(self._whole(running), request.filter, cursor)
             loop = asyncio.get_running_loop()
             sent = loop.time()
             while not self._feed.closing:
                 left = None if interval is None else max(0.0, sent + interval - loop.time())
-                found = await self._feed.after(epoch, position, left)
-                position = found.end
+                found = await self._feed.after(position, left)
+                position = Position(found.epoch, found.end)
                 # Of each match the last, which is the newest.
                 newest = {
                     each.match_id: each
-                    for each in found.updates
+                    for each in self._whole(found.updates)
                     if _is_of(each, owner) and _is_new(each, listed)
                 }
-                response = _write(newest.values(), request.filter, _write_cursor(epoch, position))
+                response = _write(newest.values(), request.filter, _write_cursor(position))
                 if newest or (interval is not None and loop.time() >= sent + interval):
                     yield response
                     sent = loop.time()
@@ -88,6 +86,17 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                     self._admission.charge(call, Budget.CALLS, 1.0)
                     await self._admission.wait_for(call, Budget.CALLS)
         raise shutting_down()
+
+    def _whole(self, updates: Iterable[Update]) -> list[Update]:
+        # Without those that are not what was written: the operator is told.
+        whole = []
+        for each in updates:
+            if each.damaged:
+                what = "what the feed tells of it was changed"
+                self._matches.damaged(Damaged(each.match_id, each.version, what))
+            else:
+                whole.append(each)
+        return whole
 
     def _owner(self, call: Call) -> str | None:
         # Whose matches a call may follow; None for those of all.
@@ -135,15 +144,15 @@ def _is_new(update: Update, listed: dict[str, int]) -> bool:
     return True
 
 
-def _read_cursor(cursor: str) -> tuple[str, int]:
+def _read_cursor(cursor: str) -> Position:
     found = _CURSOR.fullmatch(cursor)
     if found is None or int(found[2]) >= 2**63:
         raise invalid_field("cursor", "NO_CURSOR", "must be the cursor of a response")
-    return found[1], int(found[2])
+    return Position(found[1], int(found[2]))
 
 
-def _write_cursor(epoch: str, position: int) -> str:
-    return f"{epoch}.{position}"
+def _write_cursor(position: Position) -> str:
+    return f"{position.epoch}.{position.number}"
 
 
 def _write(updates: Iterable[Update], chosen: int, cursor: str) -> bytes:

@@ -42,6 +42,7 @@ from service.hosting.views import (
 )
 from service.observability.metrics import Metrics
 from service.store import Header, ListedMatch, Query
+from service.store.chain import Damaged
 from service.wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
@@ -346,7 +347,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             return response
 
         return await self._matches.submit(
-            caller, request.expected_version, request.action, request.request_id, write
+            caller,
+            request.expected_version,
+            request.action,
+            request.request_id,
+            write,
+            request.etag,
         )
 
     async def WatchMatch(
@@ -363,6 +369,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     f"the match is at version {state.version}",
                     metadata={"current_version": str(state.version)},
                 )
+            if request.etag and version >= 0 and request.etag != state.etag(version):
+                raise SetBack(state)
             sent = None if version < 0 else version
             skip_own, viewer = request.skip_own_actions, caller.seat
             interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
@@ -380,7 +388,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         sent = version
                         # The view comes with the newest version, so that must be the newest there
                         # is.
-                        state = watch.newest(state)
+                        state = watch.next(state)
                         continue
                     if state.over and not request.follow_rematch:
                         return
@@ -493,6 +501,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         for listed in found[:size]:
             name = f"matches/{listed.match_id}"
             try:
+                if listed.damaged:
+                    what = "what lists tell of it was changed"
+                    raise self._matches.damaged(Damaged(listed.match_id, listed.version, what))
                 response.matches.append(write_match(listed))
             # A match that cannot be shown, whatever the reason is, must not take the others along.
             except Exception as failure:
@@ -508,6 +519,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 # All responses with a view have it in a field of the same number, but that of WatchMatch.
 _VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
 _CHANGE_VERSION = match_pb2.WatchMatchResponse.VERSION_FIELD_NUMBER
+_CHANGE_ETAG = match_pb2.WatchMatchResponse.ETAG_FIELD_NUMBER
 _CHANGE_VIEW = match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER
 
 
@@ -534,6 +546,8 @@ def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) 
     if version == state.version and (whole or "view" in fields):
         view = serialize_view(state, viewer, fields["view"])
         response += wire.field(_CHANGE_VIEW, view)
+    if whole or "etag" in fields:
+        response += wire.field(_CHANGE_ETAG, state.etag(version).encode())
     return response
 
 

@@ -129,6 +129,8 @@ def rematch_header(
         key_names=("", "") if invited else header.key_names[::-1],
         display_names=("", "") if invited else header.display_names[::-1],
         rematch_of=header.match_id,
+        salt=b"",
+        names_hash=b"",
     )
 
 
@@ -160,6 +162,8 @@ def asks_for(asked: Header, found: Header) -> bool:
         key_names=found.key_names,
         rules_version=found.rules_version,
         model=found.model,
+        salt=found.salt,
+        names_hash=found.names_hash,
     )
 
 

@@ -19,7 +19,7 @@ from service.common.errors import Refusal
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.match_state import KINDS, EarlyEnd, Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
-from service.store import Entry
+from service.store import Entry, chain
 
 
 @unique
@@ -68,6 +68,7 @@ class Action(Kind, number=EntryKind.ACTION):
         expected_version: int,
         action: MatchAction,
         request_id: str,
+        etag: str,
     ) -> Reply | Commit:
         """Decides for a seat at a time; raises Refusal.
 
@@ -82,7 +83,8 @@ class Action(Kind, number=EntryKind.ACTION):
         if repeated is not None:
             return _reply_again(state, repeated, entry)
         state.check_running()
-        if state.is_stale(seat, expected_version):
+        stale = state.is_stale(seat, expected_version)
+        if stale or (etag and etag != state.etag(expected_version)):
             raise Refusal(
                 ErrorReason.ERROR_REASON_STALE_VERSION,
                 f"the match is at version {state.version}",
@@ -125,13 +127,17 @@ def _read_action(state: MatchState, action: MatchAction) -> tuple[int | ActionEr
 
 
 def _reply_again(state: MatchState, version: int, entry: Entry) -> Reply:
-    # When it was sent does not matter.
-    if state.entry(version)._replace(at=entry.at) != entry:
+    if not _is_repeated(state.entry(version), entry):
         raise Refusal(
             ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
             "this request_id was used for another action or another version",
         )
     return Reply(state, version)
+
+
+def _is_repeated(made: Entry, asked: Entry) -> bool:
+    # When it was asked for does not matter.
+    return made._replace(at=asked.at, course=b"", digest=b"") == asked
 
 
 class Expiry(Kind, number=EntryKind.EXPIRY):
@@ -328,9 +334,9 @@ class _Contribution(Kind):
         """Contributes for a seat at a time; raises Refusal."""
         state.seats.check_token(caller)
         entry = Entry(cls.number, caller.seat, at, data)
-        # When it was made does not matter. Nothing is contributed after the deal.
+        # Nothing is contributed after the deal.
         before = takewhile(lambda each: each.kind != EntryKind.ACTION, state.history.entries)
-        if any(each._replace(at=entry.at) == entry for each in islice(before, state.version)):
+        if any(_is_repeated(each, entry) for each in islice(before, state.version)):
             return Reply(state, state.version)
         state.check_running()
         return Commit(state.after(entry))
@@ -415,8 +421,7 @@ class Join(Kind, number=EntryKind.JOIN):
                 "the invitation was used with another request_id: somebody else sits in the seat",
             )
         state.check_running()
-        names = _write_names(key_name, display_name)
-        return Commit(state.after(Entry(EntryKind.JOIN, seat, at, names, 0, request_id)))
+        return Commit(state.after(_join(seat, at, key_name, display_name, request_id)))
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         # The last one deals the match, unless it waits for entropy, for which all have joined
@@ -434,15 +439,17 @@ class Join(Kind, number=EntryKind.JOIN):
         message.display_name = _read_names(entry)[1]
 
     def read(self, state: MatchState, at: int, message: Any) -> Entry:
-        return Entry(self.number, message.seat, at, _write_names("", message.display_name))
+        return _join(message.seat, at, "", message.display_name)
 
 
-def _write_names(key_name: str, display_name: str) -> bytes:
-    return (f"{key_name}\0{display_name}" if display_name else key_name).encode()
+def _join(seat: int, at: int, key_name: str, display_name: str, request_id: str = "") -> Entry:
+    names = f"{key_name}\0{display_name}" if display_name else key_name
+    salted = chain.salted(names.encode())
+    return Entry(EntryKind.JOIN, seat, at, chain.hash_names(salted), 0, request_id, salted)
 
 
 def _read_names(entry: Entry) -> tuple[str, str]:
-    key_name, _, display_name = entry.action.decode().partition("\0")
+    key_name, _, display_name = entry.names[chain.SALT_BYTES :].decode().partition("\0")
     return key_name, display_name
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal
 from service.common.tasks import KeptTask, Tasks
-from service.store import Listener, Store, Update, Updates
+from service.store import Listener, Position, Store, Update, Updates
 
 PAGE = 500  # Updates that are read at once.
 MAX_KEPT = 5_000  # Updates.
@@ -64,9 +64,11 @@ class Feed:
                 self._begin = self._end = -1
                 self._kept = []
 
-    async def end(self) -> Updates:
+    async def end(self) -> Position:
         """Where the feed ends now."""
-        return await self._store.list_updates(None, PAGE)
+        found = await self._store.list_updates(None, PAGE)
+        assert found is not None
+        return Position(found.epoch, found.end)
 
     async def list_running(
         self, owner: str | None, after: tuple[int, str]
@@ -76,30 +78,30 @@ class Feed:
         last = (found[-1].created, found[-1].match_id) if len(found) == PAGE else None
         return found, last
 
-    async def after(self, epoch: str, position: int, seconds: float | None) -> Updates:
+    async def after(self, position: Position, seconds: float | None) -> Updates:
         """Some updates after a position, as soon as there are any.
 
         There may be none while the feed goes on, after `seconds`, and when this was closed. Raises
-        Refusal if positions of the epoch mean nothing any more.
+        Refusal if the log has not told the position itself.
         """
         while True:
             news = self._news
-            found = await self._read(epoch, position)
-            if found.epoch != epoch:
+            found = await self._read(position)
+            if found is None:
                 raise cursor_expired()
             if found.updates or found.more or self.closing:
                 return found
-            position = found.end
+            position = Position(found.epoch, found.end)
             try:
                 async with asyncio.timeout(seconds):
                     await news.wait()
             except TimeoutError:
                 return found
 
-    async def _read(self, epoch: str, position: int) -> Updates:
+    async def _read(self, position: Position) -> Updates | None:
         # What is kept may be of an epoch that is over, or not have begun here yet.
-        if epoch == self._epoch and self._begin <= position <= self._end:
-            first = bisect_right(self._kept, position, key=lambda update: update.position)
+        if position.epoch == self._epoch and self._begin <= position.number <= self._end:
+            first = bisect_right(self._kept, position.number, key=lambda update: update.position)
             return Updates(self._epoch, self._end, self._kept[first:])
         return await self._store.list_updates(position, PAGE)
 
@@ -124,12 +126,17 @@ class Feed:
 
     async def _read_more(self) -> bool:
         # Reads some updates; returns whether there may be more.
-        found = await self._store.list_updates(None if self._end < 0 else self._end, PAGE)
+        after = None if self._end < 0 else Position(self._epoch, self._end)
+        found = await self._store.list_updates(after, PAGE)
+        if found is None:
+            # The log was set back. Those who are at such a position find it out.
+            self._begin = self._end = -1
+            return True
         updates = found.updates
-        if self._begin < 0 or found.epoch != self._epoch:
-            # Those whose cursors are of the epoch before find it out.
-            self._epoch, self._begin, self._kept, updates = found.epoch, found.end, [], []
+        if after is None:
+            self._begin, self._kept, updates = found.end, [], []
             self._tell()
+        self._epoch = found.epoch
         self._kept += updates
         self._end = found.end
         if len(self._kept) > MAX_KEPT:
@@ -150,6 +157,6 @@ def cursor_expired() -> Refusal:
     """The refusal of a cursor whose position means nothing any more."""
     return Refusal(
         ErrorReason.ERROR_REASON_CURSOR_EXPIRED,
-        "the cursor is of another log, or from before another server of the database took over: "
-        "begin without one",
+        "the cursor is not of this log, or of what it had before it was restored or another server "
+        "of the database took over: begin without one",
     )

@@ -5,7 +5,7 @@ Callers who follow a match are handed each new state of it as soon as this serve
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -36,13 +36,13 @@ class MatchCache:
         return self._states.get(match_id)
 
     def put(self, state: MatchState, *, used: bool = True) -> None:
-        """Caches a state unless a newer one of the same match is cached.
+        """Caches a state, which the log has, unless one that has come of it is cached.
 
         `used` says whether a call is the reason.
         """
         match_id = state.header.match_id
         cached = self._states.get(match_id)
-        if cached is None or cached.version < state.version:
+        if cached is None or not cached.follows(state):
             self._states[match_id] = state
             self._entries += state.version - (0 if cached is None else cached.version)
         if used or cached is None:
@@ -87,9 +87,9 @@ class Watch:
         self._lost: Refusal | None = None
 
     def hand(self, state: MatchState) -> None:
-        """Hands over a state, unless a newer one was."""
+        """Hands over a state, which the log has, unless one that has come of it was."""
         newest = self._newest
-        if newest is None or newest.version < state.version:
+        if newest is None or not newest.follows(state):
             self._newest = state
             self._wake()
 
@@ -124,36 +124,39 @@ class Watch:
     def newest(self, state: MatchState) -> MatchState:
         """The newest known state, which may be `state`, unless the log has lost that."""
         newest = self._newest
-        if newest is None or (newest.version <= state.version and not self._set_back):
+        if newest is None or (state.follows(newest) and not self._set_back):
             return state
         return newest
 
+    def next(self, state: MatchState) -> MatchState:
+        """As `newest`; raises SetBack if that has not come of `state`."""
+        newest = self.newest(state)
+        if not newest.follows(state):
+            raise SetBack(newest)
+        return newest
+
     async def newer(self, state: MatchState, timeout: float | None = None) -> MatchState:
-        """A state that is newer than `state`, once there is one.
+        """A state that has come of `state`, once there is one.
 
         Returns `state` if this was closed, or after `timeout` seconds. Raises SetBack if the log
-        has lost what was handed over, and another Refusal if it has lost the match.
+        has lost `state`, and another Refusal if it has lost the match.
         """
-        await self._newer_than(state.version, timeout)
-        return self.newest(state)
+        await self._wait(lambda: self.newest(state) is not state, timeout)
+        return self.next(state)
 
     async def any(self, timeout: float | None = None) -> MatchState | None:
         """Any state, once there is one; None if this was closed, or after `timeout` seconds."""
-        await self._newer_than(-1, timeout)
+        await self._wait(lambda: self._newest is not None, timeout)
         return self._newest
 
-    async def _newer_than(self, version: int, timeout: float | None) -> None:
+    async def _wait(self, is_over: Callable[[], bool], timeout: float | None) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not (self._closed or self._lost) and (
-                    self._newest is None or (self._newest.version <= version and not self._set_back)
-                ):
+                while not (self._closed or self._lost or is_over()):
                     self._waiting = asyncio.get_running_loop().create_future()
                     await self._waiting
         if self._lost is not None:
             raise self._lost
-        if self._set_back and self._newest is not None:
-            raise SetBack(self._newest)
 
 
 class Watches:

@@ -16,10 +16,10 @@ from service.common.errors import Refusal, log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions
-from service.hosting.history import History, read_snapshot, write_snapshot
+from service.hosting.history import History, read_snapshot, rules_changed, write_snapshot
 from service.hosting.played_on import Start, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
-from service.store import Entry, Header, MatchStatus, Snapshot, StoredMatch
+from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
 from service.wire.fields import Fields
 
 _GAMES_KEPT = 256
@@ -45,6 +45,7 @@ class Written:
 
     events: tuple[bytes, ...] | None = None  # Those of its version, by viewer.
     result: game_pb2.MatchResult | None = None
+    etag: str | None = None
 
     def __init__(self) -> None:
         self.views: dict[tuple[int, Fields], bytes] = {}  # By viewer and what was asked for.
@@ -101,7 +102,7 @@ class MatchState(NamedTuple):
         return MatchState(
             header=header,
             game=game,
-            history=History.begin(() if match is None else tuple(match.events)),
+            history=History.begin(header, () if match is None else tuple(match.events)),
             seats=seats,
             start=start,
             origin=write_origin(header),
@@ -123,14 +124,30 @@ class MatchState(NamedTuple):
 
     @staticmethod
     def loading(stored: StoredMatch) -> Work["MatchState"]:
-        """The match as it is stored; its snapshot, if it fits, spares most of the work."""
-        state = yield from MatchState.beginning(stored.header)
-        entries, snapshot = stored.entries, stored.snapshot
+        """The match as it is stored; its snapshot, if it fits, spares most of the work.
+
+        Raises Damaged if the log is not as it was written, and Refusal if the rules have changed.
+        """
+        header, head = stored.header, stored.head
+        header.check()
+        stored.check_header()  # Before anything is read in it.
+        state = yield from MatchState.beginning(header)
+        state = yield from state._restored(stored)
+        if state.version < head.version or state.history.digest(head.version) != head.digest:
+            version = min(state.version, head.version)
+            raise chain.Damaged(header.match_id, version, "entries are missing")
+        if state.version == head.version and state.over != stored.over:
+            raise rules_changed(state.version)
+        return state
+
+    def _restored(self, stored: StoredMatch) -> Work["MatchState"]:
+        # From the beginning, or from the snapshot.
+        state, entries, snapshot = self, stored.entries, stored.snapshot
         if snapshot is None or not 0 < snapshot.version <= len(entries):
             return (yield from state.replaying(entries))
         control = None if state.clocks is None else state.clocks.control
-        made = entries[snapshot.version - 1].at
-        read = read_snapshot(stored.header, state.game, control, snapshot, made)
+        digest = entries[snapshot.version - 1].digest
+        read = read_snapshot(state.game, control, snapshot, digest)
         if read is None:
             return (yield from state.replaying(entries))
         match, clocks = read
@@ -140,6 +157,8 @@ class MatchState(NamedTuple):
             rest.insert(0, skipped.pop())
         history, seats, default_actions = state.history, state.seats, (0, 0)
         for version, entry in enumerate(skipped):
+            before = history.digest(version)
+            chain.check_next(stored.header.match_id, version + 1, before, entry)
             kind = KINDS[entry.kind]
             history = history.after(version, entry, None)
             seats = kind.seats_after(seats, version + 1, entry)
@@ -160,7 +179,7 @@ class MatchState(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the match, which must be dealt."""
-        return write_snapshot(self.header, self.version, self.time, self.dealt(), self.clocks)
+        return write_snapshot(self.game, self.head, self.dealt(), self.clocks)
 
     # The next states
 
@@ -168,12 +187,24 @@ class MatchState(NamedTuple):
         """The match with more entries.
 
         Raises ActionError if the rules do not allow an entry, or the clocks say otherwise, and
-        Refusal for a contribution of entropy that is not owed.
+        Refusal for a contribution of entropy that is not owed. Of an entry that the log has, it
+        raises Damaged if it was changed, and else Refusal, since the rules once allowed it.
         """
         state = self
         for entry in entries:
-            state.check_clocks(entry)
-            state = KINDS[entry.kind].after(state, entry)
+            logged = entry.digest != b""
+            if logged:
+                version = state.version + 1
+                chain.check_next(state.header.match_id, version, state.head.digest, entry)
+                if entry.kind not in KINDS:  # It is of a newer server.
+                    raise rules_changed(version)
+            try:
+                state.check_clocks(entry)
+                state = KINDS[entry.kind].after(state, entry)
+            except (ActionError, Refusal):
+                if logged:
+                    raise rules_changed(version) from None
+                raise
         return state
 
     def replaying(self, entries: Iterable[Entry]) -> Work["MatchState"]:
@@ -327,9 +358,7 @@ class MatchState(NamedTuple):
         """
         due = self.deadline if self.bot_due is None else self.time
         if due is None:
-            if self.over:
-                return _OVER
-            return _RUNNING if self.header.time_control or any(self.header.bots) else _NEVER_DUE
+            return _OVER if self.over else _RUNNING
         return MatchStatus(over=self.over, due=due)
 
     # Its entries
@@ -380,9 +409,28 @@ class MatchState(NamedTuple):
         """When a version was made, in milliseconds since 1970."""
         return self.entry(version).at if version else self.header.created
 
-    def is_same(self, other: "MatchState") -> bool:
-        """Whether another state is of the same version, not only of its number."""
-        return self.version == other.version and self.time == other.time
+    @property
+    def head(self) -> Head:
+        """The version of the match, as the log names it."""
+        return Head(self.version, self.history.digest(self.version))
+
+    def etag(self, version: int) -> str:
+        """What callers are told of a version, to tell it from others of the same number."""
+        if version != self.version:
+            return chain.etag(self.header.secret, self.history.digest(version))
+        # Once for all who follow the match.
+        if self.written.etag is None:
+            self.written.etag = chain.etag(self.header.secret, self.history.digest(version))
+        return self.written.etag
+
+    def follows(self, other: "MatchState") -> bool:
+        """Whether this is another state of the match, or one that has come of it."""
+        version = other.version
+        if version > self.version:
+            return False
+        # Most share their history.
+        same = self.history is other.history
+        return same or self.history.digest(version) == other.history.digest(version)
 
     @property
     def deadline(self) -> int | None:
@@ -414,7 +462,6 @@ class MatchState(NamedTuple):
 
 
 _RUNNING, _OVER = MatchStatus(over=False), MatchStatus(over=True)
-_NEVER_DUE = MatchStatus(over=False, was_due=False)  # It has neither clocks nor bots.
 
 
 def _restarted(clocks: Clocks | None, match: Match, entry: Entry) -> Clocks | None:

@@ -1,6 +1,7 @@
 """The hosted matches: the life of a request, from the match state to the log and back."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
@@ -46,6 +47,9 @@ from service.store import (
     Query,
     Store,
 )
+from service.store.chain import Damaged
+
+_log = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 64  # Versions.
 MIN_REREAD_SECONDS, MAX_REREAD_SECONDS = 1.0, 30.0
@@ -161,7 +165,7 @@ class Matches:
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
         header = limited_header(header, self._max_default_actions)
-        header = modelled_header(header, self._models)
+        header = modelled_header(header, self._models).salted()
         async with admit(header):
             state = await self._long_work.finish(MatchState.beginning(header))
             status = leased_status(state)
@@ -243,16 +247,33 @@ class Matches:
 
     async def _read(self, match_id: str) -> MatchState:
         # As `load`: what is known of a match is believed only if the log has it, and no more.
-        state = self._known(match_id)
-        if state is not None:
-            entries = await self._store.read(match_id, state.version, state.time)
-            if entries is not None:
-                return await self._long_work.finish(state.replaying(entries)) if entries else state
+        try:
+            state = self._known(match_id)
+            if state is not None:
+                entries = await self._store.read(match_id, state.head)
+                if entries is not None:
+                    return await self._long_work.finish(state.replaying(entries))
+                self._forget(match_id)
+            stored = await self._store.load(match_id)
+            if stored is None:
+                raise self._lose(match_id)
+            return await self._long_work.finish(MatchState.loading(stored))
+        except Damaged as damage:
             self._forget(match_id)
-        stored = await self._store.load(match_id)
-        if stored is None:
-            raise self._lose(match_id)
-        return await self._long_work.finish(MatchState.loading(stored))
+            raise self.damaged(damage) from None
+
+    def damaged(self, damage: Damaged) -> Refusal:
+        """Tells the operator of a damaged match; returns the refusal of calls that need it."""
+        self._metrics.damaged_matches.inc()
+        _log.error("%s", damage)
+        return Refusal(
+            ErrorReason.ERROR_REASON_MATCH_DAMAGED,
+            f"the log of the match is damaged at version {damage.version}; the operator was told",
+            metadata={
+                "match": f"matches/{damage.match_id}",
+                "version": str(damage.version),
+            },
+        )
 
     def _forget(self, match_id: str) -> None:
         self._cache.drop(match_id)
@@ -283,7 +304,7 @@ class Matches:
 
     def _known_head(self, match_id: str) -> Head | None:
         state = self._known(match_id)
-        return None if state is None else Head(state.version, state.time)
+        return None if state is None else state.head
 
     async def recall_events(self, state: MatchState, version: int) -> None:
         """Finds the events of a version of a match, if a snapshot has skipped them."""
@@ -350,10 +371,18 @@ class Matches:
         action: MatchAction,
         request_id: str,
         write: Write = lambda state: b"",
+        etag: str = "",
     ) -> bytes:
-        """Decides for a seat; returns the response, as written. Raises Refusal."""
+        """Decides for a seat; returns the response, as written. Raises Refusal.
+
+        `etag` is that of the expected version; empty for any version of the number.
+        """
         ask = partial(
-            Action.ask, expected_version=expected_version, action=action, request_id=request_id
+            Action.ask,
+            expected_version=expected_version,
+            action=action,
+            request_id=request_id,
+            etag=etag,
         )
         return await self.carry_out(caller, ask, write)
 
@@ -389,7 +418,7 @@ class Matches:
                 except Refusal:
                     # The cached state may be behind what another server has written.
                     latest = await self.load(match_id)
-                    if latest.is_same(state):
+                    if latest.head == state.head:
                         raise
                     state = latest
                     continue
@@ -397,7 +426,7 @@ class Matches:
                     # No log has said that the state is the latest; in a later one, the token of the
                     # caller may have been replaced.
                     latest = await self.load(match_id)
-                    if latest.is_same(state):
+                    if latest.head == state.head:
                         return write(await self._answered(outcome))
                     state = latest
                     continue
@@ -435,13 +464,12 @@ class Matches:
         status = leased_status(after)
         committing = self._store.append(
             after.header.match_id,
-            after.version - 1,
+            Head(after.version - 1, after.history.digest(after.version - 1)),
             after.entry(after.version),
             status,
             # Also when the caller has gone: what is in the log must be seen. What follows from it,
             # such as the decision of a bot, belongs to this call, whichever call commits.
             partial(copy_context().run, committed or self._committed, after, status),
-            after.time_of(after.version - 1),
         )
         return tracing.commit(committing) if tracing.is_on() else committing
 

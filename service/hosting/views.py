@@ -71,6 +71,7 @@ _SEAT = game_pb2.View.SEAT_FIELD_NUMBER
 _DECIDERS = game_pb2.View.DECIDERS_FIELD_NUMBER
 _RULESET = game_pb2.View.RULESET_FIELD_NUMBER
 _SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
+_ETAG = game_pb2.View.ETAG_FIELD_NUMBER
 _HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
 
 MAX_WRITTEN = 64  # Of one state: callers may want any fields.
@@ -125,6 +126,8 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
         parts.append(number_field(_HINT_POLICY, header.hint_policy))
     if state.origin and (whole or "origin" in fields):
         parts.append(state.origin if whole else _prune(state.origin, fields, "origin"))
+    if whole or "etag" in fields:
+        parts.append(field(_ETAG, state.etag(version).encode()))
     return b"".join(parts)
 
 

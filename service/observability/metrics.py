@@ -288,6 +288,10 @@ class Metrics:
             "For how long a match has been due that no server has taken up: a bot must decide in "
             "it, or a clock has run out.",
         )
+        self.damaged_matches = self._counter(
+            "croupier_damaged_matches",
+            "How often what the log says of a match was not what was written.",
+        )
         self.bot_failures = self._counter("croupier_bot_failures", "Decisions of bots that failed.")
 
     def _add_searches(self) -> None:

@@ -1,16 +1,17 @@
 """The log of the matches, and where it is kept: in memory, in a SQLite file or in PostgreSQL."""
 
+from service.store.chain import Entry
 from service.store.interface import (
     ANOTHER_LOG,
     KEY_BYTES,
     DueMatch,
-    Entry,
     Head,
     Header,
     IdleMatch,
     ListedMatch,
     Listener,
     MatchStatus,
+    Position,
     Query,
     Snapshot,
     Store,
@@ -33,6 +34,7 @@ __all__ = [
     "Listener",
     "MatchStatus",
     "MemoryStore",
+    "Position",
     "Query",
     "Snapshot",
     "SqliteStore",

@@ -15,16 +15,18 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from service.common.tasks import Tasks
+from service.store import chain
+from service.store.chain import Entry
 
 # More entries than any match has.
 ANOTHER_LOG = 2**31
 
 
 class Head(NamedTuple):
-    """The newest version of a match, and when it was made, in milliseconds since 1970."""
+    """A version of a match, and the digest that tells it from any other of the same number."""
 
     version: int
-    at: int
+    digest: bytes
 
 
 class Listener(NamedTuple):
@@ -84,6 +86,35 @@ class Changes:
 
 KEY_BYTES = 32
 
+
+def read_key(stored: bytes) -> bytes:
+    """The key that a log holds, from how it is stored; raises ValueError if it was changed."""
+    key = chain.unsealed("key", stored)
+    if key is None:
+        raise ValueError(
+            "the key of the tokens in the log is damaged: restore a backup, or, so that all tokens "
+            "that were issued become void, delete it from the table settings"
+        )
+    return key
+
+
+def check_settings(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """What is wrong with the names and values of a log's settings."""
+    wrong = []
+    for name, value in rows:
+        if name not in ("key", "feed_end"):
+            # With its name, a server would not find the key, and make another one.
+            wrong.append(f"the table settings has an unknown name: {name!a}")
+        elif name == "feed_end" and not value.isdigit():
+            wrong.append("feed_end in the table settings is no number")
+        elif name == "key":
+            try:
+                read_key(value)
+            except ValueError as error:
+                wrong.append(str(error))
+    return wrong
+
+
 # A log remembers its schema by a number. This is that of the oldest one that is opened.
 OLDEST = 9
 
@@ -100,6 +131,16 @@ def check_schema(log: object, schema: int, newest: int) -> None:
         raise ValueError(
             f"{has.format('an older')} none before {OLDEST}; open it once with the Croupier of "
             "commit 9ce42e4, which brings it up to that"
+        )
+
+
+def check_newest(log: object, schema: int, newest: int) -> None:
+    """Raises ValueError if a log has another schema than the newest one."""
+    check_schema(log, schema, newest)
+    if schema < newest:
+        raise ValueError(
+            f"{log} has the schema {schema}, and only {newest} can be checked: start a server on "
+            "it once, which brings it up to that"
         )
 
 
@@ -132,6 +173,24 @@ class Header(NamedTuple):
     # A pseudonym of the API key or subject whose feed tells of it; empty for none.
     owner: str = ""
     rematch_of: str = ""  # The id of the match of which it is the rematch, or empty.
+    salt: bytes = b""  # Of its names; empty if it has none, or if they were erased.
+    names_hash: bytes = b""  # Of its salted names; empty if it has none.
+
+    def salted(self) -> "Header":
+        """The header with a hash of its names."""
+        names = chain.salted(self._names())
+        salt = names[: chain.SALT_BYTES]
+        return self._replace(salt=salt, names_hash=chain.hash_names(names))
+
+    def check(self) -> None:
+        """Raises Damaged if its names are neither those of the hash nor erased."""
+        names = self._names()
+        if names and chain.hash_names(self.salt + names) != self.names_hash:
+            raise chain.Damaged(self.match_id, 0, "the names of its players were changed")
+
+    def _names(self) -> bytes:
+        names = (*self.key_names, *self.display_names)
+        return "\0".join(names).encode() if any(names) else b""
 
     @property
     def seeded(self) -> bool:
@@ -175,28 +234,16 @@ def _read_names(column: Any) -> tuple[str, ...]:
     return tuple(column.decode().split("\0")) if column else ("", "")
 
 
-class Entry(NamedTuple):
-    """One thing that happened to a match. The n-th entry makes version n of the match."""
-
-    kind: int  # Of `service/hosting/entries.py:EntryKind`.
-    seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
-    at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    action: bytes = b""  # What its kind makes of it, such as a croupier.v1.MatchAction.
-    expected_version: int = 0
-    request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
-
-
 class MatchStatus(NamedTuple):
     """The status of a match, which the log tells without a replay."""
 
     over: bool = False
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
-    was_due: bool = True  # Whether it may have been due before.
     feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
 
 
 class Snapshot(NamedTuple):
-    """A match as it was after some entries. It may be missing, old, broken or another engine's."""
+    """A match as it was after some entries. It may be missing, old, broken or of another branch."""
 
     version: int
     data: bytes
@@ -208,6 +255,17 @@ class StoredMatch(NamedTuple):
     header: Header
     entries: list[Entry]
     snapshot: Snapshot | None
+    head: Head  # What its row says; the chain of its entries is to end there.
+    over: bool = False
+    due: int | None = None  # As in MatchStatus, or later: a lease.
+
+    def check_header(self) -> None:
+        """Raises Damaged unless the chain begins with the header."""
+        first = chain.first_digest(self.header)
+        if self.entries:
+            chain.check_next(self.header.match_id, 1, first, self.entries[0])
+        elif self.head.version == 0 and self.head.digest != first:
+            raise chain.Damaged(self.header.match_id, 0, "the header was changed")
 
 
 class DueMatch(NamedTuple):
@@ -245,6 +303,7 @@ class ListedMatch(NamedTuple):
     rules_version: int
     updated: int  # When its last entry was made, or else the match; in milliseconds since 1970.
     invited: tuple[int, ...] = ()
+    damaged: bool = False  # Whether some of this is not what was written.
 
 
 class Update(NamedTuple):
@@ -257,12 +316,20 @@ class Update(NamedTuple):
     created: int  # When the match was created.
     owner: str  # As in its header.
     feed: bytes  # As in `MatchStatus`.
+    damaged: bool = False  # Whether some of this is not what was written.
+
+
+class Position(NamedTuple):
+    """A position in the feed, and the epoch in which it was told."""
+
+    epoch: str
+    number: int
 
 
 class Updates(NamedTuple):
     """A part of the feed."""
 
-    epoch: str  # Positions of another epoch mean nothing here.
+    epoch: str  # In which its positions were told.
     end: int  # The position up to which this part goes.
     updates: list[Update]  # In order of their positions.
     more: bool = False  # Whether the feed may go on after this part.
@@ -279,6 +346,21 @@ class Store(Protocol):
     async def open(self) -> None:
         """Opens the log, and migrates an older one; raises OSError or ValueError."""
 
+    async def open_to_check(self) -> None:
+        """Opens the log and changes nothing in it; only what reads works then.
+
+        Raises OSError, and ValueError if its schema is not the newest one.
+        """
+
+    async def check(self) -> list[str]:
+        """What is wrong with the log as a whole, apart from its matches, a line for each thing."""
+
+    async def list_ids(self, after: str, limit: int) -> list[str]:
+        """At most `limit` ids after one, in order, of matches of which anything is in the log."""
+
+    async def list_told(self, match_id: str) -> list[Update]:
+        """What the feed has told of a match, by version."""
+
     async def close(self) -> None:
         """Closes the log. Every entry that was answered is in it."""
 
@@ -291,31 +373,26 @@ class Store(Protocol):
     async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
-    async def read(
-        self, match_id: str, version: int, since: int | None = None
-    ) -> list[Entry] | None:
-        """The entries that come after the first `version` ones; none if there is no such match.
+    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
+        """The entries that come after a version that the caller knows, and has from the log.
 
-        `since` is when this version was made, for a caller that knows it from before. It is None
-        where the log does not have that version any more: the match was deleted, or a standby that
-        lacked it took the place of the database, and another may have been made since.
+        It is None where the log does not have that version any more: the match was deleted, or a
+        standby that lacked it took the place of the database, and another may have been made since.
         """
 
     def append(
         self,
         match_id: str,
-        version: int,
+        head: Head,
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
-        since: int | None = None,
     ) -> Awaitable[bool]:
-        """Adds an entry if the match has exactly `version` of them; returns whether it did.
+        """Adds an entry, with its digest, if this is the newest version; returns whether it did.
 
-        The entry is not added either if the seat has used its request_id before, or if the log does
-        not have the version that was made at `since`, as in `read`. When `append` returns True, the
-        entry is as durable as the store can make it, and `on_added` has been called. It is called
-        also where the caller has ceased to wait.
+        The entry is not added either if the seat has used its request_id before. When `append`
+        returns True, the entry is as durable as the store can make it, and `on_added` has been
+        called. It is called also where the caller has ceased to wait.
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -353,11 +430,12 @@ class Store(Protocol):
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         """At most `limit` of the matches that fit a query, the newest first."""
 
-    async def list_updates(self, after: int | None, limit: int) -> Updates:
+    async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         """The part of the feed after a position that about `limit` entries of the log make.
 
         It has only the newest version of each match, so it may be empty though there is more. No
-        update is ever added before its end. Without `after` it is the end of the feed alone.
+        update is ever added before its end. Without `after` it is the end of the feed alone. It is
+        None where the log is not the one that has told the position, or was set back before it.
         """
 
     async def list_running(

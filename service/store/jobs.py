@@ -24,7 +24,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from service.common.errors import store_unavailable
-from service.store.interface import Entry, MatchStatus
+from service.store.chain import Entry
+from service.store.interface import Head, MatchStatus
 
 MAX_GATHER = 32
 GATHER_TURNS = 16  # Turns of the event loop, one after the other, that bring no job.
@@ -32,15 +33,14 @@ MAX_UNANSWERED = 8192  # Beyond it the disk is too slow for what is asked, and c
 
 
 class Append(NamedTuple):
-    """Add an entry if the match has exactly `version` of them, as `Store.append` says."""
+    """Add an entry if this is the newest version of the match, as `Store.append` says."""
 
     future: "asyncio.Future[Any]"
     match_id: str
-    version: int
+    head: Head
     entry: Entry
     status: MatchStatus
     on_added: Callable[[], None] | None
-    since: int | None
 
 
 class Job(Protocol):

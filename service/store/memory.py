@@ -24,6 +24,7 @@ class MemoryStore(SqliteStore):
         self._jobs = JobGatherer[Job](self._writer.work)
         self._anchor = self._connect()
         tables.migrate(self._anchor, "the log")
+        tables.begin_epoch(self._anchor)
 
     async def open(self) -> None:
         """There is nothing to open."""

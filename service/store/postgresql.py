@@ -17,16 +17,18 @@ from service.common.errors import Refusal
 from service.common.tasks import told
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
+from service.store.chain import Damaged, Entry
 from service.store.faults import Faults
 from service.store.interface import (
     Changes,
     DueMatch,
-    Entry,
+    Head,
     Header,
     IdleMatch,
     ListedMatch,
     Listener,
     MatchStatus,
+    Position,
     Query,
     Snapshot,
     StoredMatch,
@@ -70,10 +72,10 @@ class PostgresStore:
         self._listener = NotificationListener(
             url, self._changes, self._metrics, lambda: notifier.process
         )
-        self._reads = ReadGatherer[tuple[str, int], list[Entry]](
+        self._reads = ReadGatherer[tuple[str, Head], list[Entry] | None](
             self._read_entries, MAX_BATCH, self._tasks
         )
-        self._loads = ReadGatherer[str, StoredMatch | None](
+        self._loads = ReadGatherer[str, StoredMatch | Damaged | None](
             self._read_matches, MAX_LOADS, self._tasks
         )
         self._jobs = JobGatherer[Append](self._hand_over)
@@ -88,6 +90,9 @@ class PostgresStore:
     async def open(self) -> None:
         await self._connections.open()
         self._listener.start()
+
+    async def open_to_check(self) -> None:
+        await self._connections.open_to_check()
 
     async def close(self) -> None:
         self._listener.close()
@@ -104,6 +109,15 @@ class PostgresStore:
 
     async def key(self, offered: bytes) -> bytes:
         return await self._use("write", "other", lambda file: tables.keep_first(file, offered))
+
+    async def check(self) -> list[str]:
+        return await self._use("read", "other", tables.check)
+
+    async def list_ids(self, after: str, limit: int) -> list[str]:
+        return await self._use("read", "other", lambda file: tables.read_ids(file, after, limit))
+
+    async def list_told(self, match_id: str) -> list[Update]:
+        return await self._use("read", "other", lambda file: tables.read_told(file, match_id))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
         began = time.perf_counter()
@@ -135,7 +149,7 @@ class PostgresStore:
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._use("read", "other", lambda file: tables.read_listed(file, query, limit))
 
-    async def list_updates(self, after: int | None, limit: int) -> Updates:
+    async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         return await self._use("read", "feed", lambda file: tables.read_updates(file, after, limit))
 
     async def list_running(
@@ -170,30 +184,23 @@ class PostgresStore:
     # Reading matches
 
     async def load(self, match_id: str) -> StoredMatch | None:
-        return await self._loads.ask(match_id)
+        found = await self._loads.ask(match_id)
+        if isinstance(found, Damaged):
+            raise found
+        return found
 
-    async def _read_matches(self, match_ids: list[str]) -> list[StoredMatch | None]:
+    async def _read_matches(self, match_ids: list[str]) -> list[StoredMatch | Damaged | None]:
         found = await self._use("read", "load", lambda file: tables.read_matches(file, match_ids))
         if any(found):
             self._metrics.store_statements.labels("load").inc()  # That of the entries.
         return found
 
-    async def read(
-        self, match_id: str, version: int, since: int | None = None
-    ) -> list[Entry] | None:
-        if since is None:
-            return await self._reads.ask((match_id, version))
-        if version == 0:
-            stored = await self._loads.ask(match_id)
-            if stored is None or stored.header.created != since:
-                return None
-            return stored.entries
-        entries = await self._reads.ask((match_id, version - 1))
-        return entries[1:] if entries and entries[0].at == since else None
+    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
+        return await self._reads.ask((match_id, head))
 
-    async def _read_entries(self, asked: list[tuple[str, int]]) -> list[list[Entry]]:
+    async def _read_entries(self, asked: list[tuple[str, Head]]) -> list[list[Entry] | None]:
         return await self._use(
-            "read", "read", lambda file: tables.read_entries(file, asked), self._reader
+            "read", "read", lambda file: tables.read_later(file, asked), self._reader
         )
 
     # Adding entries
@@ -201,14 +208,13 @@ class PostgresStore:
     def append(
         self,
         match_id: str,
-        version: int,
+        head: Head,
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
-        since: int | None = None,
     ) -> "asyncio.Future[bool]":
         future = asyncio.get_running_loop().create_future()
-        return self._jobs.add(Append(future, match_id, version, entry, status, on_added, since))
+        return self._jobs.add(Append(future, match_id, head, entry, status, on_added))
 
     def _hand_over(self, appends: list[Append]) -> None:
         self._appends.extend(appends)
@@ -265,7 +271,7 @@ class PostgresStore:
         # Those who wait for an answer go on in a later turn of the loop.
         for each in batch:
             if each.match_id in added:
-                self._tell(each.match_id, each.version + 1, each.on_added)
+                self._tell(each.match_id, each.head.version + 1, each.on_added)
 
     # Changes
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -60,10 +60,22 @@ class Connections:
 
     async def open(self) -> None:
         """Brings the tables up to date; raises OSError or ValueError."""
+
+        async def prepare(connection: Any) -> None:
+            await tables.migrate(connection)
+            await tables.begin_epoch(connection)
+
+        await self._open(prepare)
+
+    async def open_to_check(self) -> None:
+        """Changes nothing; raises OSError, or ValueError if the tables are not up to date."""
+        await self._open(tables.check_open)
+
+    async def _open(self, prepare: Callable[[Any], Awaitable[None]]) -> None:
         try:
             await _check_sessions(self._url)
             async with _connected(self._url) as connection:
-                await tables.migrate(connection)
+                await prepare(connection)
         except FAILURES as error:
             # Without the URL, which may hold a password.
             what = str(error) or "no answer"

@@ -1,37 +1,44 @@
 """The tables of the PostgreSQL log: how they are created, read and written."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import asyncpg
 
-from service.store import queries
+from service.store import chain, chaining, queries
+from service.store.chain import Entry
 from service.store.interface import (
     OLDEST,
     DueMatch,
-    Entry,
     Head,
     Header,
     IdleMatch,
     ListedMatch,
     MatchStatus,
+    Position,
     Query,
     Snapshot,
     StoredMatch,
     Update,
     Updates,
+    check_newest,
     check_schema,
+    check_settings,
     read_columns,
+    read_key,
     write_columns,
 )
 from service.store.jobs import Append
 
+_log = logging.getLogger(__name__)
+
 # Held so that of several servers that start, one creates the tables.
 _LOCK = 0x43525550
 
-# What makes a database of the schema OLDEST. The table that holds the schedule of due matches is
-# called `agenda`, since the name of a table in existing databases cannot change. The position of
-# what is written in the feed is its transaction.
+# What makes a database of the schema OLDEST. The position of what is written in the feed is its
+# transaction.
 SCHEMA = """
     CREATE TABLE settings (
         name text PRIMARY KEY,
@@ -96,123 +103,194 @@ SCHEMA = """
     );
     CREATE INDEX agenda_at ON agenda (at);
 """
+# From schema 9: the chain of each match, and its head, which takes over what the agenda holds. A
+# server of schema 9 that goes on meanwhile cannot add anything from then on.
+_CHAIN = """
+    ALTER TABLE matches ADD COLUMN salt bytea NOT NULL DEFAULT '',
+        ADD COLUMN names_hash bytea NOT NULL DEFAULT '',
+        ADD COLUMN facts_seal bytea NOT NULL DEFAULT '';
+    ALTER TABLE entries ADD COLUMN names bytea NOT NULL DEFAULT '',
+        ADD COLUMN course bytea NOT NULL DEFAULT '',
+        ADD COLUMN digest bytea NOT NULL DEFAULT '';
+    CREATE TABLE heads (
+        match_id text COLLATE "C" PRIMARY KEY,
+        version integer NOT NULL,
+        digest bytea NOT NULL,
+        at bigint NOT NULL,
+        over boolean NOT NULL,
+        seal bytea NOT NULL,
+        due bigint
+    ) WITH (fillfactor = 50);
+    CREATE INDEX heads_due ON heads (due) WHERE due IS NOT NULL;
+    -- The starts of servers, in order: what epoch began then, and after which position of the feed.
+    CREATE TABLE incarnations (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        epoch text NOT NULL,
+        begins bigint
+    );
+    INSERT INTO incarnations (epoch, begins) VALUES ('', 0);
+"""
+_CHAINED = """
+    DROP TABLE agenda;
+    ALTER TABLE matches ALTER COLUMN facts_seal DROP DEFAULT;
+    ALTER TABLE entries ALTER COLUMN digest DROP DEFAULT;
+"""
+
+
+async def _chain(connection: Any) -> None:
+    await connection.execute(_CHAIN)
+    key = await connection.fetchval("SELECT value FROM settings WHERE name = 'key'")
+    if key is not None:
+        value = chain.sealed("key", key)
+        await connection.execute("UPDATE settings SET value = $1 WHERE name = 'key'", value)
+    ids = [match_id for (match_id,) in await connection.fetch("SELECT match_id FROM matches")]
+    for number, match_id in enumerate(ids, 1):
+        await _chain_match(connection, match_id)
+        if number % 10_000 == 0:
+            _log.info("the log is brought up to date: %d of %d matches", number, len(ids))
+    await connection.execute(_CHAINED)
+
+
+async def _chain_match(connection: Any, match_id: str) -> None:
+    feed, ended, due, *columns = await connection.fetchrow(
+        f"SELECT feed, ended, agenda.at, {_HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        "WHERE match_id = $1",
+        match_id,
+    )
+    told = await connection.fetch(
+        "SELECT feed FROM entries WHERE match_id = $1 ORDER BY version", match_id
+    )
+    [(_, entries)] = await _read_entries(connection, [(match_id, 0)])
+    rows = chaining.chained(
+        read_columns(columns),
+        feed,
+        zip(entries, [each for (each,) in told], strict=True),
+        ended,
+        due,
+    )
+    await connection.execute(chaining.MATCH, *rows.match)
+    await connection.executemany(chaining.ENTRY, rows.entries)
+    await connection.execute(chaining.HEAD, *rows.head)
+
+
+async def _create(connection: Any) -> None:
+    await connection.execute(SCHEMA)
+
+
 # What leads from each schema to the next one. A released migration is never changed: a new one is
-# added at the end. Servers of the version before go on while it is carried out.
-MIGRATIONS: tuple[str, ...] = ()
+# added at the end.
+MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain,)
 
 _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
-_DUE = f"${len(Header._fields) + 1}::bigint"
-_FEED = f"${len(Header._fields) + 2}"
+_FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE = (
+    f"${len(Header._fields) + number}" for number in range(1, 7)
+)
 
 _CREATE = f"""
     WITH created AS (
-        INSERT INTO matches ({_HEADER}, feed) VALUES ({_VALUES}, {_FEED})
+        INSERT INTO matches ({_HEADER}, facts_seal, ended, feed)
+        VALUES ({_VALUES}, {_FACTS_SEAL}, {_ENDED}::bigint, {_FEED})
         ON CONFLICT DO NOTHING
-        RETURNING match_id
-    ), due AS (
-        INSERT INTO agenda SELECT match_id, {_DUE} FROM created WHERE {_DUE} IS NOT NULL
+        RETURNING match_id, created, ended
     )
-    SELECT match_id FROM created
+    INSERT INTO heads ({queries.HEAD_COLUMNS}, due)
+    SELECT match_id, 0, {_DIGEST}::bytea, created, ended IS NOT NULL, {_SEAL}::bytea, {_DUE}::bigint
+    FROM created
+    RETURNING match_id
 """
 
 # Many entries at once, at most one of each match; returns the matches whose entry was added. They
 # are added in order of the matches, lest two servers that add to the same matches wait for each
-# other for ever. A subquery that yields one value is looked up row by row; EXISTS could be answered
-# by reading the whole table once.
-_ADDED = """
-    INSERT INTO entries (
-        match_id, version, kind, seat, at, action, expected_version, request_id, feed
-    )
-    SELECT match_id, version, kind, seat, at, action, expected_version, request_id, feed
-    FROM asked
-    WHERE CASE WHEN version = 1
-        THEN (
-            SELECT since IS NULL OR created = since FROM matches
-            WHERE matches.match_id = asked.match_id
-        )
-        ELSE (
-            SELECT since IS NULL OR entries.at = since FROM entries
-            WHERE entries.match_id = asked.match_id AND entries.version = asked.version - 1
-        )
-    END
-    ORDER BY match_id
-    ON CONFLICT DO NOTHING
-    RETURNING match_id
-"""
-_ENTRY_COLUMNS = "match_id, version, kind, seat, at, action, expected_version, request_id, feed"
-_ENTRY_ARRAYS = """
-    $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
-    $7::bigint[], $8::bytea[], $9::bytea[], $10::bigint[]
-"""
-_APPEND_ENTRIES = f"""
-    WITH asked AS (
-        SELECT * FROM unnest({_ENTRY_ARRAYS}) AS asked ({_ENTRY_COLUMNS}, since)
-    )
-    {_ADDED}
-"""
-# The same where the status of a match may change, which takes nearly twice as long.
+# other for ever.
+_ENTRY = (
+    "match_id, version, kind, seat, at, action, expected_version, request_id, names, course, "
+    "digest, feed"
+)
 _APPEND = f"""
     WITH asked AS (
-        SELECT * FROM unnest({_ENTRY_ARRAYS}, $11::boolean[], $12::bigint[])
-            AS asked ({_ENTRY_COLUMNS}, since, over, due)
+        SELECT * FROM unnest(
+            $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
+            $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[],
+            $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[]
+        ) AS asked ({_ENTRY}, before, over, seal, due)
     ), added AS (
-        {_ADDED}
+        INSERT INTO entries ({_ENTRY})
+        SELECT {_ENTRY} FROM asked
+        WHERE (
+            SELECT heads.version = asked.version - 1 AND heads.digest = asked.before FROM heads
+            WHERE heads.match_id = asked.match_id
+        )
+        ORDER BY match_id
+        ON CONFLICT DO NOTHING
+        RETURNING match_id
     ), ended AS (
         UPDATE matches SET ended = asked.at
         FROM asked JOIN added USING (match_id)
         WHERE asked.over AND matches.match_id = asked.match_id
-    ), done AS (
-        DELETE FROM agenda
-        USING asked JOIN added USING (match_id)
-        WHERE asked.due IS NULL AND agenda.match_id = asked.match_id
-    ), due AS (
-        INSERT INTO agenda
-        SELECT match_id, due FROM asked JOIN added USING (match_id) WHERE due IS NOT NULL
-        ON CONFLICT (match_id) DO UPDATE SET at = excluded.at
     )
-    SELECT match_id FROM added
+    UPDATE heads SET version = asked.version, digest = asked.digest, at = asked.at,
+        over = asked.over, seal = asked.seal, due = asked.due
+    FROM asked JOIN added USING (match_id)
+    WHERE heads.match_id = asked.match_id
+    RETURNING heads.match_id
 """
 
 _READ_HEADERS = f"""
-    SELECT {_HEADER}, snapshots.version, snapshots.data
-    FROM matches LEFT JOIN snapshots USING (match_id) WHERE match_id = ANY($1)
+    SELECT {_HEADER}, ended, {queries.HEAD}, due, snapshots.version, snapshots.data
+    FROM matches LEFT JOIN heads USING (match_id) LEFT JOIN snapshots USING (match_id)
+    WHERE match_id = ANY($1)
 """
 
 # OFFSET 0 keeps a subquery as it is, so that each match is looked up in the index, and no table is
 # read as a whole.
 _READ_ENTRIES = """
-    SELECT number, after.*
-    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS asked (match_id, known, number),
-    LATERAL (
-        SELECT version, kind, seat, at, action, expected_version, request_id FROM entries
+    SELECT number, newest.version, newest.digest, after.*
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS asked (match_id, known, number)
+    LEFT JOIN heads AS newest USING (match_id)
+    LEFT JOIN LATERAL (
+        SELECT version, kind, seat, at, action, expected_version, request_id, names, course, digest
+        FROM entries
         WHERE entries.match_id = asked.match_id AND version > known OFFSET 0
-    ) AS after
-    ORDER BY number, version
+    ) AS after ON TRUE
+    ORDER BY number, after.version
 """
 
-_READ_HEADS = """
-    SELECT match_id, coalesce(version, 0), coalesce(at, created)
-    FROM matches LEFT JOIN LATERAL (
-        SELECT version, at FROM entries WHERE entries.match_id = matches.match_id
-        ORDER BY version DESC LIMIT 1
-    ) AS newest ON TRUE
-    WHERE match_id = ANY($1)
-"""
+_READ_HEADS = "SELECT match_id, version, digest FROM heads WHERE match_id = ANY($1)"
 
-# It changes with another database, and when a standby has taken over.
-_EPOCH = """
+# A position of another database means nothing, nor does one from before a standby took over.
+_DATABASE = """
     (SELECT system_identifier FROM pg_control_system())
     || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 """
-
-# All transactions before this position are over, so that nothing is ever added before it. The
-# positions of a database begin anew with another one, and may repeat when a standby has taken over.
-_FEED_END = f"SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, {_EPOCH}"
+# The last position at which something was told, whether or not the match there was deleted.
+_LAST_TOLD = """
+    greatest(
+        (SELECT max(feed_position) FROM entries),
+        (SELECT max(feed_position) FROM matches),
+        (SELECT convert_from(value, 'UTF8')::bigint FROM settings WHERE name = 'feed_end'),
+        0
+    )
+"""
+_BEGIN_EPOCH = "INSERT INTO incarnations (epoch) VALUES ($1)"
+# Only when all who read the feed see the new epoch, so that no position comes after the end of the
+# epoch in which it was told.
+_END_EPOCH = f"UPDATE incarnations SET begins = {_LAST_TOLD} WHERE epoch = $1"
+# All transactions before `settled` are over, so that nothing is ever added before it. `ended` is
+# where the epoch ended that is asked for.
+_READ_EPOCHS = f"""
+    SELECT {_DATABASE}, newest.epoch, {_LAST_TOLD},
+        pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1,
+        CASE WHEN told.number IS NOT NULL THEN (
+            SELECT coalesce(min(begins), 9223372036854775807) FROM incarnations AS later
+            WHERE later.number > told.number
+        ) END
+    FROM (SELECT epoch FROM incarnations ORDER BY number DESC LIMIT 1) AS newest
+    LEFT JOIN incarnations AS told ON {_DATABASE} || told.epoch = $1
+"""
 # A transaction is never split.
-_READ_UPDATES = """
-    SELECT entries.feed_position, match_id, version, at, created, owner,
-        coalesce(entries.feed, ''),
+_READ_UPDATES = f"""
+    SELECT entries.feed_position, {queries.FACTS}, version, at, coalesce(entries.feed, ''),
         NOT EXISTS (
             SELECT FROM entries AS later
             WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
@@ -220,7 +298,7 @@ _READ_UPDATES = """
     FROM entries JOIN matches USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position <= $2
     UNION ALL
-    SELECT feed_position, match_id, 0, created, created, owner, coalesce(feed, ''),
+    SELECT feed_position, {queries.FACTS}, 0, created, coalesce(feed, ''),
         NOT EXISTS (
             SELECT FROM entries WHERE entries.match_id = matches.match_id AND version = 1
         )
@@ -228,21 +306,6 @@ _READ_UPDATES = """
     WHERE feed_position > $1 AND feed_position <= $2
     ORDER BY 1 FETCH FIRST $3 ROWS WITH TIES
 """
-_READ_RUNNING = """
-    SELECT 0, match_id, coalesce(version, 0), coalesce(at, created), created, owner,
-        coalesce(CASE WHEN version IS NULL THEN running.feed ELSE newest.feed END, '')
-    FROM (
-        SELECT match_id, created, owner, feed FROM matches
-        WHERE ended IS NULL AND (created, match_id) > ($1, $2) {of_owner}
-        ORDER BY created, match_id LIMIT $3
-    ) AS running LEFT JOIN LATERAL (
-        SELECT version, at, feed FROM entries WHERE entries.match_id = running.match_id
-        ORDER BY version DESC LIMIT 1
-    ) AS newest ON TRUE
-    ORDER BY created, match_id
-"""
-_READ_RUNNING_OF_ALL = _READ_RUNNING.format(of_owner="")
-_READ_RUNNING_OF_ONE = _READ_RUNNING.format(of_owner="AND owner = $4 AND owner <> ''")
 
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
@@ -251,16 +314,22 @@ _COUNT_LISTENERS = """
 """
 
 # Servers that delete at the same time share the work.
-_DELETE_ENDED = """
+_DELETE_ENDED = f"""
     WITH old AS (
-        SELECT match_id FROM matches WHERE ended < $1
-        ORDER BY ended LIMIT $2 FOR UPDATE SKIP LOCKED
+        -- Not where one bit has changed in the time.
+        SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < $1 AND at = ended
+        ORDER BY ended LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
     ), no_entries AS (
         DELETE FROM entries USING old WHERE entries.match_id = old.match_id
     ), no_snapshots AS (
         DELETE FROM snapshots USING old WHERE snapshots.match_id = old.match_id
-    ), not_due AS (
-        DELETE FROM agenda USING old WHERE agenda.match_id = old.match_id
+    ), no_heads AS (
+        DELETE FROM heads USING old WHERE heads.match_id = old.match_id
+    ), told AS (
+        -- Cursors may be there, which must not be lost with the entry.
+        INSERT INTO settings SELECT 'feed_end', convert_to(({_LAST_TOLD})::text, 'UTF8')
+        WHERE EXISTS (SELECT FROM old)
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value
     )
     DELETE FROM matches USING old WHERE matches.match_id = old.match_id RETURNING old.match_id
 """
@@ -283,43 +352,99 @@ async def migrate(connection: Any) -> None:
             await connection.execute("INSERT INTO croupier_schema VALUES (0)")
         newest = OLDEST + len(MIGRATIONS)
         check_schema("the database", version, newest)
-        for number, statements in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
+        for number, change in enumerate((_create, *MIGRATIONS), OLDEST):
             if number > version:
-                await connection.execute(statements)
+                await change(connection)
         await connection.execute("UPDATE croupier_schema SET version = $1", newest)
 
 
-async def read_matches(connection: Any, match_ids: list[str]) -> list[StoredMatch | None]:
+async def check_open(connection: Any) -> None:
+    """Raises ValueError if a database has no log, or its schema is not the newest one."""
+    there = await connection.fetchval("SELECT to_regclass('croupier_schema') IS NOT NULL")
+    version = await connection.fetchval("SELECT version FROM croupier_schema") if there else 0
+    check_newest("the database", version, OLDEST + len(MIGRATIONS))
+
+
+async def check(connection: Any) -> list[str]:
+    """What is wrong with the settings."""
+    return check_settings(await connection.fetch(queries.READ_SETTINGS))
+
+
+async def read_ids(connection: Any, after: str, limit: int) -> list[str]:
+    """At most `limit` ids of matches after one, in order."""
+    return [match_id for (match_id,) in await connection.fetch(queries.list_ids(), after, limit)]
+
+
+async def read_told(connection: Any, match_id: str) -> list[Update]:
+    """What the feed has told of a match, by version."""
+    rows = await connection.fetch(queries.READ_TOLD, match_id)
+    return [queries.read_update(*row) for row in rows]
+
+
+async def begin_epoch(connection: Any) -> None:
+    """Begins an epoch of the feed: positions that come later than now were told by another log.
+
+    So a log that was restored from a backup knows which positions it has not told itself.
+    """
+    epoch = f"-{secrets.token_hex(8)}"
+    await connection.execute(_BEGIN_EPOCH, epoch)
+    await connection.execute(_END_EPOCH, epoch)
+
+
+async def read_matches(
+    connection: Any, match_ids: list[str]
+) -> list[StoredMatch | chain.Damaged | None]:
     """All that is stored of each match, in two statements; None where there is no such match."""
-    rows = await connection.fetch(_READ_HEADERS, match_ids)
-    headers = {row[0]: row for row in rows}
-    # After the snapshots, so that no snapshot is ahead of its entries.
-    entries = await read_entries(connection, [(match_id, 0) for match_id in headers])
-    found: dict[str, StoredMatch] = {}
-    for (match_id, row), its_entries in zip(headers.items(), entries, strict=True):
-        *fields, version, data = row
+    rows = {row[0]: row for row in await connection.fetch(_READ_HEADERS, match_ids)}
+    # After the snapshots and the heads, so that they are never ahead of the entries.
+    entries = await _read_entries(connection, [(match_id, 0) for match_id in rows])
+    found: dict[str, StoredMatch | chain.Damaged] = {}
+    for (match_id, row), (_, its_entries) in zip(rows.items(), entries, strict=True):
+        *columns, version, data = row
         snapshot = None if version is None else Snapshot(version, data)
-        found[match_id] = StoredMatch(read_columns(fields), its_entries, snapshot)
+        try:
+            found[match_id] = queries.stored(columns, its_entries, snapshot)
+        except chain.Damaged as damage:
+            found[match_id] = damage
     return [found.get(match_id) for match_id in match_ids]
 
 
-async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> list[list[Entry]]:
-    """For each match and version of it, the entries that come after this version."""
+class _Later(NamedTuple):
+    # What is read of a match after a version: its newest version, and the entries.
+    newest: Head | None
+    entries: list[Entry]
+
+
+async def _read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> list[_Later]:
     if not asked:
         return []
-    found: list[list[Entry]] = [[] for _ in asked]
-    for row in await connection.fetch(_READ_ENTRIES, *zip(*asked, strict=True)):
-        number, _, kind, seat, at, action, expected_version, request_id = row
-        found[number - 1].append(
-            Entry(kind, seat, at, action, expected_version, request_id.decode())
-        )
+    found = [_Later(None, []) for _ in asked]
+    rows = await connection.fetch(_READ_ENTRIES, *zip(*asked, strict=True))
+    for number, newest, digest, version, *columns in rows:
+        if newest is not None:
+            found[number - 1] = found[number - 1]._replace(newest=Head(newest, digest))
+        if version is not None:
+            # A text that has changed must not keep the rows beside it from being read.
+            columns[5] = columns[5].decode(errors="surrogateescape")
+            found[number - 1].entries.append(Entry(*columns))
     return found
+
+
+async def read_later(
+    connection: Any, asked: Sequence[tuple[str, Head]]
+) -> list[list[Entry] | None]:
+    """The entries after a version of each match; None where the log does not have the version."""
+    found = await _read_entries(connection, [(match_id, head.version) for match_id, head in asked])
+    return [
+        entries if queries.goes_on(head, newest, entries) else None
+        for (_, head), (newest, entries) in zip(asked, found, strict=True)
+    ]
 
 
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, Head]:
     """The newest version of each match that there is."""
     rows = await connection.fetch(_READ_HEADS, match_ids)
-    return {match_id: Head(version, at) for match_id, version, at in rows}
+    return {match_id: Head(version, digest) for match_id, version, digest in rows}
 
 
 async def count_listeners(connection: Any) -> int:
@@ -330,30 +455,42 @@ async def count_listeners(connection: Any) -> int:
 async def keep_first(connection: Any, offered: bytes) -> bytes:
     """The key that the database holds: the first that was ever offered."""
     await connection.execute(
-        "INSERT INTO settings VALUES ('key', $1) ON CONFLICT DO NOTHING", offered
+        "INSERT INTO settings VALUES ('key', $1) ON CONFLICT DO NOTHING",
+        chain.sealed("key", offered),
     )
-    return bytes(await connection.fetchval("SELECT value FROM settings WHERE name = 'key'"))
+    return read_key(await connection.fetchval("SELECT value FROM settings WHERE name = 'key'"))
 
 
 async def create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
     """Adds a match unless there is one of its id; returns whether it did."""
-    values = (*write_columns(header), status.due, status.feed)
+    match_id, at = header.match_id, header.created
+    head = queries.head_row(match_id, Head(0, chain.first_digest(header)), at, over=status.over)
+    values = (
+        *write_columns(header),
+        queries.facts_seal(header),
+        at if status.over else None,
+        queries.sealed_feed(match_id, 0, at, status.feed),
+        head[2],
+        head[-1],
+        status.due,
+    )
     return await connection.fetchval(_CREATE, *values) is not None
 
 
 async def append_entries(connection: Any, appends: Sequence[Append]) -> set[str]:
     """Adds at most one entry to each match; returns the ids of those that took theirs."""
-    rows = [
-        (match_id, version + 1, *entry[:-1], entry.request_id.encode(), status.feed, since)
-        for _, match_id, version, entry, status, _, since in appends
-    ]
-    statuses = [append.status for append in appends]
-    if any(status.over or status.was_due or status.due is not None for status in statuses):
-        over, due, *_ = zip(*statuses, strict=True)
-        added = await connection.fetch(_APPEND, *zip(*rows, strict=True), over, due)
-    else:
-        added = await connection.fetch(_APPEND_ENTRIES, *zip(*rows, strict=True))
-    return {match_id for (match_id,) in added}
+    rows = zip(*map(_appended, appends), strict=True)
+    return {match_id for (match_id,) in await connection.fetch(_APPEND, *rows)}
+
+
+def _appended(append: Append) -> tuple[Any, ...]:
+    _, match_id, before, entry, status, _ = append
+    kind, seat, at, action, expected_version, request_id, *chained = entry
+    version = before.version + 1
+    feed = queries.sealed_feed(match_id, version, at, status.feed)
+    head = queries.head_row(match_id, Head(version, entry.digest), at, over=status.over)
+    row = (match_id, version, kind, seat, at, action, expected_version, request_id.encode())
+    return (*row, *chained, feed, before.digest, status.over, head[-1], status.due)
 
 
 async def write_snapshots(connection: Any, snapshots: Mapping[str, Snapshot]) -> None:
@@ -397,13 +534,20 @@ async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedM
     return queries.listed(await connection.fetch(sql, *values))
 
 
-async def read_updates(connection: Any, after: int | None, limit: int) -> Updates:
-    """The feed after a position; without one its end alone."""
-    ((end, epoch),) = await connection.fetch(_FEED_END)
-    if after is None or end <= after:
-        return Updates(epoch, end if after is None else after, [])
-    rows = await connection.fetch(_READ_UPDATES, after, end, limit)
-    updates = [Update(*update) for *update, newest in rows if newest]
+async def read_updates(connection: Any, after: Position | None, limit: int) -> Updates | None:
+    """The feed after a position; without one its end alone; None if another log has told it."""
+    [row] = await connection.fetch(_READ_EPOCHS, "" if after is None else after.epoch)
+    database, newest, last_told, settled, ended = row
+    epoch = database + newest
+    end = min(last_told, settled)
+    if after is None:
+        return Updates(epoch, end, [])
+    if not queries.is_told(after, ended, epoch, end):
+        return None
+    if end <= after.number:
+        return Updates(epoch, after.number, [])
+    rows = await connection.fetch(_READ_UPDATES, after.number, end, limit)
+    updates = [queries.read_update(*update) for *update, newest in rows if newest]
     more = len(rows) >= limit
     return Updates(epoch, rows[-1][0] if more else end, updates, more)
 
@@ -412,11 +556,8 @@ async def read_running(
     connection: Any, owner: str | None, after: tuple[int, str], limit: int
 ) -> list[Update]:
     """At most `limit` of the matches of an owner that are not over, the oldest first."""
-    if owner is None:
-        rows = await connection.fetch(_READ_RUNNING_OF_ALL, *after, limit)
-    else:
-        rows = await connection.fetch(_READ_RUNNING_OF_ONE, *after, limit, owner)
-    return [Update(*row) for row in rows]
+    sql, values = queries.list_running(owner, after, limit)
+    return [queries.read_update(0, *row) for row in await connection.fetch(sql, *values)]
 
 
 def is_fault_of_ours(error: Exception) -> bool:

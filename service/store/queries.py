@@ -3,23 +3,78 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from service.store.interface import IdleMatch, ListedMatch, Query
-
-READ_DUE = "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2"
-RESCHEDULE = "UPDATE agenda SET at = $1 WHERE match_id = $2 AND at = $3"
-COUNT_LIVE = "SELECT count(*) FROM matches WHERE creator = $1 AND creator <> '' AND ended IS NULL"
-
-_LAST_AT = (
-    "(SELECT at FROM entries WHERE entries.match_id = matches.match_id "
-    "ORDER BY version DESC LIMIT 1)"
+from service.store import chain
+from service.store.chain import Entry
+from service.store.interface import (
+    Head,
+    Header,
+    IdleMatch,
+    ListedMatch,
+    Position,
+    Query,
+    Snapshot,
+    StoredMatch,
+    Update,
+    read_columns,
 )
+
+READ_DUE = "SELECT match_id, due FROM heads WHERE due <= $1 ORDER BY due LIMIT $2"
+RESCHEDULE = "UPDATE heads SET due = $1 WHERE match_id = $2 AND due = $3"
+COUNT_LIVE = "SELECT count(*) FROM matches WHERE creator = $1 AND creator <> '' AND ended IS NULL"
 # In the order of the index `matches_running`, of which only older matches are read.
 READ_IDLE = (
-    "SELECT created, match_id FROM matches WHERE ended IS NULL AND created < $1 "
-    "AND (created, match_id) > ($2, $3) "
-    "AND NOT EXISTS (SELECT 1 FROM agenda WHERE agenda.match_id = matches.match_id) "
-    f"AND coalesce({_LAST_AT}, 0) < $1 ORDER BY created, match_id LIMIT $4"
+    "SELECT created, match_id FROM matches JOIN heads USING (match_id) WHERE ended IS NULL "
+    "AND created < $1 AND (created, match_id) > ($2, $3) AND due IS NULL AND at < $1 "
+    "ORDER BY created, match_id LIMIT $4"
 )
+# What is shown of a match without reading it as a whole, and what tells whether it has changed.
+FACTS = "match_id, game, bots, created, rules_version, invited, owner, facts_seal"
+# The head of a match, the seal last. The times at which matches are due are without one: a server
+# that acts too early sees that nothing is due, and one that reads a match corrects the time.
+HEAD = "match_id, heads.version, heads.digest, heads.at, over, seal"
+HEAD_COLUMNS = HEAD.replace("heads.", "")
+
+
+def facts_seal(header: Header) -> bytes:
+    """The seal of the facts of a match."""
+    return _facts_seal(
+        header.match_id,
+        header.game,
+        bytes(header.bots),
+        header.created,
+        header.rules_version,
+        bytes(header.invited),
+        header.owner,
+    )
+
+
+def _facts_seal(match_id: str, *facts: Any) -> bytes:
+    return chain.seal(match_id, repr(facts).encode())
+
+
+def head_row(match_id: str, head: Head, at: int, *, over: bool) -> tuple[Any, ...]:
+    """The columns HEAD of a match."""
+    return (match_id, *head, at, over, _head_seal(match_id, *head, at, over))
+
+
+def _head_seal(match_id: str, version: int, digest: bytes, at: int, over: bool) -> bytes:
+    try:
+        told = b"%d %d %d %s" % (version, at, over, digest)
+    except TypeError:
+        return b""  # A value that has changed may also be of another type.
+    return chain.seal(match_id, told)
+
+
+def is_whole(facts: Sequence[Any], head: Sequence[Any] | None = None) -> bool:
+    """Whether the columns FACTS of a match, and HEAD, are as they were written."""
+    *told, seal = facts
+    if seal != _facts_seal(*told):
+        return False
+    return head is None or _is_head(head)
+
+
+def _is_head(head: Sequence[Any]) -> bool:
+    return head[-1] is not None and head[-1] == _head_seal(*head[:-1])
 
 
 def idle_after(before: int, after: IdleMatch | None, limit: int) -> tuple[Any, ...]:
@@ -40,14 +95,141 @@ def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
         values.extend(query.before)
         conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
     sql = (
-        "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0), rules_version, "
-        f"coalesce({_LAST_AT}, created), invited FROM matches WHERE {' AND '.join(conditions)} "
-        "ORDER BY created DESC, match_id DESC LIMIT $1"
+        f"SELECT {FACTS}, ended, {HEAD} FROM matches LEFT JOIN heads USING (match_id) "
+        f"WHERE {' AND '.join(conditions)} ORDER BY created DESC, match_id DESC LIMIT $1"
     )
     return sql, values
 
 
 def listed(rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
     """The matches in the rows of that statement."""
-    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
+    return [_listed(row[:8], row[8], row[9:]) for row in rows]
+
+
+def _listed(facts: Sequence[Any], ended: int | None, head: Sequence[Any]) -> ListedMatch:
+    match_id, game, bots, created, rules_version, invited, *_ = facts
+    if not is_whole(facts, head) or ended != (head[3] if head[4] else None):
+        # Its place in the list stays, lest the next page begin elsewhere. Its id may be no text any
+        # more.
+        name = str(match_id).encode(errors="replace").decode()
+        return ListedMatch(name, "", (), created, None, 0, 0, 0, damaged=True)
+    return ListedMatch(
+        match_id=match_id,
+        game=game,
+        bots=tuple(bots),
+        created=created,
+        ended=ended,
+        version=head[1],
+        rules_version=rules_version,
+        updated=head[3],
+        invited=tuple(invited),
+    )
+
+
+def read_update(position: int, *row: Any) -> Update:
+    """What the feed tells of a version: the columns FACTS, its number, its time and its feed."""
+    facts, (version, at, feed) = row[:8], row[8:]
+    match_id, _, _, created, _, _, owner, _ = facts
+    told = chain.unsealed(_of_version(match_id, version, at), feed)
+    if told is None or not is_whole(facts):
+        return Update(position, match_id, version, at, created, "", b"", damaged=True)
+    return Update(position, match_id, version, at, created, owner, told)
+
+
+def sealed_feed(match_id: str, version: int, at: int, feed: bytes) -> bytes:
+    """What the feed tells of a version, as it is stored."""
+    return chain.sealed(_of_version(match_id, version, at), feed)
+
+
+def _of_version(match_id: str, version: int, at: int) -> str:
+    return f"{match_id} {version} {at}"
+
+
+# The feeds of entries are beside them, that of a match without entries in its own row.
+_READ_RUNNING = """
+    SELECT {facts}, heads.version, heads.at,
+        CASE WHEN heads.version = 0 THEN matches.feed ELSE entries.feed END
+    FROM matches JOIN heads USING (match_id) LEFT JOIN entries
+        ON entries.match_id = matches.match_id AND entries.version = heads.version
+    WHERE ended IS NULL AND (created, matches.match_id) > ($1, $2) {of_owner}
+    ORDER BY created, matches.match_id LIMIT $3
+"""
+
+
+def list_running(
+    owner: str | None, after: tuple[int, str], limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The statement that lists the matches of an owner that are not over, and its parameters."""
+    facts = FACTS.replace("match_id", "matches.match_id")
+    if owner is None:
+        return _READ_RUNNING.format(facts=facts, of_owner=""), (*after, limit)
+    of_owner = "AND owner = $4 AND owner <> ''"
+    return _READ_RUNNING.format(facts=facts, of_owner=of_owner), (*after, limit, owner)
+
+
+def is_told(after: Position, ended: int | None, epoch: str, end: int) -> bool:
+    """Whether a log has told a position itself.
+
+    `ended` is where the epoch of the position ended, None if it has not, or is not known; `epoch`
+    is the newest one, and `end` where the feed ends.
+    """
+    if after.epoch == epoch:
+        return after.number <= end
+    return ended is not None and after.number <= ended
+
+
+# For a check of the whole log. Each part stops at the limit by itself.
+_SOME_IDS = (
+    "SELECT * FROM (SELECT DISTINCT match_id FROM {table} WHERE match_id > {after} "
+    "ORDER BY match_id LIMIT $2) AS {table}"
+)
+
+
+def list_ids(after: str = "$1") -> str:
+    """The statement that lists the ids of all matches of which a table has something."""
+    tables = ("matches", "heads", "entries")
+    parts = (_SOME_IDS.format(table=table, after=after) for table in tables)
+    return f"{' UNION '.join(parts)} ORDER BY match_id LIMIT $2"
+
+
+# All that the feed has ever told of a match.
+READ_TOLD = f"""
+    SELECT coalesce(feed_position, 0), {FACTS}, 0 AS version, created, coalesce(feed, '')
+    FROM matches WHERE match_id = $1
+    UNION ALL
+    SELECT coalesce(entries.feed_position, 0), {FACTS}, version, at, coalesce(entries.feed, '')
+    FROM entries JOIN matches USING (match_id) WHERE match_id = $1
+    ORDER BY version
+"""
+READ_SETTINGS = "SELECT name, value FROM settings"
+
+
+# Matches and their entries
+
+READ_ENTRIES = (
+    f"SELECT {', '.join(Entry._fields)} FROM entries "
+    "WHERE match_id = $1 AND version > $2 ORDER BY version"
+)
+
+
+def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) -> StoredMatch:
+    """A match from the columns of its header, `ended`, HEAD and `due`; raises Damaged."""
+    count = len(Header._fields)
+    ended, head, due = row[count], row[count + 1 : -1], row[-1]
+    try:
+        header = read_columns(row[:count])
+        header.check()
+    except (TypeError, ValueError, AttributeError):
+        raise chain.Damaged(row[0], 0, "its header was changed") from None
+    if not _is_head(head) or ended != (head[3] if head[4] else None):
+        raise chain.Damaged(header.match_id, len(entries), "the row of its head was changed")
+    return StoredMatch(header, entries, snapshot, Head(*head[1:3]), bool(head[4]), due)
+
+
+def goes_on(head: Head, newest: Head | None, entries: list[Entry]) -> bool:
+    """Whether entries go on after a version up to the newest one, on the branch of both."""
+    if newest is None or len(entries) < newest.version - head.version:
+        return False
+    if not entries:
+        return newest == head
+    return chain.is_next(head.digest, entries[0])

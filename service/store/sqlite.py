@@ -15,23 +15,26 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from service.observability.metrics import Metrics
-from service.store import faults, sqlite_recovery
+from service.store import chain, faults, sqlite_recovery
 from service.store import sqlite_tables as tables
+from service.store.chain import Entry
 from service.store.faults import Faults
 from service.store.interface import (
     Changes,
     DueMatch,
-    Entry,
+    Head,
     Header,
     IdleMatch,
     ListedMatch,
     Listener,
     MatchStatus,
+    Position,
     Query,
     Snapshot,
     StoredMatch,
     Update,
     Updates,
+    read_key,
 )
 from service.store.jobs import Append, JobGatherer
 from service.store.sqlite_writer import MAX_BATCH, Create, Job, SqliteWriter, Work
@@ -62,25 +65,39 @@ class SqliteStore:
         self._reader = threading.local()
         self._loop: asyncio.AbstractEventLoop
         self._lock: IO[bytes] | None = None
+        self._checking = False  # Whether it was opened to be checked alone.
 
     # Opening and closing
 
     async def open(self) -> None:
+        await self._open(self._prepare)
+        self._writer.start()
+
+    async def open_to_check(self) -> None:
+        self._checking = True
+        await self._open(self._look)
+
+    async def _open(self, prepare: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         try:
-            await asyncio.to_thread(self._prepare)
+            await asyncio.to_thread(prepare)
         except (OSError, ValueError):
             self._finish()
             raise
-        self._writer.start()
+
+    def _look(self) -> None:
+        self._path.stat()  # Raises OSError if there is none: nothing is created.
+        self._take_lock()
+        sqlite_recovery.check_length(self._path, sqlite_recovery.read_frames(self._path))
+        try:
+            self._anchor = self._connect()
+            tables.check_open(self._anchor, self._path)
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path}: {error}") from None
 
     def _prepare(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = (self._directory / "lock").open("wb")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OSError(f"{self._directory} is in use by another server") from None
+        self._take_lock()
         # It holds the secrets of matches that run.
         self._path.touch(mode=0o600)
         frames = sqlite_recovery.read_frames(self._path)
@@ -89,8 +106,16 @@ class SqliteStore:
             self._anchor = self._connect()
             sqlite_recovery.checkpoint(self._anchor, self._path, frames)
             tables.migrate(self._anchor, self._path)
+            tables.begin_epoch(self._anchor)
         except sqlite3.Error as error:
             raise OSError(f"{self._path}: {error}") from None
+
+    def _take_lock(self) -> None:
+        self._lock = (self._directory / "lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(f"{self._directory} is in use by another server") from None
 
     async def close(self) -> None:
         self._jobs.flush()
@@ -108,13 +133,16 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             # If the file is gone, an empty one in its place would be a log without matches.
-            f"{self._path.absolute().as_uri()}?mode=rw",
+            f"{self._path.absolute().as_uri()}?mode={'ro' if self._checking else 'rw'}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,  # The anchor is opened and closed by different threads.
             cached_statements=MAX_BATCH * 2,
         )
+        connection.text_factory = _text
+        if self._checking:
+            return connection
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != "wal":
@@ -131,11 +159,12 @@ class SqliteStore:
 
     async def key(self, offered: bytes) -> bytes:
         def keep_first(connection: sqlite3.Connection) -> bytes:
-            connection.execute("INSERT OR IGNORE INTO settings VALUES ('key', ?)", (offered,))
+            value = chain.sealed("key", offered)
+            connection.execute("INSERT OR IGNORE INTO settings VALUES ('key', ?)", (value,))
             rows = connection.execute("SELECT value FROM settings WHERE name = 'key'")
             return bytes(rows.fetchone()[0])
 
-        return bytes(await self._run_in_writer(keep_first))
+        return read_key(await self._run_in_writer(keep_first))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
         if not await self._jobs.add(Create(_future(), header, status)):
@@ -144,14 +173,12 @@ class SqliteStore:
     def append(
         self,
         match_id: str,
-        version: int,
+        head: Head,
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
-        since: int | None = None,
     ) -> "asyncio.Future[bool]":
-        job = Append(_future(), match_id, version, entry, status, on_added, since)
-        return self._jobs.add(job)
+        return self._jobs.add(Append(_future(), match_id, head, entry, status, on_added))
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:
@@ -185,22 +212,28 @@ class SqliteStore:
         # Those who wait for an answer go on in a later turn of the loop.
         for job, answer in zip(jobs, answers, strict=True):
             if isinstance(job, Append) and answer is True:
-                self._changes.added(job.match_id, job.version + 1, job.on_added)
+                self._changes.added(job.match_id, job.head.version + 1, job.on_added)
             elif isinstance(job, Create) and answer is True and job.header.rematch_of:
                 self._changes.tell(job.match_id, 0)
 
     # Reading
 
+    async def check(self) -> list[str]:
+        return await self._read(tables.check)
+
+    async def list_ids(self, after: str, limit: int) -> list[str]:
+        return await self._read(tables.read_ids, after, limit)
+
+    async def list_told(self, match_id: str) -> list[Update]:
+        return await self._read(tables.read_told, match_id)
+
     async def load(self, match_id: str) -> StoredMatch | None:
         return await self._read(tables.read_match, match_id)
 
-    async def read(
-        self, match_id: str, version: int, since: int | None = None
-    ) -> list[Entry] | None:
-        # What the writer knows of a match is gone before another one can have its id.
-        if self._writer.heads.get(match_id) == version:
+    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
+        if self._writer.heads.get(match_id) == head:
             return []
-        return await self._read(tables.read_later, match_id, version, since)
+        return await self._read(tables.read_later, match_id, head)
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._read(tables.read_due, until, limit)
@@ -216,7 +249,7 @@ class SqliteStore:
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._read(tables.read_listed, query, limit)
 
-    async def list_updates(self, after: int | None, limit: int) -> Updates:
+    async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         return await self._read(tables.read_updates, after, limit)
 
     async def list_running(
@@ -246,3 +279,8 @@ class SqliteStore:
 
 def _future() -> "asyncio.Future[Any]":
     return asyncio.get_running_loop().create_future()
+
+
+def _text(data: bytes) -> str:
+    # A text that has changed must not keep the rows beside it from being read.
+    return data.decode(errors="surrogateescape")

@@ -1,31 +1,39 @@
 """The tables of the SQLite log: how they are created, read and written."""
 
+import logging
+import secrets
 import sqlite3
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from service.store import queries
+from service.store import chain, chaining, queries
+from service.store.chain import Entry
 from service.store.interface import (
     OLDEST,
     DueMatch,
-    Entry,
+    Head,
     Header,
     IdleMatch,
     ListedMatch,
+    Position,
     Query,
     Snapshot,
     StoredMatch,
     Update,
     Updates,
+    check_newest,
     check_schema,
+    check_settings,
     read_columns,
 )
 
 APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
-NO_MATCH = -1
 HEADER = ", ".join(Header._fields)  # The columns of a match that hold its header.
 
-# The statements that make a log of the schema OLDEST. The table that holds the schedule of due
-# matches is called `agenda`, since the name of a table in existing files cannot change.
+_log = logging.getLogger(__name__)
+
+# The statements that make a log of the schema OLDEST.
 SCHEMA = (
     """
     CREATE TABLE settings (
@@ -102,108 +110,218 @@ SCHEMA = (
     """,
     "CREATE INDEX agenda_at ON agenda (at)",
 )
+
+
+_CHAIN = (
+    "ALTER TABLE matches ADD COLUMN salt BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE matches ADD COLUMN names_hash BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE matches ADD COLUMN facts_seal BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE entries ADD COLUMN names BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE entries ADD COLUMN course BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE entries ADD COLUMN digest BLOB NOT NULL DEFAULT x''",
+    """
+    CREATE TABLE heads (
+        match_id TEXT NOT NULL PRIMARY KEY,
+        version INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        at INTEGER NOT NULL,
+        over INTEGER NOT NULL,
+        seal BLOB NOT NULL,
+        due INTEGER
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX heads_due ON heads (due) WHERE due IS NOT NULL",
+    # What is inserted here becomes an entry, and the head of its match: so that one statement does
+    # both.
+    """
+    CREATE VIEW appended AS SELECT entries.*, over, seal, due FROM entries JOIN heads
+        USING (match_id)
+    """,
+    """
+    CREATE TRIGGER append INSTEAD OF INSERT ON appended BEGIN
+        INSERT INTO entries VALUES (
+            new.match_id, new.version, new.kind, new.seat, new.at, new.action,
+            new.expected_version, new.request_id, new.feed_position, new.feed, new.names,
+            new.course, new.digest
+        );
+        UPDATE heads SET version = new.version, digest = new.digest, at = new.at, over = new.over,
+            seal = new.seal, due = new.due
+        WHERE match_id = new.match_id;
+        UPDATE matches SET ended = new.at WHERE new.over AND match_id = new.match_id;
+    END
+    """,
+    # The starts of servers, in order: what epoch began then, and after which position of the feed.
+    """
+    CREATE TABLE incarnations (
+        number INTEGER PRIMARY KEY,
+        epoch TEXT NOT NULL,
+        begins INTEGER NOT NULL
+    ) STRICT
+    """,
+)
+
+
+def _chain(connection: sqlite3.Connection) -> None:
+    # From schema 9: the chain of each match, and its head, which takes over what the agenda holds.
+    for statement in _CHAIN:
+        connection.execute(statement)
+    end = read_feed_end(connection)
+    (epoch,) = connection.execute("SELECT value FROM settings WHERE name = 'epoch'").fetchone()
+    connection.execute("INSERT INTO incarnations VALUES (1, ?, 0)", (epoch.decode(),))
+    connection.execute(
+        "INSERT OR REPLACE INTO settings VALUES ('feed_end', ?)", (str(end).encode(),)
+    )
+    connection.execute("DELETE FROM settings WHERE name = 'epoch'")
+    key = connection.execute("SELECT value FROM settings WHERE name = 'key'").fetchone()
+    if key is not None:
+        connection.execute(
+            "UPDATE settings SET value = ? WHERE name = 'key'", (chain.sealed("key", key[0]),)
+        )
+    ids = [match_id for (match_id,) in connection.execute("SELECT match_id FROM matches")]
+    for number, match_id in enumerate(ids, 1):
+        _chain_match(connection, match_id)
+        if number % 10_000 == 0:
+            _log.info("the log is brought up to date: %d of %d matches", number, len(ids))
+    connection.execute("DROP TABLE agenda")
+
+
+def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
+    [(feed, ended, due, *columns)] = _fetch(
+        connection,
+        f"SELECT feed, ended, agenda.at, {HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        "WHERE match_id = $1",
+        match_id,
+    )
+    feeds = _fetch(
+        connection, "SELECT feed FROM entries WHERE match_id = $1 ORDER BY version", match_id
+    )
+    entries = zip(read_entries(connection, match_id, 0), [told for (told,) in feeds], strict=True)
+    rows = chaining.chained(read_columns(columns), feed, entries, ended, due)
+    _fetch(connection, chaining.MATCH, *rows.match)
+    connection.executemany(_numbered(chaining.ENTRY), rows.entries)
+    _fetch(connection, chaining.HEAD, *rows.head)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in SCHEMA:
+        connection.execute(statement)
+
+
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[tuple[str, ...], ...] = ()
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain,)
 
 
 def migrate(connection: sqlite3.Connection, name: object) -> None:
     """Brings a log up to date; raises ValueError if it is no log, too old, or newer than this."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and application != APPLICATION_ID:
-        raise ValueError(f"{name} is not a log of Croupier")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = _read_schema(connection, name)
     check_schema(name, version, OLDEST + len(MIGRATIONS))
-    for number, statements in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
+    for number, change in enumerate((_create, *MIGRATIONS), OLDEST):
         if number <= version:
             continue
         connection.execute("BEGIN IMMEDIATE")
-        for statement in statements:
-            connection.execute(statement)
+        change(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")
 
 
-def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | None:
-    """All that is stored of a match, if there is such a match."""
-    row = connection.execute(
-        f"SELECT {HEADER} FROM matches WHERE match_id = ?", (match_id,)
-    ).fetchone()
-    if row is None:
-        return None
-    # Before the entries, so that it is never ahead of them.
-    snapshot = connection.execute(
-        "SELECT version, data FROM snapshots WHERE match_id = ?", (match_id,)
-    ).fetchone()
-    return StoredMatch(
-        read_columns(row),
-        read_entries(connection, match_id, 0),
-        Snapshot(*snapshot) if snapshot else None,
+def check_open(connection: sqlite3.Connection, name: object) -> None:
+    """Raises ValueError if it is no log, or its schema is not the newest one."""
+    check_newest(name, _read_schema(connection, name), OLDEST + len(MIGRATIONS))
+
+
+def _read_schema(connection: sqlite3.Connection, name: object) -> int:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise ValueError(f"{name} is not a log of Croupier")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def check(connection: sqlite3.Connection) -> list[str]:
+    """What is wrong with the file, and with the settings."""
+    found = [said for (said,) in connection.execute("PRAGMA integrity_check") if said != "ok"]
+    return found + check_settings(_fetch(connection, queries.READ_SETTINGS))
+
+
+def read_ids(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
+    """At most `limit` ids of matches after one, in order."""
+    # An id that has changed may be no text.
+    told = after.encode(errors="surrogateescape")
+    rows = _fetch(connection, queries.list_ids("CAST($1 AS TEXT)"), told, limit)
+    return [match_id for (match_id,) in rows]
+
+
+def read_told(connection: sqlite3.Connection, match_id: str) -> list[Update]:
+    """What the feed has told of a match, by version."""
+    return [queries.read_update(*row) for row in _fetch(connection, queries.READ_TOLD, match_id)]
+
+
+def begin_epoch(connection: sqlite3.Connection) -> None:
+    """Begins an epoch of the feed: positions that come later than now were told by another log.
+
+    So a log that was restored from a backup knows which positions it has not told itself.
+    """
+    connection.execute(
+        "INSERT INTO incarnations (epoch, begins) VALUES (?, ?)",
+        (secrets.token_hex(8), read_feed_end(connection)),
     )
+
+
+def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | None:
+    """All that is stored of a match, if there is such a match; raises Damaged."""
+    rows = _fetch(
+        connection,
+        f"SELECT {HEADER}, ended, {queries.HEAD}, due FROM matches LEFT JOIN heads USING (match_id)"
+        " WHERE match_id = $1",
+        match_id,
+    )
+    # Before the entries, as is the head, so that they are never ahead of them.
+    snapshots = _fetch(
+        connection, "SELECT version, data FROM snapshots WHERE match_id = $1", match_id
+    )
+    if not rows:
+        return None
+    entries = read_entries(connection, match_id, 0)
+    snapshot = Snapshot(*snapshots[0]) if snapshots else None
+    return queries.stored(rows[0], entries, snapshot)
 
 
 def read_entries(connection: sqlite3.Connection, match_id: str, version: int) -> list[Entry]:
     """The entries after the first `version` ones."""
-    rows = connection.execute(
-        "SELECT kind, seat, at, action, expected_version, request_id FROM entries "
-        "WHERE match_id = ? AND version > ? ORDER BY version",
-        (match_id, version),
-    )
-    return [Entry(*row) for row in rows]
+    return [Entry(*row) for row in _fetch(connection, queries.READ_ENTRIES, match_id, version)]
 
 
-def read_later(
-    connection: sqlite3.Connection, match_id: str, version: int, since: int | None
-) -> list[Entry] | None:
-    """The entries after a version; None if the log has none that was made at `since`."""
-    if since is not None:
-        made = connection.execute(
-            "SELECT created FROM matches WHERE match_id = ?1 AND ?2 = 0 "
-            "UNION ALL SELECT at FROM entries WHERE match_id = ?1 AND version = ?2",
-            (match_id, version),
-        ).fetchone()
-        if made != (since,):
-            return None
-    return read_entries(connection, match_id, version)
+def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> list[Entry] | None:
+    """The entries after a version; None if the log does not have it."""
+    newest = read_head(connection, match_id)
+    if newest == head:
+        return []
+    entries = read_entries(connection, match_id, head.version)
+    return entries if queries.goes_on(head, newest, entries) else None
 
 
-def read_head(connection: sqlite3.Connection, match_id: str) -> int:
-    """How many entries a match has, or NO_MATCH if there is no such match."""
-    (head,) = connection.execute(
-        "SELECT CASE WHEN EXISTS (SELECT 1 FROM matches WHERE match_id = ?1) THEN "
-        "coalesce((SELECT max(version) FROM entries WHERE match_id = ?1), 0) ELSE ?2 END",
-        (match_id, NO_MATCH),
-    ).fetchone()
-    return int(head)
+def read_head(connection: sqlite3.Connection, match_id: str) -> Head | None:
+    """The newest version of a match, if there is such a match."""
+    rows = _fetch(connection, "SELECT version, digest FROM heads WHERE match_id = $1", match_id)
+    return Head(*rows[0]) if rows else None
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:
-    # A statement of `queries.py`.
-    return connection.execute(sql.replace("$", "?"), values).fetchall()
+    # A statement with the parameters of PostgreSQL.
+    return connection.execute(_numbered(sql), values).fetchall()
+
+
+@cache
+def _numbered(sql: str) -> str:
+    return sql.replace("$", "?")
 
 
 def read_due(connection: sqlite3.Connection, until: int, limit: int) -> list[DueMatch]:
     """At most `limit` of the matches that are due by a time, the most overdue first."""
     return [DueMatch(*row) for row in _fetch(connection, queries.READ_DUE, until, limit)]
-
-
-def read_all_due(connection: sqlite3.Connection) -> set[str]:
-    """The ids of all matches that are due at some time."""
-    return {match_id for (match_id,) in connection.execute("SELECT match_id FROM agenda")}
-
-
-def schedule(connection: sqlite3.Connection, due: DueMatch) -> None:
-    """Makes a match due at a time."""
-    connection.execute(
-        "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at", due
-    )
-
-
-def unschedule(connection: sqlite3.Connection, match_id: str) -> None:
-    """Makes a match due at no time."""
-    connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
 
 
 def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
@@ -231,50 +349,49 @@ def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> lis
     return queries.listed(_fetch(connection, sql, *values))
 
 
-_EPOCH = "SELECT CAST(value AS TEXT) FROM settings WHERE name = 'epoch'"
+# When the epoch of a position ended, and which one is the newest.
+_READ_EPOCHS = """
+    SELECT (
+        SELECT begins FROM incarnations AS later WHERE later.number > told.number
+        ORDER BY later.number LIMIT 1
+    ), newest.epoch
+    FROM (SELECT epoch FROM incarnations ORDER BY number DESC LIMIT 1) AS newest
+    LEFT JOIN incarnations AS told ON told.epoch = $1
+"""
 # The conditions are literal, as the indexes are partial.
-_READ_UPDATES = """
-    SELECT entries.feed_position, match_id, version, at, created, owner, entries.feed,
+_READ_UPDATES = f"""
+    SELECT entries.feed_position AS position, {queries.FACTS}, version, at, entries.feed,
         NOT EXISTS (
             SELECT 1 FROM entries AS later
             WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
         )
     FROM entries JOIN matches USING (match_id)
-    WHERE entries.feed_position > ?1 AND entries.feed_position > 0
+    WHERE entries.feed_position > $1 AND entries.feed_position > 0
     UNION ALL
-    SELECT feed_position, match_id, 0, created, created, owner, feed,
+    SELECT feed_position, {queries.FACTS}, 0, created, feed,
         NOT EXISTS (
             SELECT 1 FROM entries WHERE entries.match_id = matches.match_id AND version = 1
         )
     FROM matches
-    WHERE feed_position > ?1 AND feed_position > 0
-    ORDER BY 1 LIMIT ?2
+    WHERE feed_position > $1 AND feed_position > 0
+    ORDER BY 1 LIMIT $2
 """
-_READ_RUNNING = """
-    SELECT 0, match_id, coalesce(version, 0), coalesce(at, created), created, owner,
-        CASE WHEN version IS NULL THEN matches.feed ELSE entries.feed END
-    FROM (
-        SELECT * FROM matches
-        WHERE ended IS NULL AND (created, match_id) > (?1, ?2) {of_owner}
-        ORDER BY created, match_id LIMIT ?3
-    ) AS matches LEFT JOIN entries USING (match_id)
-    WHERE version IS NULL OR version = (
-        SELECT max(version) FROM entries WHERE entries.match_id = matches.match_id
-    )
-    ORDER BY created, match_id
-"""
-_READ_RUNNING_OF_ALL = _READ_RUNNING.format(of_owner="")
-_READ_RUNNING_OF_ONE = _READ_RUNNING.format(of_owner="AND owner = ?4 AND owner <> ''")
 
 
-def read_updates(connection: sqlite3.Connection, after: int | None, limit: int) -> Updates:
-    """The feed after a position; without one its end alone."""
-    (epoch,) = connection.execute(_EPOCH).fetchone()
+def read_updates(
+    connection: sqlite3.Connection, after: Position | None, limit: int
+) -> Updates | None:
+    """The feed after a position; without one its end alone; None if another log has told it."""
+    epoch_asked = None if after is None else after.epoch
+    [(ended, epoch)] = _fetch(connection, _READ_EPOCHS, epoch_asked)
+    end = read_feed_end(connection)
     if after is None:
-        return Updates(epoch, read_feed_end(connection), [])
-    rows = connection.execute(_READ_UPDATES, (after, limit)).fetchall()
-    updates = [Update(*update) for *update, newest in rows if newest]
-    return Updates(epoch, rows[-1][0] if rows else after, updates, len(rows) == limit)
+        return Updates(epoch, end, [])
+    if not queries.is_told(after, ended, epoch, end):
+        return None
+    rows = _fetch(connection, _READ_UPDATES, after.number, limit)
+    updates = [queries.read_update(*row) for *row, newest in rows if newest]
+    return Updates(epoch, rows[-1][0] if rows else after.number, updates, len(rows) == limit)
 
 
 def read_feed_end(connection: sqlite3.Connection) -> int:
@@ -292,11 +409,8 @@ def read_running(
     connection: sqlite3.Connection, owner: str | None, after: tuple[int, str], limit: int
 ) -> list[Update]:
     """At most `limit` of the matches of an owner that are not over, the oldest first."""
-    if owner is None:
-        rows = connection.execute(_READ_RUNNING_OF_ALL, (*after, limit))
-    else:
-        rows = connection.execute(_READ_RUNNING_OF_ONE, (*after, limit, owner))
-    return [Update(*row) for row in rows]
+    sql, values = queries.list_running(owner, after, limit)
+    return [queries.read_update(0, *row) for row in _fetch(connection, sql, *values)]
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:
@@ -312,7 +426,10 @@ def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snap
 def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> list[str]:
     """Deletes at most `limit` matches that ended before a time, the oldest first; returns them."""
     rows = connection.execute(
-        "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, limit)
+        # Not where one bit has changed in the time.
+        "SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < ? AND at = ended "
+        "ORDER BY ended LIMIT ?",
+        (before, limit),
     ).fetchall()
     if rows:
         # Cursors may be at the end, which must not be lost with the entry there.
@@ -321,6 +438,6 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
             "ON CONFLICT DO UPDATE SET value = excluded.value",
             (str(read_feed_end(connection)).encode(),),
         )
-    for table in ("matches", "entries", "snapshots", "agenda"):
+    for table in ("matches", "entries", "snapshots", "heads"):
         connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)
     return [match_id for (match_id,) in rows]

@@ -10,23 +10,31 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from service.common.errors import Refusal, store_unavailable
 from service.common.tasks import KeptThread
 from service.observability.metrics import Metrics
-from service.store import faults
+from service.store import chain, faults, queries
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
-from service.store.interface import DueMatch, Header, MatchStatus, Snapshot, write_columns
+from service.store.interface import Head, Header, MatchStatus, Snapshot, write_columns
 from service.store.jobs import Append
 
 MAX_BATCH = 256
 MAX_HEADS = 65536
 PROBE_SECONDS = 1.0
 
-_ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_HEADER = ", ".join("?" * len(Header._fields))
+# Where a conflict ends the transaction, SQLite keeps no journal of the statement, which takes as
+# long as the rest.
+_APPEND = "INSERT OR {} INTO appended VALUES {}"
+_APPENDED = f"({', '.join('?' * 16)})"
+_HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_MATCH = (
+    f"INSERT INTO matches ({tables.HEADER}, facts_seal, ended, feed_position, feed) "
+    f"VALUES ({', '.join('?' * len(Header._fields))}, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
 
 
 class Create(NamedTuple):
@@ -72,11 +80,10 @@ class SqliteWriter:
         self._faults = faults
         self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._snapshots: dict[str, Snapshot] = {}
-        # How many entries each match has, of some. As no other process writes, this is known
-        # without reading the log. Only the writer changes it, after a commit.
-        self.heads: dict[str, int] = {}
-        self._due: set[str] = set()  # The matches that have a row in the schedule.
-        self._feed_end = 0  # The last position of the feed, or a larger one.
+        # The newest versions of some matches. As no other process writes, they are known without
+        # reading the log. Only the writer changes this, after a commit.
+        self.heads: dict[str, Head] = {}
+        self._feed_end = 0  # The last position of the feed.
         self._connection: sqlite3.Connection | None = None
         self._thread: KeptThread | None = None
 
@@ -176,7 +183,6 @@ class SqliteWriter:
     def _transact(self, jobs: list[Job]) -> list[Any]:
         if self._connection is None:
             connection = self._connect()
-            self._due = tables.read_all_due(connection)
             self._feed_end = max(self._feed_end, tables.read_feed_end(connection))
             self._connection = connection
         try:
@@ -189,117 +195,81 @@ class SqliteWriter:
     def _commit(
         self, connection: sqlite3.Connection, jobs: list[Job], *, together: bool
     ) -> list[Any]:
-        heads: dict[str, int] = {}
-        values: list[Any] = []
-        only_entries = together and all(map(self._is_only_an_entry, jobs))
+        heads: dict[str, Head] = {}
+        entries: list[Any] = []
+        answers: list[Any] = []
+        # Entries alone are one statement, which is a transaction of its own: between two calls the
+        # thread would have to wait for the interpreter.
+        only_entries = together and all(isinstance(job, Append) for job in jobs)
         if not only_entries:
             connection.execute("BEGIN IMMEDIATE")
-        answers: list[Any] = []
         for job in jobs:
             if isinstance(job, Append):
-                answers.append(self._append(connection, job, heads, values if together else None))
+                answers.append(self._append(connection, job, heads, entries if together else None))
             elif isinstance(job, Create):
                 answers.append(self._create(connection, job, heads))
             else:
                 answers.append(job.work(connection))
-        if values:
-            # One statement, which is a transaction of its own where it is all there is: between two
-            # calls the thread would have to wait for the interpreter.
-            rows = ", ".join([_ENTRY] * (len(values) // 10))
-            connection.execute(f"INSERT INTO entries VALUES {rows}", values)
+        if entries:
+            rows = _times(_APPENDED, len(entries) // 16)
+            connection.execute(_APPEND.format("ROLLBACK", rows), entries)
         if not only_entries:
             connection.execute("COMMIT")
-        self._remember(heads, jobs, answers)
+        self.heads.update(heads)
+        while len(self.heads) > MAX_HEADS:
+            del self.heads[next(iter(self.heads))]
         return answers
-
-    def _is_only_an_entry(self, job: Job) -> bool:
-        # Whether nothing is to be written but an entry.
-        return (
-            isinstance(job, Append)
-            and not job.status.over
-            and job.status.due is None
-            and job.match_id not in self._due
-        )
 
     def _append(
         self,
         connection: sqlite3.Connection,
         job: Append,
-        heads: dict[str, int],
-        values: list[Any] | None,
+        heads: dict[str, Head],
+        entries: list[Any] | None,
     ) -> bool:
-        # Whether the entry is the next one of its match. It is added to the `values` of one
+        # Whether the entry is the next one of its match. It is added to the `entries` of one
         # statement, or without them written at once.
-        _, match_id, version, entry, status, *_ = job
-        head = heads.get(match_id, self.heads.get(match_id))
-        if head is None:
-            head = tables.read_head(connection, match_id)
-        if head != version:
+        _, match_id, head, entry, status, _ = job
+        newest = heads.get(match_id) or self.heads.get(match_id)
+        if (newest or tables.read_head(connection, match_id)) != head:
             return False
-        row = (
-            match_id,
-            version + 1,
-            int(entry.kind),
-            entry.seat,
-            entry.at,
-            entry.action,
-            entry.expected_version,
-            entry.request_id,
-            self._next_position(),
-            status.feed,
-        )
-        if values is not None:
-            values.extend(row)
+        kind, seat, at, action, expected_version, request_id, *chained = entry
+        head = Head(head.version + 1, entry.digest)
+        feed = queries.sealed_feed(match_id, head.version, at, status.feed)
+        *_, over, seal = queries.head_row(match_id, head, at, over=status.over)
+        row: tuple[Any, ...] = (match_id, head.version, kind, seat, at, action, expected_version)
+        row = (*row, request_id, self._next_position(), feed, *chained, over, seal, status.due)
+        if entries is not None:
+            entries.extend(row)
         else:
             try:
-                connection.execute(f"INSERT INTO entries VALUES {_ENTRY}", row)
+                connection.execute(_APPEND.format("FAIL", _APPENDED), row)
             except sqlite3.IntegrityError:
                 return False
-        heads[match_id] = version + 1
-        self._schedule(connection, match_id, status)
-        if status.over:
-            connection.execute(
-                "UPDATE matches SET ended = ? WHERE match_id = ?", (entry.at, match_id)
-            )
+        heads[match_id] = head
         return True
 
-    def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, int]) -> bool:
+    def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, Head]) -> bool:
         # Whether there was no match of this id.
-        header = job.header
-        done = connection.execute(
-            f"INSERT INTO matches ({tables.HEADER}, feed_position, feed) VALUES ({_HEADER}, ?, ?) "
-            "ON CONFLICT DO NOTHING",
-            (*write_columns(header), self._next_position(), job.status.feed),
+        header, status = job.header, job.status
+        match_id, at = header.match_id, header.created
+        values = (
+            *write_columns(header),
+            queries.facts_seal(header),
+            at if status.over else None,
+            self._next_position(),
+            queries.sealed_feed(match_id, 0, at, status.feed),
         )
-        if not done.rowcount:
+        if not connection.execute(_MATCH, values).rowcount:
             return False
-        heads[header.match_id] = 0
-        self._schedule(connection, header.match_id, job.status)
+        heads[match_id] = head = Head(0, chain.first_digest(header))
+        row = queries.head_row(match_id, head, at, over=status.over)
+        connection.execute(_HEAD, (*row, status.due))
         return True
 
     def _next_position(self) -> int:
-        # Not only the next number: a log that was restored from a backup must not use positions
-        # again that are in the cursors of those who know what came after the backup.
-        self._feed_end = max(self._feed_end + 1, time.time_ns() // 1000)
+        self._feed_end += 1
         return self._feed_end
-
-    def _schedule(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
-        if status.due is not None:
-            tables.schedule(connection, DueMatch(match_id, status.due))
-        elif match_id in self._due:
-            tables.unschedule(connection, match_id)
-
-    def _remember(self, heads: dict[str, int], jobs: list[Job], answers: list[Any]) -> None:
-        # What a commit has changed of what is known without reading the log.
-        self.heads.update(heads)
-        while len(self.heads) > MAX_HEADS:
-            del self.heads[next(iter(self.heads))]
-        for job, answer in zip(jobs, answers, strict=True):
-            if answer is True and not isinstance(job, Work):
-                if job.status.due is None:
-                    self._due.discard(job.match_id)
-                else:
-                    self._due.add(job.match_id)
 
     def _write_snapshots(self) -> None:
         while self._snapshots and self._connection is not None:
@@ -319,3 +289,8 @@ def _overwrite_failed_commit(connection: sqlite3.Connection) -> None:
         "INSERT INTO settings VALUES ('settled', randomblob(8)) "
         "ON CONFLICT DO UPDATE SET value = excluded.value"
     )
+
+
+@cache
+def _times(row: str, count: int) -> str:
+    return ", ".join([row] * count)

@@ -21,8 +21,10 @@ from tests.support.stores import (
     PostgresPlace,
     SqlitePlace,
     action,
+    append,
     header,
     opened,
+    read,
     resignation,
 )
 from tests.support.waiting import wait_until
@@ -226,7 +228,7 @@ def test_old_matches_are_deleted_and_no_others(place):
                 await store.create(header(f"m{number}", created=number), MatchStatus(due=5))
                 if number != 3:
                     end = resignation(0, at=100 + number)
-                    await store.append(f"m{number}", 0, end, MatchStatus(over=True))
+                    await append(store, f"m{number}", 0, end, MatchStatus(over=True))
             assert await store.delete_ended(100, 10) == []
             assert await store.delete_ended(106, 2) == ["m0", "m1"]
             assert await store.delete_ended(106, 9) == ["m2", "m4", "m5"]
@@ -236,12 +238,12 @@ def test_old_matches_are_deleted_and_no_others(place):
             assert [due.match_id for due in await store.list_due(99, 99)] == ["m3"]
             for number in (0, 1, 2, 4, 5):
                 assert await store.load(f"m{number}") is None
-                assert await store.read(f"m{number}", 0) == []
-                assert not await store.append(f"m{number}", 1, action(0), NOT_DUE)
-            assert (await store.load("m6")).entries == [resignation(0, at=106)]
+                assert await read(store, f"m{number}") is None
+                assert not await append(store, f"m{number}", 1, action(0), NOT_DUE)
+            assert await read(store, "m6") == [resignation(0, at=106)]
             # The name of a deleted match is free again, and nothing is left of the match.
             await store.create(header("m0"), NOT_DUE)
-            assert await store.append("m0", 0, action(0), NOT_DUE)
+            assert await append(store, "m0", 0, action(0), NOT_DUE)
             assert await store.list_matches(Query(over=True), 9) == [
                 ListedMatch("m6", "none", (0, 0), 6, 106, 1, 1, 106)
             ]

@@ -360,7 +360,7 @@ class Snapshots(Target):
         state = self._states[data[0] % len(self._states)]
         good = state.snapshot()
         broken = good._replace(data=data[1:])
-        read = read_snapshot(state.header, state.game, None, broken, state.time)
+        read = read_snapshot(state.game, None, broken, state.head.digest)
         if read is None:
             assert data[1:] != good.data
             raise Refused

@@ -8,6 +8,7 @@ from engine.match import Match
 from service import wire
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
+from service.store.chain import SALT_BYTES, first_digest
 from tests.simulation import endings
 
 
@@ -28,6 +29,14 @@ def course_of(stored, versions=None):
     for entry in stored.entries[:versions]:
         course.add(entry)
     return course
+
+
+def etag_at(stored, version):
+    """What tells a version from any other of its number; None if the log does not have it."""
+    if version > len(stored.entries):
+        return None
+    digest = stored.entries[version - 1].digest if version else first_digest(stored.header)
+    return hashlib.blake2b(digest, digest_size=8, key=stored.header.secret).hexdigest()
 
 
 class Course:
@@ -126,7 +135,7 @@ class Course:
             self._replaced += 1
         elif entry.kind == EntryKind.JOIN:
             self.joined.add(entry.seat)
-            self.names[entry.seat] = entry.action.decode().partition("\0")[::2]
+            self.names[entry.seat] = entry.names[SALT_BYTES:].decode().partition("\0")[::2]
             if self.joined == set(header.invited) and not self._contributors:
                 events = self._begin(header.secret)
         elif entry.kind == EntryKind.ENTROPY_HASH:

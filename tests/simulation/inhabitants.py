@@ -158,6 +158,7 @@ class Table:
         self.replacements = [[], []]  # By seat: the requests, with the tokens before.
         self.skipping = []  # Streams without the actions of their seat.
         self.heartbeats = []  # Of streams: whose actions these leave out, what was sent, and said.
+        self.etags = set()  # That streams have had, with their versions.
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(self.world.kinds)
         self.deserted = False  # Whether both may be absent, as the match goes on all the same.

@@ -9,19 +9,24 @@ from tests.simulation import web
 from tests.simulation.loop import EPOCH, Owner
 
 GRACE_SECONDS = 5.0
+TICK_MILLISECONDS = 1000  # Of clocks that are equal for so long.
 IDLE_SECONDS = 60.0  # After which all that nobody uses any more is given back.
 
 _graves = []  # Tasks of dead processes: if they were collected, they would run to their ends.
 
 
 class SimulatedClock(Clock):
-    """The clock of one machine, which is wrong by some milliseconds and drifts."""
+    """The clock of one machine, which is wrong by some milliseconds and drifts.
 
-    def __init__(self, loop, error, drift):
-        self._loop, self.error, self._drift = loop, error, drift
+    Its time goes on by so many milliseconds at once.
+    """
+
+    def __init__(self, loop, error, drift, tick):
+        self._loop, self.error, self._drift, self._tick = loop, error, drift, tick
 
     def now(self):
-        return int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
+        time = int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
+        return time - time % self._tick
 
 
 class Machine:
@@ -39,11 +44,12 @@ class Machine:
         # From when on it has the newer release.
         self.newer_at = math.inf if "upgrades" in world.faults else 0.0
         rng = world.rng
-        drifts = "clocks" in world.faults
+        drifts = "clocks" in world.faults and not world.ticks
         self.clock = SimulatedClock(
             world.loop,
             rng.choice((-400, -20, 0, 30, 700)) if drifts else 0,
             rng.choice((-1e-5, 0.0, 2e-5)) if drifts else 0.0,
+            TICK_MILLISECONDS if world.ticks else 1,
         )
 
     @property

@@ -8,11 +8,16 @@ import hashlib
 from collections import defaultdict
 
 from croupier.v1 import clock_pb2, game_pb2
+from engine import games
 from engine.game import SPECTATOR
+from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
+from service.hosting.match_state import MatchState
 from service.hosting.records import verify
+from service.store import chain
+from service.store.chain import Damaged
 from tests.simulation import endings, shown
-from tests.simulation.course import Course, course_of, courses
+from tests.simulation.course import Course, course_of, courses, etag_at
 from tests.support.history import ASIDE, Decision, observations, violations
 
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.
@@ -50,6 +55,8 @@ async def judge_match(table):
         *violations(table.history, _decisions(stored)),
         *_of_request(table, stored.header),
         *_of_heartbeats(table, stored),
+        *_of_etags(table, stored),
+        *_of_reading(stored),
         *_of_views(table, stored),
         *_of_log(table, stored),
     ]
@@ -130,6 +137,37 @@ def _of_heartbeats(table, stored):
             yield f"a stream that has sent {sent} says that {version} is the newest version"
 
 
+def _of_etags(table, stored):
+    # A stream tells versions apart as views do.
+    for version, etag in sorted(table.etags):
+        if etag != etag_at(stored, version):
+            yield f"a stream has the etag {etag} at version {version}"
+
+
+def _of_reading(stored):
+    # A server must refuse a log that lacks its end, and one of rules that led elsewhere.
+    *entries, last = stored.entries
+    if not _is_refused(stored._replace(entries=entries), Damaged):
+        yield "a log without its last entry is taken for whole"
+    game = MatchState.begin(stored.header).game
+    if game.rules_version == games()[game.id].rules_version:
+        course = bytes(byte ^ 1 for byte in last.course)
+        before = entries[-1].digest if entries else chain.first_digest(stored.header)
+        digest = chain.next_digest(before, last, course)
+        entries = [*entries, last._replace(course=course, digest=digest)]
+        head = stored.head._replace(digest=digest)
+        if not _is_refused(stored._replace(entries=entries, head=head), Refusal):
+            yield "a log of rules that led elsewhere is played on by those of today"
+
+
+def _is_refused(stored, error):
+    try:
+        MatchState.load(stored)
+    except error:
+        return True
+    return False
+
+
 def _of_views(table, stored):
     # What somebody was shown is what the log and the engine say, field by field.
     seen = defaultdict(set)
@@ -140,7 +178,7 @@ def _of_views(table, stored):
         for what, viewer, data in sorted(seen.pop(version, ())):
             if what == "views":
                 view = game_pb2.View.FromString(data)
-                if wrong := shown.wrong(view, shown.view(course, viewer)):
+                if wrong := shown.wrong(view, shown.view(course, viewer, etag_at(stored, version))):
                     yield f"version {version} shows viewer {viewer} a wrong {wrong}"
             else:
                 right = shown.events(course, entry, happened, viewer)

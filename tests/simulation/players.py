@@ -181,6 +181,7 @@ class Player:
             expected_version=view.version,
             action=rng.choice(view.legal_actions),
             request_id=f"{self.seat} {rng.getrandbits(64):016x}",
+            etag=rng.choice(("", view.etag)),
         )
         hasty = self.world.hasty
         if rng.random() < hasty:
@@ -277,7 +278,7 @@ class Player:
         if method == "SubmitAction":
             # Another client of the seat, or a clock, may have been first.
             reasons = (*reasons, "STALE_VERSION", "NOT_TO_DECIDE")
-        if what == "a version to come":
+        if method == "":
             await self._watch_nothing(request)
         elif what == "a wait without an end":
             response = await self._call(self.client, method, request, 8.0)
@@ -288,7 +289,7 @@ class Player:
             await self._refused(method, request, reasons, what, *token, response=response)
 
     async def _watch_nothing(self, request):
-        # A stream after a version that the match does not have.
+        # A stream after a version that the match does not have, by its number or its etag.
         call = self.client.begin("WatchMatch", request, self.token, ATTEMPT_SECONDS, streams=True)
         try:
             await call.read()
@@ -343,6 +344,15 @@ class Player:
             return None
         request.action.CopyFrom(self.last.action)
         return "SubmitAction", request, ("ILLEGAL_ACTION",)
+
+    def _of_another_course(self, view):
+        return "SubmitAction", self._action(view, etag=view.etag[::-1] + "0"), FIRST
+
+    def _after_another_course(self, view):
+        request = match_pb2.WatchMatchRequest(
+            name=self.table.name, after_version=view.version, etag=view.etag[::-1] + "0"
+        )
+        return "", request, ()
 
     def _of_a_spectator(self, view):
         return "SubmitAction", self._action(view), ("SPECTATOR",), self.table.spectator_token
@@ -440,7 +450,12 @@ class Player:
         reasons = [error_pb2.ErrorReason.Name(each.error.reason)[13:] for each in got.results]
         if {"STORE_UNAVAILABLE", "RULES_CHANGED"} & set(reasons):
             return
-        replaced = reasons[2:] == ["TOKEN_REPLACED"] and token != self.token
+        until = self.world.now + 2 * PATIENCE_SECONDS
+        if replaced := reasons[2:] == ["TOKEN_REPLACED"]:
+            # The answer with the newest one may be on its way to another client.
+            while token == self.token and self.world.now < until:
+                await asyncio.sleep(0.5)
+            replaced = token != self.token
         if reasons[:2] != ["TOKEN_REPLACED", "INVALID_FIELD"] or len(reasons) != 3:
             self.world.fail(f"{self.table}: a batch of three tokens is answered {got}")
         if got.results[2].HasField("view"):
@@ -505,6 +520,8 @@ _WRONG = {
     "a token of another match": Player._of_another_match,
     "a request_id that was used": Player._used_before,
     "an illegal action": Player._illegal,
+    "a decision by another course": Player._of_another_course,
+    "a stream after another course": Player._after_another_course,
     "a decision of a spectator": Player._of_a_spectator,
     "a hint against the policy": Player._helped,
     "a list for a player": _listed,

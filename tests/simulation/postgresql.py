@@ -12,11 +12,13 @@ import random
 import asyncpg
 
 from service.hosting.entries import EntryKind
+from service.store import Entry, Head, Header, StoredMatch, queries
 from service.store import postgresql_tables as tables
-from service.store.interface import Entry, Header, StoredMatch, read_columns
+from service.store.interface import read_columns
 from tests.simulation.loop import Owner
 
 MAX_IDLE_SECONDS = 300.0
+SYSTEM = 7123456789012345678  # What tells this database from all others.
 
 
 class Tables:
@@ -25,13 +27,17 @@ class Tables:
     def __init__(self):
         self.settings = {}
         self.matches = {}  # Columns by id, in the order of creation.
+        self.seals = {}  # Of the facts of matches.
         self.ended = {}
         self.entries = {}
+        self.heads = {}  # Columns by id, but for the id and `due`.
+        self.due = {}
         self.requests = set()
         self.snapshots = {}
-        self.agenda = {}
         self.feed = {}  # The position and the update of each version, by match and version.
         self.transaction = 0
+        self.last_told = 0  # The last position of the feed.
+        self.incarnations = []  # The epochs, and after which position each began.
         self.timeline = 1
         self.schema = None
 
@@ -73,10 +79,15 @@ class Database:
 
     def stored(self, match_id):
         """All that is stored of a match."""
-        row = self.primary.matches[match_id]
-        rows = self.primary.entries.get(match_id, ())
-        entries = [Entry(EntryKind(each[0]), *each[1:-1], each[-1].decode()) for each in rows]
-        return StoredMatch(read_columns(row), entries, None)
+        data = self.primary
+        entries = [
+            Entry(EntryKind(row[0]), *row[1:5], row[5].decode(), *row[6:])
+            for row in data.entries.get(match_id, ())
+        ]
+        version, digest, _, over, _ = data.heads[match_id]
+        header = read_columns(data.matches[match_id])
+        due = data.due.get(match_id)
+        return StoredMatch(header, entries, None, Head(version, digest), over, due)
 
     # How it fails
 
@@ -162,81 +173,91 @@ class Database:
         data.schema = version
         return []
 
+    def _ids(self, data, session):
+        return [(match_id,) for match_id in data.matches]
+
     def _keep_key(self, data, session, key):
         data.settings.setdefault("key", key)
         return []
 
     def _key(self, data, session):
-        return [(data.settings["key"],)]
+        return [(data.settings["key"],)] if "key" in data.settings else []
 
     def _create(self, data, session, *values):
-        *columns, due, feed = values
+        *columns, facts_seal, ended, feed, digest, seal, due = values
         match_id = columns[0]
         if match_id in data.matches:
             return []
         data.matches[match_id] = tuple(columns)
+        data.seals[match_id] = facts_seal
+        if ended is not None:
+            data.ended[match_id] = ended
         data.entries[match_id] = []
+        created = columns[Header._fields.index("created")]
+        data.heads[match_id] = (0, digest, created, ended is not None, seal)
         data.transaction += 1
+        data.last_told = data.transaction
         data.feed[match_id] = [(data.transaction, feed)]
         self.times[match_id] = [self.loop.now]
         if due is not None:
-            data.agenda[match_id] = due
+            data.due[match_id] = due
         return [(match_id,)]
 
     def _append(self, data, session, *arrays):
         added = []
+        compares = "asked.before" in tables._APPEND  # Unless a fault is planted there.
         data.transaction += 1
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry, feed, since = row[:10]
-            entries = data.entries.get(match_id)
-            request = (match_id, entry[1], entry[-1])
-            if entries is None or len(entries) != version - 1:
+            match_id, version, *entry, feed, before, over, seal, due = row
+            _, seat, at, _, _, request_id, *_, digest = entry
+            newest = data.heads.get(match_id, (None, None))[:2]
+            if newest[0] != version - 1 or (compares and newest[1] != before):
                 continue
-            created = data.matches[match_id][Header._fields.index("created")]
-            if since not in (None, entries[-1][2] if entries else created):
+            if request_id and (match_id, seat, request_id) in data.requests:
                 continue
-            if entry[-1] and request in data.requests:
-                continue
-            entries.append(tuple(entry))
+            data.entries[match_id].append(tuple(entry))
             data.feed[match_id].append((data.transaction, feed))
+            data.last_told = data.transaction
             self.times[match_id].append(self.loop.now)
             self.writers[match_id, version] = session._owner
-            if entry[-1]:
-                data.requests.add(request)
+            if request_id:
+                data.requests.add((match_id, seat, request_id))
             added.append((match_id,))
-            if len(row) > 10:
-                over, due = row[10:]
-                if over:
-                    data.ended[match_id] = entry[2]
-                if due is None:
-                    data.agenda.pop(match_id, None)
-                else:
-                    data.agenda[match_id] = due
+            data.heads[match_id] = (version, digest, at, over, seal)
+            if over:
+                data.ended[match_id] = at
+            data.due.pop(match_id, None)
+            if due is not None:
+                data.due[match_id] = due
         return added
 
     def _headers(self, data, session, match_ids):
         return [
-            (*data.matches[match_id], *data.snapshots.get(match_id, (None, None)))
+            (
+                *data.matches[match_id],
+                data.ended.get(match_id),
+                match_id,
+                *data.heads[match_id],
+                data.due.get(match_id),
+                *data.snapshots.get(match_id, (None, None)),
+            )
             for match_id in dict.fromkeys(match_ids)
             if match_id in data.matches
         ]
 
     def _entries(self, data, session, match_ids, versions):
-        return [
-            (number, version, *entry)
-            for number, (match_id, known) in enumerate(zip(match_ids, versions, strict=True), 1)
-            for version, entry in enumerate(data.entries.get(match_id, ())[known:], known + 1)
-        ]
+        rows = []
+        for number, (match_id, known) in enumerate(zip(match_ids, versions, strict=True), 1):
+            newest = data.heads.get(match_id, (None, None))[:2]
+            later = list(enumerate(data.entries.get(match_id, ())[known:], known + 1))
+            rows += [(number, *newest, version, *entry) for version, entry in later]
+            if not later:
+                rows.append((number, *newest, None, *[None] * len(Entry._fields)))
+        return rows
 
     def _heads(self, data, session, match_ids):
-        found = []
-        for match_id in sorted(match_ids):  # They come in the order of a set.
-            if match_id in data.matches:
-                entries = data.entries.get(match_id)
-                created = data.matches[match_id][Header._fields.index("created")]
-                head = (len(entries), entries[-1][2]) if entries else (0, created)
-                found.append((match_id, *head))
-        return found
+        # They come in the order of a set.
+        return [(each, *data.heads[each][:2]) for each in sorted(match_ids) if each in data.heads]
 
     def _listeners(self, data, session, name):
         others = (each for each in self.sessions.values() if each is not session)
@@ -247,9 +268,11 @@ class Database:
         for _, match_id in old:
             for table in (
                 data.matches,
+                data.seals,
                 data.entries,
+                data.heads,
+                data.due,
                 data.snapshots,
-                data.agenda,
                 data.ended,
                 data.feed,
             ):
@@ -264,13 +287,13 @@ class Database:
         return []
 
     def _reschedule(self, data, session, at, match_id, before):
-        if data.agenda.get(match_id) != before:
+        if data.due.get(match_id) != before:
             return "UPDATE 0"
-        data.agenda[match_id] = at
+        data.due[match_id] = at
         return "UPDATE 1"
 
     def _due(self, data, session, until, limit):
-        found = [(match_id, at) for match_id, at in data.agenda.items() if at <= until]
+        found = [(match_id, at) for match_id, at in data.due.items() if at <= until]
         return sorted(found, key=lambda each: each[1])[:limit]
 
     def _live(self, data, session, creator):
@@ -282,12 +305,11 @@ class Database:
         created = Header._fields.index("created")
         found = []
         for match_id, row in data.matches.items():
-            entries = data.entries[match_id]
             if (
                 match_id not in data.ended
-                and match_id not in data.agenda
+                and match_id not in data.due
                 and row[created] < before
-                and (entries[-1][2] if entries else 0) < before
+                and data.heads[match_id][2] < before
                 and (row[created], match_id) > (after_created, after_id)
             ):
                 found.append((row[created], match_id))
@@ -300,7 +322,7 @@ class Database:
         before = tuple(values) if "(created, match_id) <" in sql else None
         rows = []
         for match_id, row in data.matches.items():
-            ended, entries = data.ended.get(match_id), data.entries[match_id]
+            ended = data.ended.get(match_id)
             if game not in (None, row[columns["game"]]):
                 continue
             if ("ended IS NOT NULL" in sql and ended is None) or (
@@ -310,26 +332,37 @@ class Database:
             created = row[columns["created"]]
             if before is not None and (created, match_id) >= before:
                 continue
-            rows.append(
-                (
-                    match_id,
-                    row[columns["game"]],
-                    row[columns["bots"]],
-                    created,
-                    ended,
-                    len(entries),
-                    row[columns["rules_version"]],
-                    entries[-1][2] if entries else created,
-                    row[columns["invited"]],
-                )
-            )
+            head = (match_id, *data.heads[match_id])
+            rows.append((*self._facts(data, match_id), ended, *head))
         return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:limit]
 
-    def _feed_end(self, data, session):
+    def _facts(self, data, match_id):
+        # The columns FACTS.
+        row = data.matches[match_id]
+        facts = [row[Header._fields.index(name)] for name in _FACTS]
+        return (*facts, data.seals[match_id])
+
+    def _begin_epoch(self, data, session, epoch):
+        data.incarnations.append((epoch, None))
+        return []
+
+    def _end_epoch(self, data, session, epoch):
+        data.incarnations = [
+            (each, data.last_told if each == epoch else begins)
+            for each, begins in data.incarnations
+        ]
+        return []
+
+    def _epochs(self, data, session, told):
         if session.standby:
             raise asyncpg.ObjectNotInPrerequisiteStateError("recovery is in progress")
-        # As transactions are serial, none runs now.
-        return [(data.transaction, f"{data.timeline:x}")]
+        database = f"{SYSTEM}-{data.timeline:08X}"
+        ended = None
+        for number, (epoch, _) in enumerate(data.incarnations):
+            if database + epoch == told:
+                later = [begins for _, begins in data.incarnations[number + 1 :]]
+                ended = min((each for each in later if each is not None), default=2**63 - 1)
+        return [(database, data.incarnations[-1][0], data.last_told, data.transaction, ended)]
 
     def _updates(self, data, session, after, end, limit):
         rows = []
@@ -351,17 +384,16 @@ class Database:
     def _running(self, data, session, created, match_id, limit, owner=None):
         found = []
         for each, feed in data.feed.items():
-            update = self._update(data, each, len(feed) - 1, 0, feed[-1][1])
-            wanted = owner in (None, update[5]) and (update[4], each) > (created, match_id)
+            _, *update = self._update(data, each, len(feed) - 1, 0, feed[-1][1])
+            wanted = owner in (None, update[6]) and (update[3], each) > (created, match_id)
             if wanted and each not in data.ended:
-                found.append(update)
-        return sorted(found, key=lambda row: (row[4], row[1]))[:limit]
+                found.append(tuple(update))
+        return sorted(found, key=lambda row: (row[3], row[0]))[:limit]
 
     def _update(self, data, match_id, version, position, told):
-        row = data.matches[match_id]
-        created, owner = (row[Header._fields.index(name)] for name in ("created", "owner"))
-        at = data.entries[match_id][version - 1][2] if version else created
-        return (position, match_id, version, at, created, owner, told)
+        facts = self._facts(data, match_id)
+        at = data.entries[match_id][version - 1][2] if version else facts[3]
+        return (position, *facts, version, at, told)
 
     def _notify(self, data, session, channel, notice):
         if session.standby:
@@ -375,21 +407,27 @@ class Database:
         return []
 
 
+_FACTS = queries.FACTS.split(", ")[:-1]
 _NAMES = {
     tables._CREATE: "create",
     tables._APPEND: "append",
-    tables._APPEND_ENTRIES: "append",
     tables._READ_HEADERS: "headers",
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
     tables._COUNT_LISTENERS: "listeners",
-    tables._FEED_END: "feed_end",
+    tables._BEGIN_EPOCH: "begin_epoch",
+    tables._END_EPOCH: "end_epoch",
+    tables._READ_EPOCHS: "epochs",
     tables._READ_UPDATES: "updates",
-    tables._READ_RUNNING_OF_ALL: "running",
-    tables._READ_RUNNING_OF_ONE: "running",
+    queries.list_running(None, (0, ""), 0)[0]: "running",
+    queries.list_running("", (0, ""), 0)[0]: "running",
     tables._DELETE_ENDED: "delete",
     tables._WRITE_SNAPSHOTS: "snapshots",
-    **dict.fromkeys((tables.SCHEMA, *tables.MIGRATIONS), "nothing"),
+    queries.RESCHEDULE: "reschedule",
+    queries.READ_DUE: "due",
+    queries.COUNT_LIVE: "live",
+    queries.READ_IDLE: "idle",
+    **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),
@@ -402,10 +440,17 @@ _STARTS = (
     ("SELECT set_config", "nothing"),
     ("INSERT INTO settings", "keep_key"),
     ("SELECT value FROM settings", "key"),
-    ("UPDATE agenda", "reschedule"),
-    ("SELECT match_id, at FROM agenda", "due"),
-    ("SELECT count(*) FROM matches", "live"),
-    ("SELECT created, match_id FROM matches", "idle"),
+    ("SELECT match_id FROM matches", "ids"),
     ("SELECT match_id, game", "listed"),
 )
-_WRITES = {"create", "append", "delete", "snapshots", "reschedule", "keep_key", "set_schema"}
+_WRITES = {
+    "append",
+    "begin_epoch",
+    "end_epoch",
+    "create",
+    "delete",
+    "keep_key",
+    "reschedule",
+    "set_schema",
+    "snapshots",
+}

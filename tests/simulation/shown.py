@@ -42,7 +42,7 @@ def wrong(shown, right):
     return ", ".join(names) or "absent field"
 
 
-def view(course, viewer):
+def view(course, viewer, etag):
     """The View of a match for a seat, or SPECTATOR, without its ruleset."""
     header, match = course.header, course.match
     shown = game_pb2.View()
@@ -50,6 +50,7 @@ def view(course, viewer):
         shown.ParseFromString(wire.write_view(course.game, match.view(viewer)))
     shown.name, shown.version = f"matches/{header.match_id}", course.version
     shown.seeded, shown.hint_policy = not header.chance_id, header.hint_policy
+    shown.etag = etag
     if viewer != SPECTATOR:
         shown.seat = viewer
     shown.deciders.extend(course.deciders)

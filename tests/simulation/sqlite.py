@@ -127,6 +127,16 @@ class Disk:
                     recovered.backup(self._copy)
         return self._copy
 
+    def back_up(self):
+        """The log as it is now."""
+        return self.reading().serialize()
+
+    def restore(self, log):
+        """Puts a log in the place of that of a server that has stopped."""
+        self.clear()
+        for folder in [self.directory] + ([self.kept] if self.control else []):
+            (folder / "croupier.db").write_bytes(log)
+
     def commit_seconds(self):
         """How long the next commit takes to begin."""
         return self._commit_seconds * self._rng.expovariate(1.0) + LOOK_SECONDS

@@ -24,13 +24,16 @@ class Witness:
         self._table = table
         self._rng = random.Random(f"witness/{table.rng.random()}")
         self._client = table.client()
-        self.version = None  # That it has shown last.
+        self.version, self.etag = None, ""  # That it has shown last.
+        self._by_etag = self._rng.random() < 0.5
 
     async def watch(self):
         """Watches until the match is over."""
         table = self._table
         while True:
             request = match_pb2.WatchMatchRequest(name=table.name, after_version=self.version)
+            request.etag = self.etag if self._by_etag else ""
+            before = (self.version, self.etag) if request.etag else None
             request.heartbeat_interval.FromSeconds(10)
             call = self._client.begin(
                 "WatchMatch", request, table.spectator_token, None, streams=True
@@ -41,15 +44,39 @@ class Witness:
                         data = await call.read()
                     if data is None:
                         return
-                    self.version = match_pb2.WatchMatchResponse.FromString(data).version
+                    message = match_pb2.WatchMatchResponse.FromString(data)
+                    self.version, self.etag = message.version, message.etag or self.etag
+                    before = self._check_follows(before)
+                    check_course(table, message.version, self.etag, "stream")
             except CallError as error:
                 if error.reason == "VERSION_IN_FUTURE":
-                    self.version = None
+                    self.version, self.etag = None, ""
             except TimeoutError:
                 pass  # It is silent, so it is lost.
             finally:
                 call.cancel()
             await asyncio.sleep(self._rng.uniform(0.1, 1.0))
+
+    def _check_follows(self, before):
+        # What a stream sends has come of what it has sent before: where the log has the one, it
+        # has the other. Returns what is the last one now.
+        table, shown = self._table, (self.version, self.etag)
+        lost = before is not None and not _has(table, *before)
+        if lost and _has(table, *shown):
+            table.world.fail(f"{table}: a stream goes on from {before[0]}, which was lost")
+        return shown
+
+
+def _has(table, version, etag):
+    # Whether the log has a version.
+    return table.world.etag_at(table, version) == etag
+
+
+def check_course(table, version, etag, what):
+    """Fails if something shows a version, a while after a loss, that the log does not have."""
+    world = table.world
+    if world.is_well(BLIND_SECONDS) and not _has(table, version, etag):
+        world.fail(f"{table}: a {what} shows another course of version {version} than the log")
 
 
 async def play_on(table):
@@ -86,6 +113,7 @@ async def _play(table, seat, reads_at, acts_at):
             view = (await reader.call("GetView", look, token)).view
             if shown > view.version and world.is_well(BLIND_SECONDS):
                 world.fail(f"{table}: a stream still shows version {shown}, which was lost")
+            check_course(table, view.version, view.etag, "view")
             if view.HasField("result"):
                 return
             if view.version != seen:
@@ -100,9 +128,13 @@ async def _play(table, seat, reads_at, acts_at):
                     expected_version=view.version,
                     action=rng.choice(view.legal_actions),
                     request_id=f"{seat} {rng.getrandbits(64):016x}",
+                    etag=rng.choice(("", view.etag)),
                 )
                 moved = world.database.moved_at
                 made = (await actor.call("SubmitAction", request, token)).view
+                decided = world.etag_at(table, request.expected_version)
+                if moved == world.database.moved_at and request.etag not in ("", decided):
+                    world.fail(f"{table}: a decision by another course is taken: {made.version}")
                 view = (await reader.call("GetView", look, token)).view
                 alike = view.version != made.version or view_bytes(view) == view_bytes(made)
                 if moved == world.database.moved_at and not alike:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.hosting.entries import EntryKind
-from service.store import Entry, Header
+from service.store import Entry
 from tests.simulation import FAULTS, __main__, oracles, sqlite, web
 from tests.simulation import network as networks
 from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest
@@ -67,12 +67,10 @@ def test_a_seed_gives_the_same_history_in_every_process():
 
 def test_the_database_answers_alike_in_whichever_order_it_is_asked():
     database = Database(SimulatedLoop(1), 1)
-    header = dict.fromkeys(Header._fields, 0)
-    database.primary.matches = dict.fromkeys(("one", "two", "three"), tuple(header.values()))
-    database.primary.entries = {"one": [(0, 0, 5)], "two": [(0, 0, 5), (0, 0, 6)], "three": []}
+    database.primary.heads = {"one": (1, b"a"), "two": (2, b"b"), "three": (0, b"c")}
     asked = itertools.permutations(("one", "two", "three", "four"))
     answers = [database._heads(database.primary, None, each) for each in asked]
-    assert answers == [[("one", 1, 5), ("three", 0, 0), ("two", 2, 6)]] * 24
+    assert answers == [[("one", 1, b"a"), ("three", 0, b"c"), ("two", 2, b"b")]] * 24
 
 
 def test_a_standby_may_lack_actions_and_nothing_else():

@@ -28,6 +28,8 @@ class Watcher:
         self.slow = self.rng.random() < 0.2
         self.interval = self.rng.choice((2, 10))  # Of heartbeats, in seconds.
         self.skips_own = viewer != SPECTATOR and self.rng.random() < 0.4
+        # Of what it has received last, where it resumes only from that.
+        self.etag, self.resumes_by_etag = "", self.rng.random() < 0.5
 
     @property
     def token(self):
@@ -66,6 +68,7 @@ class Watcher:
         request.skip_own_actions = self.skips_own
         if after >= 0:
             request.after_version = after
+            request.etag = self.etag if self.resumes_by_etag else ""
         stream = Stream(self.viewer, nanoseconds(self.world.now), after, [], False)
         token = self.token
         try:
@@ -155,6 +158,8 @@ class Watcher:
                         self.world.fail(f"{self.table}: bots do not go on")
                     continue
                 silent = 0
+                self.etag = message.etag
+                self.table.etags.add((message.version, message.etag))
                 events = b"".join(
                     event.SerializeToString(deterministic=True) for event in message.events
                 )

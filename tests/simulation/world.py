@@ -18,12 +18,14 @@ from tests.simulation import (
     postgresql,
     postgresql_connections,
     replaced,
+    restoring,
     searching,
     sqlite,
     story,
 )
 from tests.simulation import network as networks
 from tests.simulation.clients import GAMES, KEYS
+from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
 from tests.simulation.loop import EPOCH, SimulatedLoop
 from tests.simulation.machines import Machine
@@ -101,6 +103,9 @@ class World:
         # Whether the database commits before its standby has it.
         may_forget = self.store == "postgresql" and "losses" in self.faults
         self.forgets = rng.random() < (1.0 if self.few else 0.33) and may_forget
+        # Whether all clocks are equal, and stand still for so long that what takes the place of
+        # what was lost is of the same time.
+        self.ticks = self.forgets and rng.random() < 0.5
         # Half of the worlds have few kinds of matches, so that what is rare where all are mixed
         # comes often in some (A. Groce et al., "Swarm Testing", 2012).
         self.kinds, self.games = KINDS, tuple(zip(GAMES, WEIGHTS, strict=True))
@@ -158,6 +163,10 @@ class World:
         stored = sqlite_tables.read_match(self.disk.reading(), match_id)
         return stored and stored._replace(snapshot=None)
 
+    def etag_at(self, table, version):
+        """What tells a version of a match from others, as the log has it; None if it does not."""
+        return etag_at(self.stored(table.name.removeprefix("matches/")), version)
+
     def all_stored(self):
         """The same of all matches."""
         if self.store == "postgresql":
@@ -186,8 +195,8 @@ class World:
     def due(self):
         """The ids of the matches that the schedule of the log has."""
         if self.store == "postgresql":
-            return set(self.database.primary.agenda)
-        return {row[0] for row in self._query("SELECT match_id FROM agenda")}
+            return set(self.database.primary.due)
+        return {row[0] for row in self._query("SELECT match_id FROM heads WHERE due IS NOT NULL")}
 
     def ended_at(self, match_id):
         """When a match was over, as the log lists it; None while it runs."""
@@ -280,6 +289,8 @@ class World:
             task.cancel()
         await asyncio.sleep(60)
         await inhabitants.judge()
+        if self.store == "sqlite":
+            await restoring.restore(inhabitants)
         for machine in self.machines:
             await machine.check_idle()
         await asyncio.gather(*(machine.stop() for machine in self.machines))
@@ -429,7 +440,8 @@ class World:
 
     async def _fail_over(self, rng, standby=None):
         database = self.database
-        database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)), standby)
+        seconds = rng.expovariate(1 / (0.1 if standby and self.ticks else 3))
+        database.fail_over(seconds, rng.choice((0.0, 0.3)), standby)
         await asyncio.sleep(10)
         for session in list(database.sessions.values()):
             if session.standby:
@@ -440,12 +452,17 @@ class World:
         if standby is not None:
             self.tell("the database: fail-over to a standby that lacks actions")
             await self._fail_over(rng, standby)
+        self.database.latency = self.database.usual
 
     async def _fall_behind(self, rng):
-        # A standby that lacks some of the last actions.
-        for _ in range(30):
+        # A standby that lacks some of the last actions. If the database is slow, what a server
+        # writes after an action may come when another server has taken over.
+        self.database.latency = rng.choice((self.database.usual, 0.3))
+        for _ in range(60 if self.ticks else 30):
+            if self.ticks:
+                await asyncio.sleep(1.0 - self.now % 1.0)
             standby = self.database.primary.copy()
-            await asyncio.sleep(rng.expovariate(1.0))
+            await asyncio.sleep(rng.expovariate(5.0 if self.ticks else 1.0))
             lost = self.database.lost_with(standby)
             if lost:
                 self.counts["losses"] += 1

@@ -15,7 +15,7 @@ from tests.support.replicas import OPERATOR
 from tests.support.serving import Client, Player
 from tests.support.waiting import FOREVER
 from tests.support.web import Method, WebClient
-from tests.support.worlds import with_secret
+from tests.support.worlds import another_world, with_secret
 
 DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the same.
 # Durations, what counts streams too, whose status is 200, and connections, which a client opens and
@@ -87,6 +87,13 @@ class World:
     @state.setter
     def state(self, state):
         self.server.matches._cache._states[self._match_id] = state
+
+    def turn_into_another_world(self, other, viewer, rng):
+        """Play on from another world of the match that `other` plays."""
+        # No log leads to that world, so the server believes it as long as it has it in memory.
+        other.store._anchor.backup(self.store._anchor)
+        self.store._writer.heads = dict(other.store._writer.heads)
+        self.state = another_world(other.state, viewer, rng)
 
     def watch(self, viewers):
         """Watch from the present version on."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from service.common.errors import Refusal
 from service.store import Snapshot, SqliteStore
 from tests.support.faulty_disk import Control
-from tests.support.stores import NOT_DUE, action, header
+from tests.support.stores import NOT_DUE, action, append, header, read
 
 ADDED, THERE, REFUSED = "added", "there", "refused"
 
@@ -49,11 +49,11 @@ async def do(store, match_id, request_id):
     """Adds a request to the log unless it is there already, as a server does."""
     if await store.load(match_id) is None:
         await store.create(header(match_id), NOT_DUE)
-    entries = await store.read(match_id, 0)
+    entries = await read(store, match_id, 0)
     if request_id in [entry.request_id for entry in entries]:
         return THERE
     entry = action(0, bytes(500), request_id=request_id)
-    assert await store.append(match_id, len(entries), entry, NOT_DUE)
+    assert await append(store, match_id, len(entries), entry, NOT_DUE)
     return ADDED
 
 
@@ -75,7 +75,7 @@ async def carry_out(steps, store, control):
             elif what == "append":
                 match_id, version, request_id = arguments
                 entry = action(0, bytes(500), request_id=request_id)
-                answer = await store.append(match_id, version, entry, NOT_DUE)
+                answer = await append(store, match_id, version, entry, NOT_DUE)
             elif what == "create":
                 await store.create(header(arguments[0]), NOT_DUE)
             elif what == "keep":

@@ -4,11 +4,22 @@ import asyncio
 import contextlib
 
 from service.hosting.entries import EntryKind
-from service.store import Entry, Header, Listener, MatchStatus, MemoryStore, SqliteStore
+from service.store import (
+    Entry,
+    Head,
+    Header,
+    Listener,
+    MatchStatus,
+    MemoryStore,
+    SqliteStore,
+    StoredMatch,
+    chain,
+    queries,
+    sqlite_tables,
+)
 from service.store.postgresql import PostgresStore
 
 NOT_DUE = MatchStatus()
-NEVER_DUE = MatchStatus(was_due=False)
 
 
 def header(match_id="one", **fields):
@@ -25,6 +36,66 @@ def action(seat, data=b"x", expected_version=0, request_id="", at=1_700_000_000_
 def resignation(seat, at=1_700_000_000_000):
     """A resignation of a seat."""
     return Entry(EntryKind.RESIGNATION, seat, at)
+
+
+def sealed(head, entry):
+    """An entry as the log has it after a version."""
+    return entry._replace(digest=chain.next_digest(head.digest, entry, entry.course))
+
+
+class Branch:
+    """What a test adds to a match, one entry after another, without asking the log for its head."""
+
+    def __init__(self, match_id="one", **fields):
+        self.head = Head(0, chain.first_digest(header(match_id, **fields)))
+        self._match_id = match_id
+
+    def past(self, *entries):
+        """The branch with these entries, which the log has, or may have."""
+        for entry in entries:
+            self.head = Head(self.head.version + 1, sealed(self.head, entry).digest)
+        return self
+
+    def append(self, store, entry, status=NOT_DUE, on_added=None):
+        """Asks a store at once to add the next entry; what it answers can be awaited."""
+        head = self.head
+        self.past(entry)
+        return store.append(self._match_id, head, sealed(head, entry), status, on_added)
+
+
+def bare(entries):
+    """Entries of a log as they were before they were sealed."""
+    return [Entry(*entry[:7]) for entry in entries]
+
+
+def stored_match(state, snapshot=None):
+    """A match as a log has it."""
+    status = state.status
+    return StoredMatch(
+        state.header, list(state.entries), snapshot, state.head, status.over, status.due
+    )
+
+
+async def head_of(store, match_id, version):
+    """A version of a match that the log has; else one of this number that it has not."""
+    stored = await store.load(match_id)
+    if stored is None or not 0 <= version <= len(stored.entries):
+        return Head(version, b"of no log")
+    if not version:
+        return Head(0, chain.first_digest(stored.header))
+    return Head(version, stored.entries[version - 1].digest)
+
+
+async def append(store, match_id, version, entry, status=NOT_DUE, on_added=None):
+    """Adds an entry after a version of a match, sealed; returns whether the store did."""
+    head = await head_of(store, match_id, version)
+    return await store.append(match_id, head, sealed(head, entry), status, on_added)
+
+
+async def read(store, match_id, version=0):
+    """The entries after a version, as they were before they were sealed."""
+    found = await store.read(match_id, await head_of(store, match_id, version))
+    return None if found is None else bare(found)
 
 
 class MemoryPlace:
@@ -98,35 +169,51 @@ async def wait_past(store, match_id, version):
     """Returns when a match has more entries than `version`."""
     heard = Heard(store, match_id)
     try:
-        if not await store.read(match_id, version):
+        if not await read(store, match_id, version):
             await heard.past(version)
     finally:
         heard.stop()
 
 
+def _losing(stored, version):
+    # The statements that take the entries after a version out of a log.
+    match_id = stored.header.match_id
+    branch = [Head(0, chain.first_digest(stored.header))]
+    branch += [Head(number, each.digest) for number, each in enumerate(stored.entries, 1)]
+    at = stored.entries[version - 1].at if version else stored.header.created
+    _, *head = queries.head_row(match_id, branch[version], at, over=False)
+    return [
+        ("DELETE FROM entries WHERE match_id = $1 AND version > $2", match_id, version),
+        ("DELETE FROM snapshots WHERE match_id = $1 AND version > $2", match_id, version),
+        ("UPDATE matches SET ended = NULL WHERE match_id = $1", match_id),
+        (
+            "UPDATE heads SET version = $1, digest = $2, at = $3, over = $4, seal = $5 "
+            "WHERE match_id = $6",
+            *head,
+            match_id,
+        ),
+    ]
+
+
+async def lose(store, match_id, version):
+    """Loses the entries after a version, as a database does whose standby lacks the last."""
+    stored = await store.load(match_id)
+    if not isinstance(store, PostgresStore):
+        await store._run_in_writer(lambda file: _lose(file, store, stored, version))
+        return
+    for sql, *values in _losing(stored, version):
+        await store._use("write", "other", lambda file, sql=sql, to=values: file.execute(sql, *to))
+
+
+def _lose(connection, store, stored, version):
+    for sql, *values in _losing(stored, version):
+        connection.execute(sql.replace("$", "?"), values)
+    store._writer.heads.pop(stored.header.match_id, None)
+
+
 class LosingStore(MemoryStore):
-    """A log in memory that can lose entries, as a database does whose standby lacks the last."""
+    """A log in memory that can lose entries at once."""
 
     def lose(self, match_id, version):
-        """Loses the entries of a match after a version."""
-        after = (match_id, version)
-        self._anchor.execute("DELETE FROM entries WHERE match_id = ? AND version > ?", after)
-        self._writer.heads.pop(match_id, None)
-
-    async def read(self, match_id, version, since=None):
-        if await self._has(match_id, version, since):
-            return await super().read(match_id, version)
-        return None
-
-    async def append(self, match_id, version, entry, status, on_added=None, since=None):
-        if await self._has(match_id, version, since):
-            return await super().append(match_id, version, entry, status, on_added)
-        return False
-
-    async def _has(self, match_id, version, since):
-        # Whether a version was made at a time.
-        if since is None:
-            return True
-        stored = await self.load(match_id)
-        times = [stored.header.created, *(each.at for each in stored.entries)]
-        return times[version : version + 1] == [since]
+        """As the function of this name."""
+        _lose(self._anchor, self, sqlite_tables.read_match(self._anchor, match_id), version)

@@ -14,6 +14,8 @@ export interface Access {
 export interface WatchOptions extends RetryOptions {
 	/** The last version that is known; by default the stream begins with the first one. */
 	afterVersion?: bigint;
+	/** The `etag` of that version: the stream goes on only from it, and not from its like. */
+	etag?: string;
 	/** Ends the stream. */
 	signal?: AbortSignal;
 	/** How often the server shall prove that the stream lives, from 1 s to 60 s; by default 10 s. */
@@ -46,6 +48,7 @@ export async function* watchMatch(
 	const patience = new Patience(options, options.signal);
 	const intervalMs = options.heartbeatMs ?? HEARTBEAT_MS;
 	let afterVersion = options.afterVersion;
+	let etag = options.etag;
 	while (true) {
 		const silence = new AbortController();
 		const signal = AbortSignal.any([silence.signal, ...(options.signal ? [options.signal] : [])]);
@@ -56,6 +59,7 @@ export async function* watchMatch(
 				{
 					name: access.name,
 					afterVersion,
+					etag,
 					heartbeatInterval: durationFromMs(intervalMs),
 					followRematch: options.followRematch,
 				},
@@ -64,6 +68,7 @@ export async function* watchMatch(
 			for await (const change of stream) {
 				clearTimeout(timer);
 				afterVersion = change.version;
+				etag = change.etag || etag;
 				patience.reset();
 				lives ||= change.upToDate;
 				if (options.heartbeats || !change.upToDate) yield change;

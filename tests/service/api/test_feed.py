@@ -13,7 +13,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.common.tasks import Tasks
 from service.hosting import feed
-from service.store import Updates
+from service.store import Position, Updates
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import (
     INVITED,
@@ -384,7 +384,7 @@ def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
     tokens = [each.spectator.token for each in (shown, broken, other)]
     results = stub.BatchGetViews(feed_pb2.BatchGetViewsRequest(tokens=tokens)).results
     assert [each.view.name for each in results] == [shown.name, "", other.name]
-    assert results[1].error.reason == ErrorReason.ERROR_REASON_INTERNAL
+    assert results[1].error.reason == ErrorReason.ERROR_REASON_MATCH_DAMAGED
     asked = match_pb2.ListMatchesRequest(page_size=2)
     listed, errors = [], []
     while True:
@@ -396,7 +396,7 @@ def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
         asked.page_token = response.next_page_token
     assert {each.name for each in listed} == {shown.name, broken.name, other.name}
     assert [(each.name, each.reason) for each in errors] == [
-        (broken.name, ErrorReason.ERROR_REASON_INTERNAL)
+        (broken.name, ErrorReason.ERROR_REASON_MATCH_DAMAGED)
     ]
 
 
@@ -405,13 +405,13 @@ def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again(
         epoch = "1"
 
         async def list_updates(self, after, limit):
-            return Updates(self.epoch, 9 if after is None else max(after, 9), [])
+            return Updates(self.epoch, 9 if after is None else max(after.number, 9), [])
 
     async def follow():
         store = Store()
         followed = feed.Feed(store, Tasks())
         assert not await followed._read_more()
         store.epoch = "2"
-        assert (await followed.after("2", 9, 0.0)).epoch == "2"
+        assert (await followed.after(Position("2", 9), 0.0)).epoch == "2"
 
     asyncio.run(follow())

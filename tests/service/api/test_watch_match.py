@@ -17,6 +17,7 @@ from service.hosting.seats import Caller
 from service.store import ANOTHER_LOG, MatchStatus
 from service.wire.fields import ALL
 from tests.support.long_form import LONG_FORM
+from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import (
     Client,
@@ -25,7 +26,7 @@ from tests.support.serving import (
     refused,
     ruleset_of,
 )
-from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header
+from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
 
 KEY = bytes(range(32))
 # The short form has a game that begins with both seats, and one that begins with one.
@@ -130,9 +131,9 @@ def count_reads(server):
     reads = []
     read = server._store.read
 
-    def read_and_count(match_id, version, since):
-        reads.append(version)
-        return read(match_id, version, since)
+    def read_and_count(match_id, head):
+        reads.append(head)
+        return read(match_id, head)
 
     server._store.read = read_and_count
     return lambda: len(reads)
@@ -291,6 +292,36 @@ def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
     servers.stop(server)
 
 
+def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
+    store = LosingStore()
+    # The versions that take the place of the lost ones are of the same times.
+    server, address = servers.start(store, clock=ManualClock())
+    table = Client(address).create(ruleset_of("powershot_soccer"))
+    [player] = [each for each in table.players.values() if each.view().legal_actions]
+    legal = player.view().legal_actions
+
+    def watch(after, etag):
+        return player._client.matches.WatchMatch(
+            match_pb2.WatchMatchRequest(name=player.match, after_version=after, etag=etag),
+            metadata=player.metadata,
+        )
+
+    assert player.submit(legal[0], 0).version == 1
+    stream = player.watch()
+    begin, lost = next(stream), next(stream)
+    assert (lost.version, lost.etag) == (1, player.view().etag)
+    store.lose(player.match.removeprefix("matches/"), 0)
+    assert player.submit(legal[-1], 0).version == 1
+    anew = player.view()
+    assert lost.etag not in ("", anew.etag)
+    for call in (stream, watch(1, lost.etag)):
+        assert refused(lambda call=call: next(call)).reason == "VERSION_IN_FUTURE"
+    table.players[0].resign()
+    for after, etag in ((1, anew.etag), (1, ""), (0, begin.etag)):
+        assert [each.version for each in watch(after, etag)][-1] == 2
+    servers.stop(server)
+
+
 # Other rules
 
 
@@ -325,7 +356,7 @@ def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_vers
         refusal = refused(call)
         assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "RULES_CHANGED")
         assert refusal.metadata == metadata
-    assert servers.run(store.read("other", 0)) == []
+    assert servers.run(read(store, "other", 0)) == []
     servers.stop(server)
 
 

@@ -15,7 +15,7 @@ from service.hosting.entries import EntryKind, Expiry
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.views import serialize_view
-from service.store import Entry, Header, StoredMatch
+from service.store import Entry, Header
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
@@ -28,7 +28,7 @@ from tests.support.serving import (
     simultaneous_games,
     view_of,
 )
-from tests.support.stores import MemoryPlace
+from tests.support.stores import MemoryPlace, stored_match
 from tests.support.time_controls import control
 
 BEGAN = 1_700_000_000_000
@@ -160,7 +160,7 @@ def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, nu
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
     for match in matches[: -1 : 9 if LONG_FORM else 40]:
-        loaded = MatchState.load(StoredMatch(last.header, list(last.entries), match.snapshot()))
+        loaded = MatchState.load(stored_match(last, snapshot=match.snapshot()))
         skipped = [None] * match.version
         assert loaded.history.events[1:] == skipped + last.history.events[match.version + 1 :]
         assert loaded.clocks == last.clocks
@@ -170,21 +170,6 @@ def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, nu
                 one, two = (events_of(each, version, viewer) for each in (loaded, last))
                 assert one == two
         assert write_record(loaded) == write_record(last)
-
-
-def test_a_match_that_was_never_due_has_neither_clocks_nor_bots():
-    # The log then does not look whether it is in the schedule.
-    rng = seeded("never due")
-    none = clock_pb2.TimeControl()
-    for scheduled, bots in ((none, (0, 0)), (none, (0, 3)), (control(1000), (0, 0))):
-        state = MatchState.begin(header("skystones", scheduled, bots))
-        while not state.over:
-            assert state.status.was_due == (any(bots) or scheduled != none)
-            assert state.status.due is None or state.status.was_due
-            seat = rng.choice(state.deciders)
-            chosen = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
-            state = state.after(Entry(EntryKind.ACTION, seat, state.time, chosen, state.version))
-        assert state.status.over
 
 
 def expiries_of(record):

@@ -33,6 +33,7 @@ from tests.support.serving import (
 from tests.support.stores import (
     MemoryPlace,
     action,
+    append,
     header,
     opened,
     resignation,
@@ -251,8 +252,8 @@ def test_the_store_lists_idle_matches_in_order(place):
             created_at = {"d": 5, "b": 5, "a": 7, "due": 1, "over": 1, "new": 9}
             for name, created in created_at.items():
                 await store.create(header(name, created=created), statuses.get(name, MatchStatus()))
-            await store.append("over", 0, resignation(0, at=2), MatchStatus(over=True))
-            await store.append("a", 0, action(0, at=8), MatchStatus())
+            await append(store, "over", 0, resignation(0, at=2), MatchStatus(over=True))
+            await append(store, "a", 0, action(0, at=8), MatchStatus())
             everything = [IdleMatch(5, "b"), IdleMatch(5, "d"), IdleMatch(7, "a")]
             assert list(await store.list_idle(9, None, 10)) == everything
             assert list(await store.list_idle(9, None, 2)) == everything[:2]

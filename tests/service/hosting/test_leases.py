@@ -27,8 +27,8 @@ class LateAnswers(MemoryStore):
         super().__init__()
         self.added, self.may_answer = asyncio.Event(), asyncio.Event()
 
-    async def append(self, match_id, version, entry, status, on_added=None, since=None):
-        added = await super().append(match_id, version, entry, status, None, since)
+    async def append(self, match_id, head, entry, status, on_added=None):
+        added = await super().append(match_id, head, entry, status)
         self.added.set()
         # Also if nobody waits for it any more.
         return await asyncio.shield(asyncio.create_task(self._tell_later(added, on_added)))

@@ -26,7 +26,7 @@ from tests.support.serving import (
     ruleset_of,
     view_of,
 )
-from tests.support.stores import LosingStore, MemoryPlace, opened
+from tests.support.stores import LosingStore, MemoryPlace, lose, opened, read
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
             legal = view_of(state, seat).legal_actions[0]
             await server.submit(Caller(match_id, seat), version, legal, f"{version}")
         assert state.header.created == 1000
-        assert [entry.at for entry in await store.read(match_id, 0)] == [1000, 1100, 1100, 1100]
+        assert [entry.at for entry in await read(store, match_id, 0)] == [1000, 1100, 1100, 1100]
 
     asyncio.run(play())
 
@@ -168,16 +168,24 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
 @pytest.mark.parametrize("first", ["look", "decide", "repeat"])
 @pytest.mark.parametrize("kept, grown", [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)])
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(game_id, kept, grown, first):
-    """A standby lacks the last commits, and other decisions take their place at another server."""
+def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(
+    game_id, kept, grown, first, place
+):
+    """A standby lacks the last commits, and other decisions take their place at another server.
+
+    They come at the same times.
+    """
 
     async def play():
-        store, clock = LosingStore(), ManualClock(1000)
+        async with opened(place) as store:
+            await play_on_log(store)
+
+    async def play_on_log(store):
+        clock = ManualClock(1000)
         server = Matches(store, Metrics(), clock)
         match_id = (await server.create(NewMatch(ruleset_of(game_id)))).header.match_id
 
         async def next_decision(state, number):
-            clock.advance(1)
             seat = state.deciders[0]
             return Caller(match_id, seat), state.version, view_of(state, seat).legal_actions[number]
 
@@ -189,7 +197,7 @@ def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(game_id, kept
                 last = await next_decision(await in_log(), 0)
                 await server.submit(*last, f"lost {version}")
             known = await server.load(match_id)
-            store.lose(match_id, kept)
+            await lose(store, match_id, kept)
             other = Matches(store, Metrics(), clock)
             for version in range(kept, grown):
                 decision = await next_decision(await in_log(), -1)

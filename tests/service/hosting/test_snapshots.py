@@ -11,9 +11,10 @@ from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
-from service.store import Entry, Header, Snapshot, StoredMatch
+from service.store import Entry, Header, Snapshot, chain
 from tests.support.play import seeded
 from tests.support.serving import events_of, ruleset_of, view_of
+from tests.support.stores import bare, stored_match
 
 VIEWERS = (0, 1, SPECTATOR)
 SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "10"))  # Of each match.
@@ -72,7 +73,7 @@ def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned, 
     matches = match_states(game_id, resigned, invited)
     last = matches[-1]
     for match in sample(matches, seeded(game_id, "sample")):
-        stored = StoredMatch(last.header, list(last.entries), match.snapshot())
+        stored = stored_match(last, snapshot=match.snapshot())
         loaded = MatchState.load(stored)
         assert loaded.match == last.match
         assert (loaded.entries, loaded.early_end) == (last.entries, last.early_end)
@@ -89,7 +90,7 @@ def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned, 
 def test_a_match_continues_from_a_snapshot(game_id):
     matches = match_states(game_id)
     middle, last = matches[len(matches) // 2], matches[-1]
-    state = MatchState.load(StoredMatch(middle.header, list(middle.entries), middle.snapshot()))
+    state = MatchState.load(stored_match(middle, snapshot=middle.snapshot()))
     for entry in last.entries[middle.version :]:
         state = state.after(entry)
     assert state.match == last.match
@@ -107,7 +108,8 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     middle, last = matches[len(matches) // 2], matches[-1]
     good = middle.snapshot()
     game, header = middle.game, middle.header
-    assert read_snapshot(header, game, None, good, middle.time) == (middle.match, None)
+    digest = middle.head.digest
+    assert read_snapshot(game, None, good, digest) == (middle.match, None)
     broken = [
         good._replace(version=good.version + 1),
         good._replace(data=b""),
@@ -120,25 +122,26 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         data[at] ^= 1
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
-        assert read_snapshot(header, game, None, snapshot, middle.time) is None
-        loaded = MatchState.load(StoredMatch(header, list(last.entries), snapshot))
+        assert read_snapshot(game, None, snapshot, digest) is None
+        loaded = MatchState.load(stored_match(last, snapshot=snapshot))
         assert None not in loaded.history.events
         assert loaded.match == last.match
     for other in other_headers(header):
-        assert read_snapshot(other, game, None, good, middle.time) is None
+        its_digest = chain.first_digest(other)
+        for entry in middle.entries:
+            its_digest = chain.next_digest(its_digest, entry, entry.course)
+        assert read_snapshot(game, None, good, its_digest) is None
     # A snapshot is ahead of a log that was restored from a backup.
-    few = list(middle.entries[:-1])
-    assert (
-        MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
-    )
+    before = matches[middle.version - 1]
+    assert MatchState.load(stored_match(before, snapshot=good)).match == before.match
     # A standby of the database lacked the last entry, and another one was made in its place.
-    another = middle.entries[-1]._replace(at=middle.time + 1)
-    stored = StoredMatch(header, [*few, another], good)
-    assert read_snapshot(header, game, None, good, another.at) is None
-    assert None not in MatchState.load(stored).history.events
+    [lost] = bare(middle.entries[-1:])
+    another = before.after(lost._replace(request_id="another"))
+    assert read_snapshot(game, None, good, another.head.digest) is None
+    assert None not in MatchState.load(stored_match(another, snapshot=good)).history.events
     # Other code ignores the snapshot.
     monkeypatch.setattr(history, "code_of", lambda game_id: b"another")
-    assert read_snapshot(header, game, None, good, middle.time) is None
+    assert read_snapshot(game, None, good, digest) is None
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -153,6 +156,6 @@ def test_an_uncommitted_entry_leaves_no_trace_in_the_match(game_id):
     assert (before.version, alone.version, other.version) == (4, 5, 5)
     assert [each.version_of(seat, "one") for each in (before, alone, other)] == [None, 5, None]
     assert [each.version_of(seat, "two") for each in (before, alone, other)] == [None, None, 5]
-    assert alone.entries == [*before.entries, entries[0]]
-    assert other.entries == [*before.entries, entries[1]]
+    assert bare(alone.entries) == bare([*before.entries, entries[0]])
+    assert bare(other.entries) == bare([*before.entries, entries[1]])
     assert shown(alone) == all_of_it

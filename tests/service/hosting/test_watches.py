@@ -3,11 +3,18 @@
 import asyncio
 from types import SimpleNamespace
 
-from service.hosting.match_cache import Watches
+import pytest
+
+from service.hosting.match_cache import SetBack, Watches
 
 
-def state(version, match_id="one"):
-    return SimpleNamespace(header=SimpleNamespace(match_id=match_id), version=version)
+def state(version, match_id="one", branch=""):
+    return SimpleNamespace(
+        header=SimpleNamespace(match_id=match_id),
+        version=version,
+        branch=branch,
+        follows=lambda other: other.version <= version and other.branch in ("", branch),
+    )
 
 
 def test_every_watch_of_a_match_gets_its_newest_state():
@@ -43,6 +50,29 @@ def test_a_watch_waits_for_a_newer_state_only():
             watches.publish(new)
             assert await waiting is new
             assert await watch.newer(known) is new
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_slow_reader_is_not_led_to_another_branch(version, told):
+    async def run():
+        watches = Watches()
+        with watches.watch("one") as slow, watches.watch("one") as waiting:
+            known = state(2, branch="lost")
+            watches.publish(known)
+            waits = asyncio.ensure_future(waiting.newer(known))
+            await asyncio.sleep(0)
+            # The slow reader does not ask before others have gone on.
+            if told:
+                watches.forget("one")
+            watches.publish(state(version, branch="anew"))
+            for call in (waits, slow.newer(known)):
+                with pytest.raises(SetBack):
+                    await call
+            with pytest.raises(SetBack):
+                slow.next(known)
 
     asyncio.run(run())
 

@@ -2,15 +2,17 @@
 
 import asyncio
 import random
-import shutil
+import sqlite3
 
 import pytest
 
-from service.store import MatchStatus
+from service.store import MatchStatus, Position, queries, sqlite
 from tests.support.stores import (
+    MemoryPlace,
     PostgresPlace,
     SqlitePlace,
     action,
+    append,
     header,
     opened,
 )
@@ -38,7 +40,8 @@ async def write(store, match_id, rng):
     for version in range(ROUNDS):
         await asyncio.sleep(rng.choice((0, 0, 0.001, 0.003)))
         feed = f"{version + 1}".encode()
-        assert await store.append(
+        assert await append(
+            store,
             match_id,
             version,
             action(version % 2),
@@ -46,20 +49,25 @@ async def write(store, match_id, rng):
         )
 
 
+async def begin_of(store):
+    """The position before all that the feed tells."""
+    return Position((await store.list_updates(None, 1)).epoch, 0)
+
+
 async def follow(store, limit, done):
     """Follows the feed until it has told of the ends of all matches; returns what it has told."""
-    position, told = 0, {}
+    position, told = await begin_of(store), {}
     while True:
         last = done.is_set()
         found = await store.list_updates(position, limit)
-        assert found.end >= position
+        assert found.end >= position.number
         for update in found.updates:
-            assert position < update.position <= found.end
+            assert position.number < update.position <= found.end
             assert update.feed == f"{update.version}".encode()
             # The versions of a match ascend.
             assert update.version > told.get(update.match_id, -1)
             told[update.match_id] = update.version
-        position = found.end
+        position = Position(found.epoch, found.end)
         if last and not found.more:
             return told
         await asyncio.sleep(0)
@@ -98,13 +106,14 @@ def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_missed(
             await transaction.start()
             await slow.execute(
                 "INSERT INTO entries (match_id, version, kind, seat, at, action, expected_version, "
-                "request_id, feed) VALUES ('one', 1, 0, 0, 1, '', 0, '', '1')"
+                "request_id, feed, digest) VALUES ('one', 1, 0, 0, 1, '', 0, '', $1, '')",
+                queries.sealed_feed("one", 1, 1, b"1"),
             )
             await store.create(header("two"), MatchStatus(feed=b"0"))
-            held = await store.list_updates(before.end, 9)
+            held = await store.list_updates(Position(before.epoch, before.end), 9)
             assert held.updates == []
             await transaction.commit()
-        found = await store.list_updates(held.end, 9)
+        found = await store.list_updates(Position(held.epoch, held.end), 9)
         assert [(each.match_id, each.version) for each in found.updates] == [("one", 1), ("two", 0)]
 
     on_log(place, test)
@@ -116,8 +125,8 @@ def test_the_matches_that_run_are_listed_page_by_page(place):
             owner = "ab"[number % 2]
             given = header(f"match{number}", owner=owner, created=1000 + number // 4)
             await store.create(given, MatchStatus(feed=b"0"))
-        await store.append("match3", 0, action(0, at=2000), MatchStatus(feed=b"1"))
-        await store.append("match4", 0, action(0, at=2000), MatchStatus(over=True, feed=b"1"))
+        await append(store, "match3", 0, action(0, at=2000), MatchStatus(feed=b"1"))
+        await append(store, "match4", 0, action(0, at=2000), MatchStatus(over=True, feed=b"1"))
         for owner, wanted in ((None, "0123 567 89"), ("a", "02 6 8"), ("b", "13579"), ("c", "")):
             found, after = [], (0, "")
             while page := await store.list_running(owner, after, 3):
@@ -135,34 +144,88 @@ def test_deleted_matches_are_in_the_feed_no_more(place):
     async def test(store):
         for match_id in ("one", "two"):
             await store.create(header(match_id), MatchStatus(feed=b"0"))
-            await store.append(match_id, 0, action(0, at=5), OVER)
-        assert len((await store.list_updates(0, 9)).updates) == 2
+            await append(store, match_id, 0, action(0, at=5), OVER)
+        assert len((await store.list_updates(await begin_of(store), 9)).updates) == 2
         assert len(await store.delete_ended(9, 1)) == 1
-        assert len((await store.list_updates(0, 9)).updates) == 1
+        assert len((await store.list_updates(await begin_of(store), 9)).updates) == 1
 
     on_log(place, test)
 
 
-def test_positions_are_not_used_again_after_a_backup_was_restored(tmp_path):
-    place = SqlitePlace(tmp_path / "log")
+def restored_sqlite(place, tmp_path):
+    """A copy of a log, made and put in place as docs/deploy/backup.md says."""
+    restored = SqlitePlace(tmp_path / "restored")
+    restored.directory.mkdir()
+    file = sqlite3.connect(place.directory / sqlite.FILE)
+    file.execute("VACUUM INTO ?", (str(restored.directory / sqlite.FILE),))
+    file.close()
+    return restored
+
+
+class Restored(PostgresPlace):
+    """A copy of a schema in a database of its own."""
+
+    def __init__(self, place):
+        self.server, self.schema = place.server, place.schema
+        self._name = f"restored_{place.schema}"
+        where = ("-h", self.server.socket.parent, "-U", "croupier")
+        dump = self.server.socket.parent / self._name
+        self.server.execute(f"CREATE DATABASE {self._name}")
+        dumped = ("--format=custom", f"--schema={self.schema}", f"--file={dump}", "postgres")
+        self.server._run("pg_dump", *where, *dumped)
+        self.server._run("pg_restore", *where, f"--dbname={self._name}", dump)
+
+    @property
+    def url(self):
+        return super().url.replace("/postgres?", f"/{self._name}?")
+
+
+def test_a_restored_log_knows_which_positions_it_has_told(place, tmp_path):
+    async def end(store):
+        found = await store.list_updates(None, 9)
+        return Position(found.epoch, found.end)
 
     async def begin(store):
+        positions = [await end(store)]
         await store.create(header("one"), MatchStatus(feed=b"0"))
+        return [*positions, await end(store)]
 
-    async def go_on(store):
-        await store.append("one", 0, action(0, b"lost"), MatchStatus(feed=b"1"))
-        return (await store.list_updates(None, 9)).end
+    async def go_on(store, data=b"lost"):
+        # More often than the restored log below.
+        for version in range(4):
+            assert await append(store, "one", version, action(0, data), MatchStatus(feed=b"1"))
+        return await end(store)
 
-    async def go_on_differently(store):
-        await store.append("one", 0, action(0, b"other"), MatchStatus(feed=b"1"))
-        return (await store.list_updates(None, 9)).end
+    async def restart(store):
+        for each in (*before, after):
+            assert await store.list_updates(each, 9) is not None
+        return await end(store)
 
-    on_log(place, begin)
-    shutil.copytree(place.directory, tmp_path / "backup")
-    lost = on_log(place, go_on)
-    shutil.rmtree(place.directory)
-    shutil.copytree(tmp_path / "backup", place.directory)
-    assert on_log(place, go_on_differently) > lost
+    async def look(store):
+        for lost in (after, restarted):
+            assert await store.list_updates(lost, 9) is None
+        found = [(await store.list_updates(each, 9)).updates for each in before]
+        assert [[each.version for each in updates] for updates in found] == [[0], []]
+        assert await append(store, "one", 0, action(0, b"other"), MatchStatus(feed=b"1"))
+        assert await store.list_updates(after, 9) is None
+        return await end(store)
+
+    async def look_again(store):
+        for lost in (after, restarted):
+            assert await store.list_updates(lost, 9) is None
+        assert (await store.list_updates(newest, 9)).updates == []
+        for each in before:
+            [update] = (await store.list_updates(each, 9)).updates
+            assert update.version == 1
+
+    if isinstance(place, MemoryPlace):
+        pytest.skip("it ends with its process")
+    before = on_log(place, begin)
+    backup = restored_sqlite(place, tmp_path) if isinstance(place, SqlitePlace) else Restored(place)
+    after = on_log(place, go_on)
+    restarted = on_log(place, restart)
+    newest = on_log(backup, look)
+    on_log(backup, look_again)
 
 
 def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place):
@@ -174,7 +237,7 @@ def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place):
     async def write_and_delete(store):
         for name in ("one", "two"):
             await store.create(header(name), MatchStatus())
-            assert await store.append(name, 0, action(0), OVER)
+            assert await append(store, name, 0, action(0), OVER)
         last = await store.list_updates(None, 9)
         assert len(await store.delete_ended(2**60, 9)) == 2
         assert (await store.list_updates(None, 9)).end >= last.end

@@ -17,12 +17,31 @@ from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
 from service.running.server import Options, open_store
-from service.store import postgresql, postgresql_connections, postgresql_listener, postgresql_tables
+from service.store import (
+    Head,
+    MatchStatus,
+    postgresql,
+    postgresql_connections,
+    postgresql_listener,
+    postgresql_tables,
+)
+from service.store.interface import OLDEST
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.server_process import refused_start
 from tests.support.serving import ruleset_of, view_of
-from tests.support.stores import NEVER_DUE, NOT_DUE, Heard, PostgresPlace, action, header, opened
+from tests.support.stores import (
+    NOT_DUE,
+    Branch,
+    Heard,
+    PostgresPlace,
+    action,
+    append,
+    header,
+    opened,
+    read,
+    sealed,
+)
 
 LONG = 1000.0
 FULL = ErrorReason.ERROR_REASON_STORE_FULL
@@ -73,7 +92,7 @@ _SHOW = "SHOW synchronous_commit"
 
 
 async def add(store, version):
-    return await store.append("one", version, action(0), NOT_DUE)
+    return await Branch().past(*[action(0)] * version).append(store, action(0))
 
 
 def test_waiters_at_another_server_are_notified(place, monkeypatch):
@@ -109,7 +128,7 @@ def test_notifications_are_batched(place, monkeypatch):
     async def test(store):
         for name in names:
             await store.create(header(name), NOT_DUE)
-        calls = (store.append(name, 0, action(0), NOT_DUE) for name in names)
+        calls = (Branch(name).append(store, action(0)) for name in names)
         assert all(await asyncio.gather(*calls))
 
     on_log(place, test)
@@ -159,17 +178,26 @@ def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
     async def test(store):
         async with opened(place) as other:
             await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
-            for version in range(10):
-                calls = [
-                    server.append(name, version, action(seat), NOT_DUE)
+            heads = {name: Branch(name).head for name in names}
+            for _ in range(10):
+                asked = [
+                    (name, sealed(heads[name], action(seat)), server)
                     for seat, server in enumerate((store, other))
                     for name in (names if seat else reversed(names))
                 ]
-                done = await asyncio.gather(*calls)
+                done = await asyncio.gather(
+                    *(
+                        server.append(name, heads[name], entry, NOT_DUE)
+                        for name, entry, server in asked
+                    )
+                )
                 # Each match gets an entry from one of the servers.
                 assert sum(done) == len(names)
                 first, second = done[: len(names)], done[len(names) :]
                 assert all(a != b for a, b in zip(reversed(first), second, strict=True))
+                for (name, entry, _), added in zip(asked, done, strict=True):
+                    if added:
+                        heads[name] = Head(heads[name].version + 1, entry.digest)
 
     on_log(place, test)
 
@@ -194,15 +222,17 @@ def test_a_database_of_a_newer_program_is_refused(place):
 
 def test_a_database_of_a_program_that_is_too_old_is_refused_with_the_way_out(place):
     on_log(place, lambda store: add(store, 0))
-    asyncio.run(execute(place, "UPDATE croupier_schema SET version = version - 1"))
+    asyncio.run(execute(place, f"UPDATE croupier_schema SET version = {OLDEST - 1}"))
     with pytest.raises(ValueError, match=r"older Croupier: .* commit 9ce42e4"):
         on_log(place, lambda store: add(store, 0))
 
 
 def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
-    more = "ALTER TABLE matches ADD COLUMN more integer NOT NULL DEFAULT 5"
+    async def more(connection):
+        await connection.execute("ALTER TABLE matches ADD COLUMN more integer DEFAULT 5")
+
     on_log(place, lambda store: add(store, 0))
-    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (more,))
+    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (*postgresql_tables.MIGRATIONS, more))
 
     async def look():
         async with opened(place) as store:
@@ -226,12 +256,12 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
             names = [f"match{number}" for number in range(20)]
             for name in names:
                 await store.create(header(name), NOT_DUE)
-            entries = [action(0) for _ in names]
-            entries[7] = action(0, at=1 << 70)
+            statuses = [NOT_DUE for _ in names]
+            statuses[7] = MatchStatus(due=1 << 70)
             done = await asyncio.gather(
                 *(
-                    store.append(name, 0, entry, NOT_DUE)
-                    for name, entry in zip(names, entries, strict=True)
+                    Branch(name).append(store, action(0), status)
+                    for name, status in zip(names, statuses, strict=True)
                 ),
                 return_exceptions=True,
             )
@@ -298,7 +328,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(place):
             "write", "other", lambda file: file.execute("DROP TRIGGER full_disk ON entries")
         )
         assert await until_done(lambda: add(store, 1))
-        assert len(await store.read("one", 0)) == 2
+        assert len(await read(store, "one", 0)) == 2
 
     on_log(place, test)
 
@@ -333,15 +363,15 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
                 )
 
             # The first entry prepares the statement, so the next answer is that of the commit.
-            await store.append("one", 0, action(0), NEVER_DUE)
+            await append(store, "one", 0, action(0), NOT_DUE)
             proxy.mode = CUT
             assert await refused(submit(0)) == UNAVAILABLE
             proxy.mode = PASS
             assert proxy.cuts
-            assert len(await direct.read(caller.match_id, 0)) == 1
+            assert len(await read(direct, caller.match_id, 0)) == 1
             view = View.FromString(await until_done(lambda: submit(0)))
             assert view.version == 1
-            assert len(await direct.read(caller.match_id, 0)) == 1
+            assert len(await read(direct, caller.match_id, 0)) == 1
             # Another request with the same request_id is refused.
             with pytest.raises(Refusal) as caught:
                 await submit(1)
@@ -370,7 +400,7 @@ def test_waiting_for_a_silent_database_has_a_limit(place, monkeypatch):
                 assert await refused(store.load("one")) == UNAVAILABLE
             proxy.mode = PASS
             proxy.drop()
-            entries = await until_done(lambda: store.read("one", 0))
+            entries = await until_done(lambda: store.read("one", Branch().head))
             assert len(entries) in (1, 2)
             await store.close()
 
@@ -397,15 +427,15 @@ def test_a_terminated_connection_is_not_used_again(place):
             store = store_behind(place, proxy)
             await store.open()
             await add(store, 0)
-            await store.read("one", 0)
+            await store.read("one", Branch().head)
             await store.load("one")
             await announce_shutdown(proxy)
-            assert await refused(store.read("one", 0)) == UNAVAILABLE
+            assert await refused(store.read("one", Branch().head)) == UNAVAILABLE
             assert await refused(store.load("one")) == UNAVAILABLE
             assert await refused(add(store, 1)) == UNAVAILABLE
             assert await until_done(lambda: add(store, 1))
             # A connection that is found dead only now has the database left alone once more.
-            assert len(await until_done(lambda: store.read("one", 0))) == 2
+            assert len(await until_done(lambda: store.read("one", Branch().head))) == 2
             await store.close()
 
     on_log(place, test)

@@ -7,12 +7,14 @@ from service.running import monitoring
 from service.running.server import Options, Server
 from service.store import postgresql_connections
 from service.store import postgresql_tables as tables
+from service.store.postgresql import PostgresStore
 from tests.support.play import seeded
 from tests.support.postgresql import Postgres
 from tests.support.proxy import Proxy
 from tests.support.server_process import refused_start
 from tests.support.serving import Client, play_on, read_error, refused, ruleset_of
 from tests.support.store_faults import GAME, UNAVAILABLE, check_refusal, next_request
+from tests.support.stores import lose
 from tests.support.waiting import wait_until
 
 # The tests share a pair. The last one moves the database, and so leaves it of no use to others.
@@ -94,7 +96,14 @@ def proxy(servers, primary):
     servers.run(proxy.__aexit__())
 
 
-def test_servers_follow_the_database_to_its_new_primary(proxy, serve, primary, standby):
+async def lose_last(url, match_id):
+    store = PostgresStore(url)
+    await store.open()
+    await lose(store, match_id, 1)
+    await store.close()
+
+
+def test_servers_follow_the_database_to_its_new_primary(servers, proxy, serve, primary, standby):
     schema = primary.new_schema()
     _, client = serve(primary.url(schema, proxy.host))
     create = client.create
@@ -110,8 +119,8 @@ def test_servers_follow_the_database_to_its_new_primary(proxy, serve, primary, s
     watching = losing.spectator.watch(3)
     standby.take_over(primary)
     # As if it had not had the last two entries.
-    where = f"match_id = '{losing.spectator.match.removeprefix('matches/')}' AND version > 1"
-    standby.execute(f"DELETE FROM {schema}.entries WHERE {where}")
+    match_id = losing.spectator.match.removeprefix("matches/")
+    servers.run(lose_last(standby.url(schema), match_id))
     proxy.turn_to(standby.socket)
 
     # Who only watches is told so without a call of anybody.

@@ -34,7 +34,7 @@ from tests.support.play import seeded
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import ruleset_of
 from tests.support.store_faults import GAME, next_request
-from tests.support.stores import NOT_DUE, SqlitePlace, action, header, opened
+from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, header, opened, read
 
 TRIES = int(os.environ.get("TEST_FAULTS", "3"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")
@@ -264,7 +264,7 @@ def test_what_is_found_after_a_crash_is_logged(crashed, last, message, tmp_path,
     at = lengths[-6] + 100 if last is None else lengths[-1] + last
 
     def damage(whole):
-        return whole[:at] + bytes(4) + whole[at + 4 :]
+        return whole[:at] + bytes(each ^ 1 for each in whole[at : at + 4]) + whole[at + 4 :]
 
     caplog.set_level("INFO")
     found = versions_in(copy_of(data, tmp_path / "log", damage), table.name.split("/")[1])
@@ -344,8 +344,8 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expect
         # Jobs that arrive while the writer is busy form its next commit.
         busy = threading.Event()
         first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
-        calls = [store.append("a", 0, action(0), NOT_DUE), store._run_in_writer(work)]
-        calls.append(store.append("b", 0, action(0), NOT_DUE))
+        calls = [Branch("a").append(store, action(0)), store._run_in_writer(work)]
+        calls.append(Branch("b").append(store, action(0)))
         tasks = [asyncio.ensure_future(call) for call in calls]
         await asyncio.sleep(0)
         busy.set()
@@ -353,7 +353,7 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expect
         assert await first
         assert (a, b) == (True, True)
         assert isinstance(other, expected)
-        assert [len(await store.read(name, 0)) for name in MATCHES] == [1, 1]
+        assert [len(await read(store, name, 0)) for name in MATCHES] == [1, 1]
 
     on_store(tmp_path / "log", test)
 
@@ -386,7 +386,7 @@ def test_an_invalid_snapshot_does_not_end_the_writer(tmp_path):
     async def test(store):
         store.save_snapshot("a", Snapshot(1 << 70, b""))
         for version in range(3):
-            assert await store.append("a", version, action(0), NOT_DUE)
+            assert await append(store, "a", version, action(0), NOT_DUE)
 
     on_store(tmp_path / "log", test)
 
@@ -400,10 +400,10 @@ def test_a_missing_log_file_is_an_error_and_is_not_replaced(tmp_path):
         with pytest.raises(Refusal):
             await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):
-            await store.append("a", 0, action(0), NOT_DUE)
+            await append(store, "a", 0, action(0), NOT_DUE)
         assert not (directory / sqlite.FILE).exists()
         (directory / "away").rename(directory / sqlite.FILE)
-        assert await store.append("a", 0, action(0), NOT_DUE)
+        assert await append(store, "a", 0, action(0), NOT_DUE)
 
     on_store(directory, test)
 

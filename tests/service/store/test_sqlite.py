@@ -18,9 +18,10 @@ from service.store import (
     sqlite_writer,
 )
 from service.store.interface import OLDEST
-from tests.support.stores import NOT_DUE, SqlitePlace, action, header, opened
+from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, header, opened
 from tests.support.waiting import wait_until
 
+NEWEST = OLDEST + len(sqlite_tables.MIGRATIONS)
 UNAVAILABLE = ErrorReason.ERROR_REASON_STORE_UNAVAILABLE
 
 
@@ -40,7 +41,7 @@ def on_log(place, test):
 
 
 async def add(store, version):
-    return await store.append("one", version, action(0), NOT_DUE)
+    return await Branch().past(*[action(0)] * version).append(store, action(0))
 
 
 async def read(store):
@@ -89,8 +90,8 @@ def test_commits_are_synced(place):
 def test_a_log_of_a_newer_program_is_refused(place):
     on_log(place, read)
     with file_of(place) as file:
-        file.execute(f"PRAGMA user_version = {OLDEST + 1}")
-    with pytest.raises(ValueError, match=rf"newer Croupier: .* {OLDEST + 1}, .* {OLDEST}"):
+        file.execute(f"PRAGMA user_version = {NEWEST + 1}")
+    with pytest.raises(ValueError, match=rf"newer Croupier: .* {NEWEST + 1}, .* {NEWEST}"):
         on_log(place, read)
 
 
@@ -117,19 +118,24 @@ def test_a_file_that_is_no_log_is_refused(place, content):
 
 
 def test_an_older_log_is_brought_up_to_date(place, monkeypatch):
-    more = ("ALTER TABLE matches ADD COLUMN more INTEGER NOT NULL DEFAULT 5",)
+    def more(connection):
+        connection.execute("ALTER TABLE matches ADD COLUMN more INTEGER NOT NULL DEFAULT 5")
+
     on_log(place, lambda store: add(store, 0))
-    monkeypatch.setattr(sqlite_tables, "MIGRATIONS", (more,))
+    monkeypatch.setattr(sqlite_tables, "MIGRATIONS", (*sqlite_tables.MIGRATIONS, more))
     for _ in range(2):
         assert len(on_log(place, read).entries) == 1
         assert file_of(place).execute("SELECT more FROM matches").fetchall() == [(5,)]
 
 
 def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
-    broken = ("ALTER TABLE matches ADD COLUMN more INTEGER", "CREATE TABLE matches (x)")
+    def broken(connection):
+        connection.execute("ALTER TABLE matches ADD COLUMN more INTEGER")
+        connection.execute("CREATE TABLE matches (x)")
+
     with monkeypatch.context() as patch:
         on_log(place, read)
-        patch.setattr(sqlite_tables, "MIGRATIONS", (broken,))
+        patch.setattr(sqlite_tables, "MIGRATIONS", (*sqlite_tables.MIGRATIONS, broken))
         with pytest.raises(OSError, match="already exists"):
             on_log(place, read)
     assert on_log(place, read).entries == []
@@ -143,8 +149,9 @@ def test_simultaneous_requests_share_a_commit(place):
         store._metrics.store_committed = lambda count, seconds: commits.append(count)
         names = [f"match{number}" for number in range(matches)]
         await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
-        for version in range(rounds):
-            calls = (store.append(name, version, action(0), NOT_DUE) for name in names)
+        branches = [Branch(name) for name in names]
+        for _ in range(rounds):
+            calls = (branch.append(store, action(0)) for branch in branches)
             assert all(await asyncio.gather(*calls))
         assert sum(commits) == matches * (rounds + 1)
         assert max(commits) > 1
@@ -232,7 +239,7 @@ def test_requests_of_successive_loop_turns_share_a_commit(place):
 def test_a_lone_request_does_not_wait_for_others(place):
     async def test(store):
         before = commits(store)
-        asked = store.append("one", 0, action(0), NOT_DUE)
+        asked = Branch().append(store, action(0))
         # The event loop takes no turn here, so the commit depends on the writer alone.
         wait_until(lambda: commits(store) > before)
         assert await asked
@@ -245,8 +252,9 @@ def test_a_snapshot_that_cannot_be_written_does_no_harm(place):
         await store._run_in_writer(lambda file: file.execute("DROP TABLE snapshots") and None)
         store.save_snapshot("one", Snapshot(1, b"x"))
         assert await add(store, 0)
-        assert await store.append("one", 1, action(1), MatchStatus(over=True))
-        assert len(await store.read("one", 0)) == 2
+        one = Branch().past(action(0))
+        assert await one.append(store, action(1), MatchStatus(over=True))
+        assert len(await store.read("one", Branch().head)) == 2
 
     on_log(place, test)
 
@@ -257,12 +265,12 @@ def test_the_number_of_remembered_heads_is_bounded(place, monkeypatch):
     async def test(store):
         for name in (f"match{number}" for number in range(12)):
             await store.create(header(name), NOT_DUE)
-            assert await store.append(name, 0, action(0), NOT_DUE)
+            assert await append(store, name, 0, action(0), NOT_DUE)
         assert len(store._writer.heads) == 4
         # The writer reads forgotten heads from the file.
         assert not await add(store, 1)
         assert await add(store, 0)
-        assert not await store.append("match0", 0, action(0), NOT_DUE)
-        assert await store.append("match0", 1, action(0), NOT_DUE)
+        assert not await append(store, "match0", 0, action(0), NOT_DUE)
+        assert await append(store, "match0", 1, action(0), NOT_DUE)
 
     on_log(place, test)

@@ -137,9 +137,10 @@ export async function submitAction(
 	expectedVersion: bigint,
 	action: Action,
 	requestId: string,
+	etag: string,
 ) {
 	const response = await matches.submitAction(
-		{ name: access.match, expectedVersion, action, requestId },
+		{ name: access.match, expectedVersion, action, requestId, etag },
 		as(access),
 	);
 	return response.view!;
@@ -149,11 +150,17 @@ export async function submitAction(
 export const HEARTBEAT_MS = 10_000;
 
 /** Follows a match, also after its end until it is known what becomes of a rematch. */
-export function watchMatch(access: Access, afterVersion: bigint | undefined, signal: AbortSignal) {
+export function watchMatch(
+	access: Access,
+	afterVersion: bigint | undefined,
+	etag: string,
+	signal: AbortSignal,
+) {
 	return matches.watchMatch(
 		{
 			name: access.match,
 			afterVersion,
+			etag,
 			heartbeatInterval: seconds(HEARTBEAT_MS / 1000),
 			followRematch: true,
 		},

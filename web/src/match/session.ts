@@ -50,6 +50,7 @@ export class Session {
 
 	private readonly waiting: Signal<Step[]> = signal([]);
 	private lastVersion: bigint | undefined;
+	private etag = ""; // Of that version.
 	private stop = new AbortController();
 	/** The pauses before the next attempts, each of which can be cut short. */
 	private readonly pauses = new Set<() => void>();
@@ -139,6 +140,7 @@ export class Session {
 		clearTimeout(this.timer);
 		this.timer = undefined;
 		this.lastVersion = undefined;
+		this.etag = "";
 		this.caughtUp = false;
 		this.behind.length = 0;
 		this.waiting.value = [];
@@ -156,7 +158,8 @@ export class Session {
 		signal.addEventListener("abort", end);
 		let silence = setTimeout(end, SILENCE_MS);
 		try {
-			for await (const response of watchMatch(this.seat, this.lastVersion, stream.signal)) {
+			const changes = watchMatch(this.seat, this.lastVersion, this.etag, stream.signal);
+			for await (const response of changes) {
 				clearTimeout(silence);
 				silence = setTimeout(end, SILENCE_MS);
 				this.receive(response);
@@ -199,6 +202,7 @@ export class Session {
 		if (response.rematch) this.rematch.value = response.rematch;
 		if (response.upToDate || response.rematch) return;
 		this.lastVersion = response.version;
+		this.etag = response.etag;
 		const step = { version: response.version, events: response.events, view: response.view };
 		if (!this.caughtUp) {
 			this.behind.push(...response.events);
@@ -241,7 +245,7 @@ export class Session {
 		try {
 			for (;;) {
 				try {
-					const after = await submitAction(this.seat, view.version, action, requestId);
+					const after = await submitAction(this.seat, view.version, action, requestId, view.etag);
 					// The first of two simultaneous decisions makes no new view on the stream.
 					if (after.version === this.view.value?.version) this.show(after);
 					this.reached.value = after.version;

@@ -1,0 +1,92 @@
+"""Checks a whole log: of each match all that is stored, and a replay from its first entry."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import Refusal
+from service.common.event_loop import finish_now
+from service.hosting.clocks import Clock
+from service.hosting.leases import LEASE_MILLISECONDS
+from service.hosting.match_state import MatchState
+from service.hosting.scheduler import MAX_RETRY_MILLISECONDS
+from service.store import Head, Store, StoredMatch, Update
+from service.store.chain import Damaged
+
+PAGE = 500  # Ids that are read at once; of matches, one is in memory at a time.
+_MAX_LATE_MILLISECONDS = 2 * MAX_RETRY_MILLISECONDS + LEASE_MILLISECONDS
+
+
+class Checked(NamedTuple):
+    """One match, and what is wrong with it."""
+
+    match_id: str
+    damage: Damaged | None = None
+    rules: Refusal | None = None  # That its rules are not those under which it was made.
+
+
+async def check_matches(store: Store, clock: Clock) -> AsyncIterator[Checked]:
+    """Checks each match of a log, in order of the ids. Servers may write meanwhile."""
+    before = ""
+    while ids := await store.list_ids(before, PAGE):
+        for match_id in ids:
+            checked = await _check(store, clock, match_id, before)
+            if checked is not None:
+                yield checked
+            before = match_id
+
+
+async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Checked | None:
+    # None if it was deleted. What is read in parts may not fit together where it changes meanwhile:
+    # what is wrong must be so twice, at the same version.
+    seen: object = _check
+    while True:
+        head: Head | None = None
+        try:
+            stored = await store.load(match_id)
+            if stored is None:
+                if match_id not in await store.list_ids(before, 1):
+                    return None
+                raise Damaged(
+                    match_id, 0, "it has a head or entries, and is not in the table matches"
+                )
+            head = stored.head
+            _check_match(stored, await store.list_told(match_id), clock.now())
+        except Damaged as damage:
+            checked = Checked(match_id, damage)
+        except UnicodeEncodeError:
+            return Checked(match_id, Damaged(match_id, 0, "its id was changed"))
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
+                raise  # The log cannot be read.
+            checked = Checked(match_id, rules=refusal)
+        else:
+            return Checked(match_id)
+        if seen == head:
+            return checked
+        seen = head
+
+
+def _check_match(stored: StoredMatch, told: list[Update], now: int) -> None:
+    match_id, position = stored.header.match_id, 0
+    for update in told:
+        if update.damaged:
+            what = "what lists or the feed tell of it was changed"
+            raise Damaged(match_id, update.version, what)
+        if update.position and update.position <= position:
+            raise Damaged(match_id, update.version, "its position in the feed was changed")
+        position = max(position, update.position)
+    # The snapshot would spare the work that is to be done.
+    state = finish_now(MatchState.loading(stored._replace(snapshot=None)))
+    if state.version > stored.head.version:
+        raise Damaged(match_id, state.version, "it comes after the newest version")
+    due = state.status.due
+    if due is None or stored.due is None:
+        fits = due == stored.due
+    else:
+        # A lease, and a retry, put it off.
+        fits = due <= stored.due <= max(due, now) + _MAX_LATE_MILLISECONDS
+    if not fits:
+        raise Damaged(
+            match_id, state.version, f"a server acts at {stored.due}, and should at {due}"
+        )

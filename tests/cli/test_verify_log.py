@@ -1,0 +1,96 @@
+"""`croupier verify --data` and `--store`: a whole log is checked, and nothing in it changes."""
+
+import sqlite3
+
+import pytest
+
+from cli.main import main
+from service.hosting.leases import leased_status
+from service.hosting.match_state import MatchState
+from service.store import SqliteStore
+from tests.support.damage import bad, damage_postgresql, damage_sqlite, flip_file
+from tests.support.play import seeded
+from tests.support.random_matches import random_match
+
+
+async def _write(store, state):
+    await store.open()
+    await store.key(bytes(32))
+    before = MatchState.begin(state.header)
+    await store.create(before.header, leased_status(before))
+    for entry in state.entries:
+        after = before.after(entry)
+        assert await store.append(state.header.match_id, before.head, entry, leased_status(after))
+        before = after
+    await store.close()
+
+
+@pytest.fixture
+def log(servers, tmp_path):
+    """A SQLite log with one match."""
+    state = random_match("skystones", "default", seeded(1, "a log"))
+    servers.run(_write(SqliteStore(tmp_path), state))
+    return tmp_path
+
+
+def verify(log, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", "--data", str(log)])
+    said = capsys.readouterr()
+    return ended.value.code, said.out, said.err
+
+
+def test_whole_log(log, capsys):
+    before = (log / "croupier.db").read_bytes()
+    status, out, err = verify(log, capsys)
+    assert (status, out) == (0, "1 matches, 0 damaged, 0 under other rules\n"), err
+    assert (log / "croupier.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE entries SET seat = 1 - seat WHERE version = 3", "at version 3"),
+        ("UPDATE matches SET secret = zeroblob(32)", "is damaged at version"),
+        ("UPDATE matches SET owner = 'another'", "the feed tell of it"),
+        ("UPDATE entries SET feed = x'00' WHERE version = 2", "at version 2"),
+        ("UPDATE entries SET feed_position = 1000000 WHERE version = 2", "position in the feed"),
+        ("UPDATE heads SET due = 1", "a server acts at 1"),
+        ("UPDATE heads SET over = 0", "its head"),
+        ("DELETE FROM matches", "not in the table matches"),
+        ("UPDATE settings SET name = 'kex' WHERE name = 'key'", "unknown name"),
+        ("UPDATE settings SET value = zeroblob(36) WHERE name = 'key'", "key of the tokens"),
+    ],
+)
+def test_damage_is_named(change, said, log, capsys):
+    with sqlite3.connect(log / "croupier.db") as connection:
+        connection.execute(change)
+    connection.close()
+    status, _, err = verify(log, capsys)
+    assert status == 1
+    assert said in err
+
+
+def test_older_schema_is_refused(log, capsys):
+    with sqlite3.connect(log / "croupier.db") as connection:
+        connection.execute("PRAGMA user_version = 9")
+    connection.close()
+    status, _, err = verify(log, capsys)
+    assert status == 1
+    assert "start a server" in err
+
+
+def test_nothing_is_created(tmp_path, capsys):
+    assert verify(tmp_path / "none", capsys)[0] == 1
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("flip", [None, flip_file])
+def test_no_flipped_bit_changes_an_answer(flip):
+    kinds = damage_sqlite(10, 1, *([flip] if flip else []))
+    assert not bad(kinds), kinds
+
+
+def test_no_flipped_bit_in_a_database_changes_an_answer(postgres):
+    kinds = damage_postgresql(postgres, 10, 1)
+    assert not bad(kinds), kinds

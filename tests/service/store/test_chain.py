@@ -1,0 +1,240 @@
+"""The chain of a match: a lost branch is known by its digests, and what was changed is told."""
+
+import asyncio
+import sqlite3
+from functools import partial
+
+import pytest
+
+from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SPECTATOR
+from service.common.errors import Refusal
+from service.hosting.creation import NewMatch
+from service.hosting.entries import Join, Resignation
+from service.hosting.matches import Matches
+from service.hosting.records import write_record
+from service.hosting.seats import Caller
+from service.hosting.views import serialize_view
+from service.observability.metrics import Metrics
+from service.store import Position, Query
+from tests.support.serving import events_of, ruleset_of, view_of
+from tests.support.stores import (
+    NOT_DUE,
+    Branch,
+    SqlitePlace,
+    action,
+    append,
+    header,
+    lose,
+    opened,
+    read,
+)
+
+DAMAGED = ErrorReason.ERROR_REASON_MATCH_DAMAGED
+
+
+def on_log(place, test):
+    async def run():
+        async with opened(place) as store:
+            return await test(store)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("anew", [1, 2, 3])
+def test_a_branch_that_was_lost_is_told_from_one_of_the_same_versions_and_times(place, anew):
+    async def test(store):
+        await store.create(header(), NOT_DUE)
+        one = Branch()
+        heads = [one.head]
+        for data in (b"kept", b"lost", b"lost"):
+            assert await one.append(store, action(0, data))
+            heads.append(one.head)
+        await lose(store, "one", 1)
+        for version in range(1, 1 + anew):
+            assert await append(store, "one", version, action(0, b"anew"))
+        for head in heads[:2]:
+            assert await store.read("one", head) is not None
+        for head in heads[2:]:
+            assert await store.read("one", head) is None
+        assert not await one.append(store, action(0))
+        assert await read(store, "one") == [action(0, b"kept"), *[action(0, b"anew")] * anew]
+
+    on_log(place, test)
+
+
+# What was changed
+
+
+class Log:
+    """A log in a file: a match that runs and one that is over, and what is shown of both."""
+
+    def __init__(self, store):
+        self.store = store
+        self.file = sqlite3.connect(store._path, isolation_level=None)
+        self.file.execute("PRAGMA synchronous = OFF")
+
+    async def fill(self):
+        matches = Matches(self.store, Metrics())
+        for over in (False, True):
+            asked = NewMatch(
+                ruleset_of("skystones"),
+                invited=(1,),
+                key_name="a key",
+                display_names=("Ann", ""),
+                owner="an owner",
+            )
+            match_id = (await matches.create(asked)).header.match_id
+            join = {"key_name": "another key", "display_name": "Bob", "request_id": "joins"}
+            await matches.carry_out(Caller(match_id, 1), partial(Join.ask, **join))
+            for version in range(1, 4):
+                state = await matches.load(match_id)
+                seat = state.deciders[0]
+                legal = view_of(state, seat).legal_actions[0]
+                await matches.submit(Caller(match_id, seat), version, legal, f"request {version}")
+            if over:
+                await matches.carry_out(Caller(match_id, 0), Resignation.ask)
+        # In a table that is not strict, a value may be of any type, as after a flip on the disk.
+        self.file.execute("PRAGMA writable_schema = ON")
+        self.file.execute(
+            "UPDATE sqlite_master SET sql = replace(replace(sql, 'STRICT, WITHOUT', 'WITHOUT'), "
+            "') STRICT', ')') WHERE type = 'table'"
+        )
+        self.file.execute("PRAGMA writable_schema = RESET")
+        self.begin = Position((await self.store.list_updates(None, 1)).epoch, 0)
+        self.ids = [row[0] for row in self.file.execute("SELECT match_id FROM matches")]
+
+    async def shown(self, match_id):
+        """What is shown of a match; the reason where it is refused."""
+        matches = Matches(self.store, Metrics())
+        try:
+            state = await matches.load(match_id)
+        except Refusal as refusal:
+            return refusal.reason
+        viewers = (0, 1, SPECTATOR)
+        messages = [serialize_view(state, viewer) for viewer in viewers]
+        for version in range(state.version + 1):
+            messages += [bytes(str(events_of(state, version, each)), "utf8") for each in viewers]
+        if state.over:
+            messages.append(write_record(state).SerializeToString(deterministic=True))
+        return messages
+
+    async def told(self):
+        """What the lists and the feed tell, by what is listed, without what is damaged."""
+        lists = {
+            "list": await self.store.list_matches(Query(), 9),
+            "feed": (await self.store.list_updates(self.begin, 99)).updates,
+            "running": await self.store.list_running(None, (-(2**63), ""), 9),
+        }
+        return {
+            (what, each.match_id): each
+            for what, found in lists.items()
+            for each in found
+            if not each.damaged
+        }
+
+
+def changed(value):
+    """Other values that a cell may have after some bits of it were flipped."""
+    yield from (7, "text", b"bytes", None)
+    if isinstance(value, int):
+        yield from (value ^ 1 << bit for bit in (0, 1, 3, 8, 40))
+    elif value is None:
+        yield from (0, 1)
+    else:
+        data = value.encode() if isinstance(value, str) else value
+        for at in {0, len(data) // 2, len(data) - 1} if data else ():
+            for bit in (1, 128):
+                flipped = data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
+                yield flipped
+                if isinstance(value, str):
+                    yield sqlite3.Binary(flipped) if bit == 128 else flipped.decode()
+        yield from (data[:-1], data + b"\0", b"")
+
+
+# What is no part of a match: where the feed tells of it, and when a server looks at it. And where
+# an entry is missing, the one before is the newest that the feed can tell of.
+BESIDE = {
+    ("matches", "feed_position"),
+    ("entries", "feed_position"),
+    ("entries", "match_id"),
+    ("entries", "version"),
+    ("heads", "due"),
+}
+
+
+@pytest.mark.parametrize("table", ["matches", "heads", "entries"])
+def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tmp_path):
+    async def test(store):
+        log = Log(store)
+        await log.fill()
+        true = {match_id: await log.shown(match_id) for match_id in log.ids}
+        told = await log.told()
+        columns = [row[1] for row in log.file.execute(f"PRAGMA table_info({table})")]
+        keys = ["match_id", "version"] if table == "entries" else ["match_id"]
+        rows = log.file.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()
+        damaged = set()
+        for key in rows:
+            for column in columns:
+                where = " AND ".join(f"{name} = ?" for name in keys)
+                cell = f"SELECT {column} FROM {table} WHERE {where}"
+                [(value,)] = log.file.execute(cell, key).fetchall()
+                for other in changed(value):
+                    if other == value and type(other) is type(value):
+                        continue
+                    if column == "names" and other == b"":
+                        continue  # They were erased.
+                    if column == "feed_position" and not isinstance(other, int):
+                        continue  # It is no part of a match, and the feed as a whole needs it.
+                    change = f"UPDATE {table} SET {column} = ? WHERE {where}"
+                    try:
+                        log.file.execute(change, (other, *key))
+                    except sqlite3.IntegrityError:
+                        continue  # The table takes no such value.
+                    what = (table, column, key, value, other)
+                    for match_id in log.ids:
+                        shown = await log.shown(match_id)
+                        if match_id != key[0]:
+                            assert shown == true[match_id], what
+                        elif shown == DAMAGED:
+                            damaged.add(column)
+                        elif (table, column) == ("matches", "match_id"):
+                            assert shown == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND, what
+                        else:
+                            assert shown == true[match_id], what
+                    found = await log.told()
+                    for each in found:
+                        if each in told and (table, column) not in BESIDE:
+                            assert found[each] == told[each], what
+                    restore(log.file, table, keys, key, column, value, other)
+        assert await log.told() == told
+        print(table, "is damaged by", sorted(damaged), "and not by", set(columns) - damaged)
+
+    on_log(SqlitePlace(tmp_path / "log"), test)
+
+
+def restore(file, table, keys, key, column, value, other):
+    at = [other if name == column else part for name, part in zip(keys, key, strict=True)]
+    where = " AND ".join(f"{name} IS ?" for name in keys)
+    done = file.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *at))
+    assert done.rowcount == 1
+
+
+def test_names_can_be_erased_and_not_be_changed(tmp_path):
+    async def test(store):
+        log = Log(store)
+        await log.fill()
+        one, _ = log.ids
+        for statement, damages in (
+            ("UPDATE matches SET display_names = CAST('Eve' || x'00' AS BLOB)", True),
+            ("UPDATE matches SET salt = x'', display_names = x'', key_names = x''", False),
+            ("UPDATE entries SET names = CAST(names || x'21' AS BLOB) WHERE names <> x''", True),
+            ("UPDATE entries SET names = x''", False),
+        ):
+            log.file.execute(statement)
+            assert (await log.shown(one) == DAMAGED) == damages, statement
+            if not damages:
+                state = await Matches(log.store, Metrics()).load(one)
+        assert state.header.display_names == ("", "")
+
+    on_log(SqlitePlace(tmp_path / "log"), test)

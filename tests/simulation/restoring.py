@@ -1,0 +1,67 @@
+"""A log that is restored from a backup, while followers of the feed keep their cursors.
+
+SQLite alone: of PostgreSQL, a standby that lacks something is such a log (`World._lose`).
+"""
+
+import random
+
+from croupier.v1 import feed_pb2, match_pb2
+from tests.simulation.clients import GAMES, Client, new_id
+from tests.simulation.followers import METHOD
+from tests.simulation.network import CallError
+from tests.support.serving import ruleset_of
+
+RESPONSES = 20  # After which a follower who has not been told of something will not be.
+
+
+async def restore(inhabitants):
+    """Fails if who goes on at a cursor is not told of something, and not that it has expired."""
+    world = inhabitants.world
+    machine, rng = world.machines[0], random.Random(f"restore/{world.seed}")
+    client = Client(inhabitants, rng)
+    cursors = [(await _follow(client, ""))[1]]
+    for backs_up in (True, False):
+        made = await _create(client, rng)
+        cursors.append((await _follow(client, cursors[-1], made))[1])
+        if backs_up:
+            backup = world.disk.back_up()
+    await machine.stop()
+    world.tell(f"the log is restored from a backup, after the cursors {', '.join(cursors)}")
+    world.disk.restore(backup)
+    await machine.start()
+    made = await _create(client, rng)
+    for cursor in cursors:
+        told, _ = await _follow(client, cursor, made)
+        if told is not None and (missed := made - told):
+            world.fail(f"after a restore, a follower at {cursor} misses {sorted(missed)[0]}")
+    client.close()
+
+
+async def _create(client, rng):
+    # The names of some new matches.
+    requests = [
+        match_pb2.CreateMatchRequest(ruleset=ruleset_of(rng.choice(GAMES)), request_id=new_id(rng))
+        for _ in range(rng.randrange(1, 5))
+    ]
+    return {(await client.call("CreateMatch", each)).name for each in requests}
+
+
+async def _follow(client, cursor, wanted=frozenset()):
+    # What the feed tells after a cursor, and its next one; None if the cursor has expired.
+    request, told = feed_pb2.WatchMatchesRequest(cursor=cursor), set()
+    request.heartbeat_interval.FromSeconds(1)
+    call = client.begin(METHOD, request, client.world.operator_token, None, streams=True)
+    try:
+        for _ in range(RESPONSES):
+            response = feed_pb2.WatchMatchesResponse.FromString(await call.read())
+            told.update(each.name for each in response.updates)
+            cursor = response.cursor or cursor
+            if response.cursor and wanted <= told:
+                break
+    except CallError as error:
+        if error.reason != "CURSOR_EXPIRED":
+            raise
+        return None, ""
+    finally:
+        call.cancel()
+    return told, cursor
