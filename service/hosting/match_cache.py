@@ -6,7 +6,7 @@ Callers who follow a match are handed each new state of it as soon as this serve
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal
@@ -124,14 +124,14 @@ class Watch:
     def newest(self, state: MatchState) -> MatchState:
         """The newest known state, which may be `state`, unless the log has lost that."""
         newest = self._newest
-        if newest is None or (state.follows(newest) and not self._set_back):
+        if newest is None or newest is state:  # As most often.
             return state
-        return newest
+        return state if state.follows(newest) and not self._set_back else newest
 
     def next(self, state: MatchState) -> MatchState:
         """As `newest`; raises SetBack if that has not come of `state`."""
         newest = self.newest(state)
-        if not newest.follows(state):
+        if newest is not state and not newest.follows(state):
             raise SetBack(newest)
         return newest
 
@@ -151,7 +151,7 @@ class Watch:
 
     async def _wait(self, is_over: Callable[[], bool], timeout: float | None) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with nullcontext() if timeout is None else asyncio.timeout(timeout):
                 while not (self._closed or self._lost or is_over()):
                     self._waiting = asyncio.get_running_loop().create_future()
                     await self._waiting
