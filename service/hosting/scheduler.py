@@ -57,6 +57,7 @@ class _Match:
     task: asyncio.Task[None] | None = None
     # When this server's lease expires, which is when the log has the match as due.
     lease: int | None = None
+    polled: bool = False  # Whether it was polled, rather than changed by this server.
     waiting: bool = False  # It was polled, and its task has not begun.
     changed: bool = False  # This server has added an entry since the task has looked at it.
     urgent: bool = False  # An opponent waits for its bot.
@@ -84,7 +85,7 @@ class Scheduler:
         self._clock = clock
         self._quota = quota
         self._known: dict[str, _Match] = {}
-        self._tasks = 0  # How many of these have a task,
+        self._polled = 0  # How many of these were polled and have a task,
         self._waiting = 0  # and how many wait; counting them after each task would be quadratic.
         # Held while leases are renewed or ended: meanwhile it is not known what the log has.
         self._lease_lock = asyncio.Lock()
@@ -119,8 +120,7 @@ class Scheduler:
 
     async def _release(self, leased: Iterable[DueMatch]) -> None:
         now = self._clock.now()
-        with suppress(Refusal):
-            await self._reschedule_all([(due, min(now, due.at)) for due in leased])
+        await self._reschedule_all([(due, min(now, due.at)) for due in leased])
 
     def _committed_late(self, state: MatchState, status: MatchStatus) -> None:
         # The entry was on its way when this was closed, or a call is still answered.
@@ -153,10 +153,10 @@ class Scheduler:
 
     # The life of what is known of a match
 
-    def _start(self, match_id: str, *, waiting: bool = False) -> _Match:
-        match = self._known[match_id] = _Match(match_id, waiting=waiting)
-        self._tasks += 1
-        self._waiting += waiting
+    def _start(self, match_id: str, *, polled: bool = False) -> _Match:
+        match = self._known[match_id] = _Match(match_id, polled=polled, waiting=polled)
+        self._polled += polled
+        self._waiting += polled
         match.task = self._background.spawn("due match", self._act, match, about=match_id)
         return match
 
@@ -166,7 +166,7 @@ class Scheduler:
         self._poll_backlog()
 
     def _end(self, match: _Match) -> None:
-        self._tasks -= 1
+        self._polled -= match.polled
         match.task = match.lease = None
         if not match.left_to_others:
             del self._known[match.match_id]
@@ -174,7 +174,7 @@ class Scheduler:
 
     def _poll_backlog(self) -> None:
         # As soon as there is room for more of the matches that are due.
-        has_room = self._tasks <= MAX_TASKS // 2 and self._waiting <= MAX_WAITING // 2
+        has_room = self._polled <= MAX_TASKS // 2 and self._waiting <= MAX_WAITING // 2
         if self._backlog and has_room:
             self._wake.set()
 
@@ -190,14 +190,13 @@ class Scheduler:
 
     async def _poll(self) -> None:
         now = self._clock.now()
-        room = max(0, min(MAX_TASKS - self._tasks, MAX_WAITING - self._waiting))
+        room = max(0, min(MAX_TASKS - self._polled, MAX_WAITING - self._waiting))
         # One more than there is room for, to know when the next one is due or that there is a
         # backlog. Matches of this server whose leases are about to expire, and those that it leaves
         # to others, come on top.
-        count_left = len(self._known) - self._tasks
-        limit = room + 1 + len(self._leases(now + POLL_MILLISECONDS)) + count_left
+        limit = room + 1 + len(self._leases(now + POLL_MILLISECONDS)) + len(self._left())
         listed = await self._store.list_due(now + POLL_MILLISECONDS, limit)
-        left = {each.match_id for each in self._known.values() if each.task is None}
+        left = self._left()
         for match_id in left.difference(each.match_id for each in listed):
             del self._known[match_id]
         found = [each for each in listed if each.match_id not in left]
@@ -210,13 +209,17 @@ class Scheduler:
                 match = self._known.get(due.match_id)
                 if match is None:
                     if succeeded:
-                        self._start(due.match_id, waiting=True).lease = expires
+                        self._start(due.match_id, polled=True).lease = expires
                 # Unless an entry of this server, whose lease is a new one, has come meanwhile.
                 elif match.lease == due.at:
                     match.lease = expires if succeeded else None
-        if self._backlog and not all(done):
+        if self._backlog and False in done:
             # Another server was quicker, and there is work for both.
             self._wake.set()
+
+    def _left(self) -> set[str]:
+        # The matches that are left to other servers.
+        return {each.match_id for each in self._known.values() if each.task is None}
 
     def _to_lease(self, found: Iterable[DueMatch], now: int, room: int) -> list[DueMatch]:
         # The matches whose lease this server renews or takes.
@@ -243,9 +246,12 @@ class Scheduler:
             if each.lease is not None and each.lease <= until
         ]
 
-    async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[bool]:
-        # All at once, so that they share a commit. Returns which had not changed meanwhile.
-        return await asyncio.gather(*(self._store.reschedule(due, at) for due, at in wanted))
+    async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[bool | None]:
+        # All at once, so that they share a commit. Returns which had not changed meanwhile, and
+        # None where the log refuses: the others may have been carried out.
+        rescheduling = (self._store.reschedule(due, at) for due, at in wanted)
+        answers = await asyncio.gather(*rescheduling, return_exceptions=True)
+        return [_carried_out(answer) for answer in answers]
 
     # One match
 
@@ -342,6 +348,14 @@ class Scheduler:
         at = now + min(max(waited, MIN_RETRY_MILLISECONDS), MAX_RETRY_MILLISECONDS)
         deadline = state.deadline
         return at if deadline is None or deadline <= now else min(at, deadline)
+
+
+def _carried_out(answer: bool | BaseException) -> bool | None:
+    if isinstance(answer, Refusal):
+        return None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def _is_by_bot(state: MatchState) -> bool:

@@ -297,6 +297,45 @@ def test_many_due_matches_wait_in_the_log_and_not_in_memory(place, monkeypatch):
     asyncio.run(run())
 
 
+def test_due_matches_are_not_kept_out_by_the_bots_of_others(place, monkeypatch):
+    """People whose clocks run out do not wait for as many slow bots as a server polls for."""
+    monkeypatch.setattr(scheduler, "MAX_TASKS", 2)
+    control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1})
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, ActingServer(store, clock, SlowBots) as server:
+            for _ in range(2):
+                await create(server.matches)
+            state = await create(server.matches, "powershot_soccer", (0, 0), control)
+            clock.advance(1_000)
+            await wait_past(store, state.header.match_id, 0)
+
+    asyncio.run(run())
+
+
+def test_a_refused_lease_does_not_keep_others_from_their_matches(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            dead = Matches(store, Metrics(), clock)
+            refused, *names = [(await create(dead)).header.match_id for _ in range(3)]
+            clock.advance(LEASE_MILLISECONDS)
+            reschedule = store.reschedule
+
+            async def refuse_one(due, to):
+                if due.match_id == refused:
+                    raise store_unavailable()
+                return await reschedule(due, to)
+
+            store.reschedule = refuse_one
+            async with ActingServer(store, clock):
+                for name in names:
+                    await wait_past(store, name, 0)
+
+    asyncio.run(run())
+
+
 def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog):
     async def run():
         clock = ManualClock()
