@@ -40,7 +40,7 @@ from service.searching.processes import SearchProcesses, SummedRegistry
 from service.searching.search_servers import SearchServers
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
-from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
+from service.store import KEY_BYTES, MemoryStore, Query, SqliteStore, Store
 
 if TYPE_CHECKING:
     from service.gateway.listener import WebListener
@@ -246,9 +246,12 @@ class Server:
     async def _stored_key(self) -> bytes:
         # A token must outlast the server, as its match does.
         try:
-            return await self._store.key(secrets.token_bytes(KEY_BYTES))
+            key = await self._store.key(offered := secrets.token_bytes(KEY_BYTES))
+            if key == offered and await self._store.list_matches(Query(), 1):
+                _log.warning("the log has matches but had no key: tokens issued before are void")
         except Refusal as refusal:
             raise OSError(str(refusal)) from None
+        return key
 
     def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)

@@ -16,8 +16,8 @@ from service.hosting.records import write_record
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
-from service.store import Position, Query
-from tests.support.serving import events_of, ruleset_of, view_of
+from service.store import MemoryStore, Position, Query
+from tests.support.serving import Client, events_of, ruleset_of, view_of
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -238,3 +238,15 @@ def test_names_can_be_erased_and_not_be_changed(tmp_path):
         assert state.header.display_names == ("", "")
 
     on_log(SqlitePlace(tmp_path / "log"), test)
+
+
+def test_a_log_with_matches_and_without_a_key_is_told_of(servers, caplog):
+    store = MemoryStore()
+    for expected in (0, 1):
+        server, address = servers.start(store)
+        assert caplog.text.count("had no key") == expected
+        client = Client(address)
+        client.create(ruleset_of("skystones"))
+        client.close()
+        servers.stop(server)
+        store._anchor.execute("UPDATE OR REPLACE settings SET name = 'kex' WHERE name = 'key'")
