@@ -71,7 +71,7 @@ async def add(store: Store, state: MatchState) -> bool:
     match_id = state.header.match_id
     stored = await store.load(match_id)
     if stored is None:
-        added = MatchState.begin(state.header.salted())
+        added = MatchState.begin(state.header.salted(), new=True)
         await store.create(added.header, _INCOMPLETE)
     else:
         added = MatchState.load(stored)
@@ -91,7 +91,7 @@ async def add(store: Store, state: MatchState) -> bool:
 def _is_part(added: MatchState, whole: MatchState) -> bool:
     # Whether a match is the other one as far as it goes. Their names have other salts.
     def told(state: MatchState) -> list[object]:
-        header = state.header._replace(salt=b"", names_hash=b"")
+        header = state.header._replace(salt=b"", names_hash=b"", course=b"")
         entries = [
             (*each[:3], each.names[chain.SALT_BYTES :] or each.action)
             for each in state.entries[: added.version]

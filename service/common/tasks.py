@@ -44,6 +44,7 @@ NAMES = (
     "commit",
     "committed",  # What follows a commit.
     "due match",
+    "due time",  # Correcting when a match is due.
     "handshake",
     "idle match",
     "lease",
@@ -55,7 +56,8 @@ NAMES = (
 )
 
 FIRST_PAUSE_SECONDS = 0.1  # Before work is begun again; each time twice as long,
-MAX_PAUSE_SECONDS = 60.0  # but at most this.
+MAX_PAUSE_SECONDS = 60.0  # but at most this,
+MAX_NEEDED_PAUSE_SECONDS = 5.0  # or this without which the server is not ready.
 WELL_SECONDS = 10.0  # Work that goes on for so long is well again.
 LOST_SECONDS = 10.0  # After which a server is not ready without work that it needs.
 
@@ -236,7 +238,8 @@ class _Kept:
             self._ended, self._pause = time.monotonic(), FIRST_PAUSE_SECONDS
         self._began = None
         pause = self._pause * random.uniform(0.5, 1.0)
-        self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
+        most = MAX_NEEDED_PAUSE_SECONDS if self.needed else MAX_PAUSE_SECONDS
+        self._pause = min(2 * self._pause, most)
         self._tasks.failed(self.name, error)
         return pause
 

@@ -7,14 +7,12 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import Refusal
 from service.common.event_loop import finish_now
 from service.hosting.clocks import Clock
-from service.hosting.leases import LEASE_MILLISECONDS
+from service.hosting.leases import is_due
 from service.hosting.match_state import MatchState
-from service.hosting.scheduler import MAX_RETRY_MILLISECONDS
 from service.store import Head, Store, StoredMatch, Update
 from service.store.chain import Damaged
 
 PAGE = 500  # Ids that are read at once; of matches, one is in memory at a time.
-_MAX_LATE_MILLISECONDS = 2 * MAX_RETRY_MILLISECONDS + LEASE_MILLISECONDS
 
 
 class Checked(NamedTuple):
@@ -81,12 +79,7 @@ def _check_match(stored: StoredMatch, told: list[Update], now: int) -> None:
     if state.version > stored.head.version:
         raise Damaged(match_id, state.version, "it comes after the newest version")
     due = state.status.due
-    if due is None or stored.due is None:
-        fits = due == stored.due
-    else:
-        # A lease, and a retry, put it off.
-        fits = due <= stored.due <= max(due, now) + _MAX_LATE_MILLISECONDS
-    if not fits:
+    if not is_due(due, stored.due, now):
         raise Damaged(
             match_id, state.version, f"a server acts at {stored.due}, and should at {due}"
         )

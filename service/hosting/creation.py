@@ -164,6 +164,7 @@ def asks_for(asked: Header, found: Header) -> bool:
         model=found.model,
         salt=found.salt,
         names_hash=found.names_hash,
+        course=found.course,
     )
 
 

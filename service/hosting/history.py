@@ -8,6 +8,7 @@ other code or of another match is not recognized, and the match is replayed from
 import hashlib
 import importlib
 import struct
+from collections.abc import Iterable
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
@@ -39,37 +40,37 @@ class History:
         entries: list[Entry],
         events: list[Events],
         requests: dict[tuple[int, str], int],
-        newest_rules: bool,
+        course: bytes,
     ) -> None:
         self._first = first  # The digest of the header.
-        # Earlier rules may tell more today than when they were the newest: the course of a match
-        # under them proves nothing.
-        self._newest_rules = newest_rules
+        self._course = course  # Of the deal.
         self.entries = entries
         self.events = events  # By version; version 0 is the deal.
         self.requests = requests  # The version that a request made, by seat and request_id.
 
     @staticmethod
-    def begin(header: Header, dealt: tuple[Event, ...]) -> "History":
-        """The history of a match without entries."""
-        newest = games()[header.game].rules_version == header.rules_version
-        return History(chain.first_digest(header), [], [dealt], {}, newest)
+    def begin(header: Header, dealt: tuple[Event, ...], course: bytes) -> "History":
+        """The history of a match without entries, which were dealt with this course."""
+        return History(chain.first_digest(header), [], [dealt], {}, course)
 
     def digest(self, version: int) -> bytes:
         """The digest of a version."""
         return self.entries[version - 1].digest if version else self._first
 
-    def after(self, version: int, entry: Entry, events: Events) -> "History":
-        """The first `version` entries and one more.
+    def after(
+        self, version: int, entry: Entry, events: Events, match: Match | None = None
+    ) -> "History":
+        """The first `version` entries and one more; `match` is as it is then, if it has changed.
 
-        Raises Refusal if the events of an entry of the log are not those that it once led to.
+        Raises Refusal if an entry of the log led to something else once. Nothing is known of it
+        where `events` is None.
         """
         if entry.digest:
-            known = events is not None and entry.course != b"" and self._newest_rules
-            if known and entry.course != self._course(version, events or ()):
+            known = events is not None and entry.course != b""
+            if known and entry.course != self._course_after(version, events or (), match):
                 raise rules_changed(version + 1)
         else:
-            course = self._course(version, events or ())
+            course = self._course_after(version, events or (), match)
             digest = chain.next_digest(self.digest(version), entry, course)
             # Not by `_replace`, which takes four times as long.
             entry = Entry(*entry[:7], course, digest)
@@ -82,7 +83,7 @@ class History:
                 self.entries[:version],
                 self.events[: version + 1],
                 requests,
-                self._newest_rules,
+                self._course,
             )
         history.entries.append(entry)
         history.events.append(events)
@@ -90,11 +91,20 @@ class History:
             history.requests[entry.seat, entry.request_id] = version + 1
         return history
 
-    def _course(self, version: int, events: tuple[Event, ...]) -> bytes:
-        # The first entry tells of the deal, too.
-        if version:
-            return chain.next_course(self.entries[version - 1].course, events)
-        return chain.next_course(b"", (*(self.events[0] or ()), *events))
+    def _course_after(self, version: int, events: tuple[Event, ...], match: Match | None) -> bytes:
+        before = self.entries[version - 1].course if version else self._course
+        return course_of(before, events, match)
+
+
+def course_of(before: bytes, events: Iterable[Event], match: Match | None) -> bytes:
+    """The course after one, of events and, if it has changed, of the match after them."""
+    position: tuple[object, ...] = ()
+    if match is not None:
+        # How many actions are legal tells much of what the seats have, and costs little.
+        deciders = match.deciders
+        position = tuple([(seat, len(match.legal(seat))) for seat in deciders])
+        position = position or match.scores or ()
+    return chain.next_course(before, events, position)
 
 
 def rules_changed(version: int) -> Refusal:

@@ -14,6 +14,16 @@ from service.hosting.views import write_update
 from service.store import MatchStatus
 
 LEASE_MILLISECONDS = 5_000
+# For how long a match at most is put off in which a bot has failed, or which could not be read.
+MAX_RETRY_MILLISECONDS = 600_000
+_MAX_LATE_MILLISECONDS = 2 * MAX_RETRY_MILLISECONDS + LEASE_MILLISECONDS
+
+
+def is_due(due: int | None, logged: int | None, now: int) -> bool:
+    """Whether the log has a match that is due at a time as due then, or at most as put off."""
+    if due is None or logged is None:
+        return due == logged
+    return due <= logged <= max(due, now) + _MAX_LATE_MILLISECONDS
 
 
 def leased_status(state: MatchState) -> MatchStatus:

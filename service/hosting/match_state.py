@@ -16,7 +16,7 @@ from service.common.errors import Refusal, log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions
-from service.hosting.history import History, read_snapshot, rules_changed, write_snapshot
+from service.hosting.history import History, course_of, read_snapshot, rules_changed, write_snapshot
 from service.hosting.played_on import Start, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
@@ -78,13 +78,13 @@ class MatchState(NamedTuple):
     written: Written  # Kept for speed alone: it grows, and whether it has something shows nowhere.
 
     @staticmethod
-    def begin(header: Header) -> "MatchState":
+    def begin(header: Header, *, new: bool = False) -> "MatchState":
         """The match without entries; as `beginning`, at once."""
-        return finish_now(MatchState.beginning(header))
+        return finish_now(MatchState.beginning(header, new=new))
 
     @staticmethod
-    def beginning(header: Header) -> Work["MatchState"]:
-        """The match without entries.
+    def beginning(header: Header, *, new: bool = False) -> Work["MatchState"]:
+        """The match without entries; of a new one, the header tells what the deal led to.
 
         Raises Refusal if it was dealt under other rules, and StartError for a start that is none.
         """
@@ -99,10 +99,16 @@ class MatchState(NamedTuple):
             contributions = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
         elif not seats.missing:
             match = Match(game, header.secret, header.chance_id, 0, start)
+        dealt = () if match is None else tuple(match.events)
+        course = b"" if match is None else course_of(b"", dealt, match)
+        if new:
+            header = header._replace(course=course)
+        elif header.course not in (b"", course):
+            raise rules_changed(0)
         return MatchState(
             header=header,
             game=game,
-            history=History.begin(header, () if match is None else tuple(match.events)),
+            history=History.begin(header, dealt, course),
             seats=seats,
             start=start,
             origin=write_origin(header),
@@ -218,10 +224,13 @@ class MatchState(NamedTuple):
     def check_clocks(self, entry: Entry) -> None:
         """Raises ActionError if the clocks say that another entry comes next.
 
-        At a deadline or later, nothing comes before the entry that says that the time is up.
+        At a deadline or later, nothing comes before the entry that says that the time is up, but a
+        resignation: a match must end also where the rules fail at what the clock demands.
         """
-        expired = self.expired(entry.at)
-        expires = KINDS[entry.kind].by_clock
+        kind, expired = KINDS[entry.kind], self.expired(entry.at)
+        if kind.ends and not kind.by_clock:
+            return
+        expires = kind.by_clock
         if expires != bool(expired) or (expires and entry.seat != expired[0]):
             raise ActionError("at", "this is not what the clocks say")
 
@@ -239,7 +248,7 @@ class MatchState(NamedTuple):
         return MatchState(
             self.header,
             self.game,
-            self.history.after(self.version, entry, events),
+            self.history.after(self.version, entry, events, match),
             self.seats,
             self.start,
             self.origin,
@@ -277,7 +286,7 @@ class MatchState(NamedTuple):
     ) -> "MatchState":
         """The match after any other entry, with its events and the fields that it changes."""
         return self._replace(
-            history=self.history.after(self.version, entry, events),
+            history=self.history.after(self.version, entry, events, changed.get("match")),
             version=self.version + 1,
             written=Written(),
             **changed,

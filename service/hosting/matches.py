@@ -11,9 +11,11 @@ from typing import TypeAlias
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction
+from engine.errors import ActionError, RulesFault
+from engine.game import SPECTATOR
 from engine.model import learned
 from service import wire
-from service.common.errors import Refusal
+from service.common.errors import Refusal, log_failure
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
@@ -27,7 +29,7 @@ from service.hosting.creation import (
 )
 from service.hosting.entries import Action, Commit, Decline, Expiry, Idle, Join, Reply
 from service.hosting.history import code_of
-from service.hosting.leases import leased_status
+from service.hosting.leases import is_due, leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import KINDS, MatchState
 from service.hosting.records import writing_record
@@ -37,6 +39,7 @@ from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
 from service.store import (
+    DueMatch,
     Entry,
     Head,
     Header,
@@ -46,6 +49,7 @@ from service.store import (
     MatchStatus,
     Query,
     Store,
+    StoredMatch,
 )
 from service.store.chain import Damaged
 
@@ -167,8 +171,9 @@ class Matches:
         header = limited_header(header, self._max_default_actions)
         header = modelled_header(header, self._models).salted()
         async with admit(header):
-            state = await self._long_work.finish(MatchState.beginning(header))
-            status = leased_status(state)
+            state = await self._long_work.finish(MatchState.beginning(header, new=True))
+            header, status = state.header, leased_status(state)
+            _show(state)
             await tracing.commit(self._store.create(header, status))
         self._metrics.matches.labels(header.game, "created").inc()
         self._cache.put(state)
@@ -257,10 +262,23 @@ class Matches:
             stored = await self._store.load(match_id)
             if stored is None:
                 raise self._lose(match_id)
-            return await self._long_work.finish(MatchState.loading(stored))
+            state = await self._long_work.finish(MatchState.loading(stored))
+            self._check_due(state, stored)
+            return state
         except Damaged as damage:
             self._forget(match_id)
             raise self.damaged(damage) from None
+
+    def _check_due(self, state: MatchState, stored: StoredMatch) -> None:
+        # No seal covers the time at which a server must act, as each lease changes it.
+        due = state.status.due
+        if state.head == stored.head and not is_due(due, stored.due, self._clock.now()):
+            _log.error(
+                "match %s is due at %s, and not at %s", state.header.match_id, due, stored.due
+            )
+            if due is not None and stored.due is not None:
+                wrong = DueMatch(state.header.match_id, stored.due)
+                self.tasks.spawn("due time", self._store.reschedule, wrong, due)
 
     def damaged(self, damage: Damaged) -> Refusal:
         """Tells the operator of a damaged match; returns the refusal of calls that need it."""
@@ -406,15 +424,23 @@ class Matches:
                 state = await self.load(match_id)
             else:
                 self._metrics.looked_up(True)
+            failed: RulesFault | None = None
             while True:
                 at = self._next_time(state)
                 expiry = Expiry.due(state, at)
                 if expiry is not None:
                     # A time is up, though no server has written it yet: that comes first.
-                    state = await self._commit_expiry(state, expiry)
-                    continue
+                    try:
+                        state = await self._commit_expiry(state, expiry)
+                        continue
+                    except RulesFault as fault:
+                        log_failure("a clock", fault)
+                        failed = fault
                 try:
                     outcome = ask(state, at, caller)
+                except ActionError as error:
+                    # Only a resignation can come where the rules fail at what the clock demands.
+                    raise failed or error from None
                 except Refusal:
                     # The cached state may be behind what another server has written.
                     latest = await self.load(match_id)
@@ -430,9 +456,8 @@ class Matches:
                         return write(await self._answered(outcome))
                     state = latest
                     continue
-                committing = self._commit(outcome.state)
-                # While the log is written.
                 response = write(outcome.state)
+                committing = self._commit(outcome.state)
                 if await committing:
                     return response
                 state = await self.load(match_id)
@@ -454,13 +479,9 @@ class Matches:
         after: MatchState,
         committed: Callable[[MatchState, MatchStatus], None] | None = None,
     ) -> Awaitable[bool]:
-        # Adds the last entry of a state to the log; whether the log took it. What players see after
-        # it is written first: where the rules fail at that, nothing is added.
+        # Adds the last entry of a state to the log; whether the log took it.
         if after.early_end is None:
-            serialize_events(after, after.version, 0)
-            for seat, bot in enumerate(after.header.bots):
-                if not bot:
-                    serialize_view(after, seat)
+            _show(after)
         status = leased_status(after)
         committing = self._store.append(
             after.header.match_id,
@@ -491,3 +512,12 @@ class Matches:
     def _next_time(self, state: MatchState) -> int:
         # The time of a match never goes back, though a clock can, and those of two servers differ.
         return max(self._clock.now(), state.time)
+
+
+def _show(state: MatchState) -> None:
+    # Writes what everybody sees of a new version, before it is in the log: where the rules fail at
+    # that, nothing is added. Nobody sees what a bot sees but the bot.
+    serialize_events(state, state.version, SPECTATOR)
+    for viewer in (0, 1, SPECTATOR):
+        if viewer == SPECTATOR or not state.header.bots[viewer]:
+            serialize_view(state, viewer)

@@ -26,7 +26,7 @@ from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
-from service.hosting.leases import LEASE_MILLISECONDS
+from service.hosting.leases import LEASE_MILLISECONDS, MAX_RETRY_MILLISECONDS
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.observability import tracing
@@ -38,7 +38,6 @@ MAX_TASKS = 256  # For matches that were polled; those of this server's own entr
 MAX_WAITING = 64  # Of the tasks for matches that were polled, those that have not begun.
 # When a match is tried again in which a bot has failed, or which could not be read.
 MIN_RETRY_MILLISECONDS = 1_000
-MAX_RETRY_MILLISECONDS = 600_000
 RETRY_UNREAD_MILLISECONDS = 60_000
 RELEASE_SECONDS = 1.0
 

@@ -6,7 +6,6 @@ server that is lost, or that stops, in the middle of it is replaced by another o
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
@@ -59,6 +58,9 @@ _DOWN = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SH
 
 
 _log = logging.getLogger(__name__)
+
+
+MAX_SECONDS = 300.0  # That a search without a deadline may take, with its time in a queue.
 
 
 class NoSearchServerError(Exception):
@@ -183,7 +185,8 @@ class SearchServers:
             raise _EndingError
         began = reported = time.monotonic()
         seconds = 0.0  # That the search has taken, when it reported.
-        timeout = None if task.deadline == math.inf else max(0.0, task.deadline - began)
+        # No answer at all would let a bot wait for ever.
+        timeout = min(max(0.0, task.deadline - began), MAX_SECONDS)
         call = self._start(task, search, timeout)
         self._calls.add(call)
         final = lost = False

@@ -5,8 +5,8 @@ digests, whatever its versions and times are; and a bit that has changed on the 
 chain at its entry. The first digest covers the header. The row of a match's head keeps the newest
 one, since a chain that has lost its end is still a chain.
 
-An entry also has a digest of its *course*: of all that the rules have made of the entries up to it.
-A replay that comes to another course runs under other rules.
+An entry and a deal also have a digest of their *course*: of all that the rules have made of the
+match up to there. A replay that comes to another course runs under other rules.
 
 Names of people enter as a salted hash alone. Name and salt are beside it, and can be erased.
 
@@ -113,12 +113,15 @@ def check_next(match_id: str, version: int, before: bytes, entry: Entry) -> None
         raise Damaged(match_id, version, "the names in its entry were changed")
 
 
-def next_course(before: bytes, events: "Iterable[Event]") -> bytes:
-    """The course of an entry: that of the one before, and the events that it led to."""
+def next_course(before: bytes, events: "Iterable[Event]", position: tuple[Any, ...]) -> bytes:
+    """The course of an entry: that of the one before, and what the entry led to.
+
+    That is its events, and of the position after it what does not hang on how it is laid out.
+    """
     course = int.from_bytes(before)
     for kind, seat, values, audience in events:
         course = crc32(b"%s %d %d %s" % (kind.encode(), seat, audience, bytes(values)), course)
-    return course.to_bytes(SEAL_BYTES)
+    return crc32(repr(position).encode(), course).to_bytes(SEAL_BYTES)
 
 
 def etag(secret: bytes, digest: bytes) -> str:

@@ -4,14 +4,28 @@ What the log says when it is brought up to date is taken for what was written. I
 course: nothing is said of the rules under which they were made.
 """
 
-from collections.abc import Iterable
+import logging
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from service.store import chain, queries
 from service.store.chain import Entry
 from service.store.interface import Head, Header
 
+_log = logging.getLogger(__name__)
+
 _JOIN = 7  # The kind of the entries that hold names.
+
+
+@contextmanager
+def sparing_others(match_id: str) -> Iterator[None]:
+    """Leaves a match without a head, so that it is refused as damaged, if it cannot be read."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, struct.error) as error:
+        _log.error("match %a is damaged, and is refused from now on: %s", match_id, error)
 
 
 class Rows(NamedTuple):

@@ -98,11 +98,16 @@ def read_key(stored: bytes) -> bytes:
     return key
 
 
-def check_settings(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """What is wrong with the names and values of a log's settings."""
+def check_settings(rows: Iterable[Sequence[Any]], begins: Sequence[Any], end: int) -> list[str]:
+    """What is wrong with a log's settings, and with where epochs of the feed begin.
+
+    `end` is where the feed ends.
+    """
     wrong = []
+    if list(begins) != sorted(begins) or (begins and not 0 <= begins[0] <= begins[-1] <= end):
+        wrong.append("the table incarnations has an epoch that begins where the feed was not")
     for name, value in rows:
-        if name not in ("key", "feed_end"):
+        if name not in ("key", "feed_end", "settled"):
             # With its name, a server would not find the key, and make another one.
             wrong.append(f"the table settings has an unknown name: {name!a}")
         elif name == "feed_end" and not value.isdigit():
@@ -175,6 +180,8 @@ class Header(NamedTuple):
     rematch_of: str = ""  # The id of the match of which it is the rematch, or empty.
     salt: bytes = b""  # Of its names; empty if it has none, or if they were erased.
     names_hash: bytes = b""  # Of its salted names; empty if it has none.
+    # What the deal led to, as in `Entry.course`; empty if it was not dealt when it was created.
+    course: bytes = b""
 
     def salted(self) -> "Header":
         """The header with a hash of its names."""

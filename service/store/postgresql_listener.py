@@ -13,14 +13,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from service.common.errors import Refusal
 from service.common.tasks import KeptTask
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.interface import Changes
 from service.store.postgresql_connections import (
-    FAILURES,
-    Backoff,
     check_primary,
     listening_connection,
 )
@@ -59,33 +56,28 @@ class NotificationListener:
             self._task.close()
 
     async def _listen(self) -> None:
-        backoff = Backoff()
-        while True:
-            try:
-                await backoff.wait()
-                connection = await listening_connection(self._url)
-                try:
-                    await connection.add_listener(CHANNEL, self._hear)
-                    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
-                    backoff.answered()
-                    # For what changed while this server did not listen.
-                    await self._poll(connection)
-                    await asyncio.sleep(SECOND_POLL_SECONDS)
-                    while True:
-                        # For lost notifications. It also finds out that the connection is gone.
-                        await self._poll(connection)
-                        await asyncio.sleep(POLL_SECONDS)
-                finally:
-                    self.others = True  # Who begins to listen now is not heard.
-                    connection.terminate()
-            except (*FAILURES, Refusal):
-                backoff.failed()
+        # Whatever ends it is told, and it is begun again: a server that does not hear of the others
+        # is not ready.
+        connection = await listening_connection(self._url)
+        try:
+            await connection.add_listener(CHANNEL, self._hear)
+            await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
+            # For what changed while this server did not listen.
+            await self._poll(connection)
+            await asyncio.sleep(SECOND_POLL_SECONDS)
+            while True:
+                # For lost notifications. It also finds out that the connection is gone.
+                await self._poll(connection)
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            self.others = True  # Who begins to listen now is not heard.
+            connection.terminate()
 
     async def _poll(self, connection: Any) -> None:
         self._metrics.store_statements.labels("poll").inc()
         self.others = await tables.count_listeners(connection) > 0
         check_primary(connection)
-        watched = list(self._changes.watched())
+        watched = sorted(self._changes.watched())
         if not watched:
             return
         self._metrics.store_statements.labels("poll").inc()

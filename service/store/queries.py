@@ -175,7 +175,7 @@ def is_told(after: Position, ended: int | None, epoch: str, end: int) -> bool:
     """
     if after.epoch == epoch:
         return after.number <= end
-    return ended is not None and after.number <= ended
+    return ended is not None and after.number <= min(ended, end)
 
 
 # For a check of the whole log. Each part stops at the limit by itself.
@@ -202,6 +202,8 @@ READ_TOLD = f"""
     ORDER BY version
 """
 READ_SETTINGS = "SELECT name, value FROM settings"
+# Where epochs of the feed begin, in the order of their numbers.
+READ_EPOCHS = "SELECT begins FROM incarnations WHERE begins IS NOT NULL ORDER BY number"
 
 
 # Matches and their entries

@@ -115,6 +115,7 @@ SCHEMA = (
 _CHAIN = (
     "ALTER TABLE matches ADD COLUMN salt BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE matches ADD COLUMN names_hash BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE matches ADD COLUMN course BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE matches ADD COLUMN facts_seal BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE entries ADD COLUMN names BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE entries ADD COLUMN course BLOB NOT NULL DEFAULT x''",
@@ -179,7 +180,8 @@ def _chain(connection: sqlite3.Connection) -> None:
         )
     ids = [match_id for (match_id,) in connection.execute("SELECT match_id FROM matches")]
     for number, match_id in enumerate(ids, 1):
-        _chain_match(connection, match_id)
+        with chaining.sparing_others(match_id):
+            _chain_match(connection, match_id)
         if number % 10_000 == 0:
             _log.info("the log is brought up to date: %d of %d matches", number, len(ids))
     connection.execute("DROP TABLE agenda")
@@ -243,7 +245,9 @@ def _read_schema(connection: sqlite3.Connection, name: object) -> int:
 def check(connection: sqlite3.Connection) -> list[str]:
     """What is wrong with the file, and with the settings."""
     found = [said for (said,) in connection.execute("PRAGMA integrity_check") if said != "ok"]
-    return found + check_settings(_fetch(connection, queries.READ_SETTINGS))
+    begins = [begin for (begin,) in _fetch(connection, queries.READ_EPOCHS)]
+    settings = _fetch(connection, queries.READ_SETTINGS)
+    return found + check_settings(settings, begins, read_feed_end(connection))
 
 
 def read_ids(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:

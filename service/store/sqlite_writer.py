@@ -153,6 +153,9 @@ class SqliteWriter:
             if faults.is_of_the_file(error):
                 self._faults.failed("write", faults.name(error))
             return [faults.refusal(error) for _ in jobs]
+        except BaseException:
+            self._reset(jobs)  # What comes next must not join a transaction that nobody commits.
+            raise
         self._metrics.store_committed(len(jobs), time.perf_counter() - began)
         self._faults.worked("write")
         return answers

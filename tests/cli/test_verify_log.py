@@ -59,6 +59,7 @@ def test_whole_log(log, capsys):
         ("UPDATE heads SET over = 0", "its head"),
         ("DELETE FROM matches", "not in the table matches"),
         ("UPDATE settings SET name = 'kex' WHERE name = 'key'", "unknown name"),
+        ("UPDATE incarnations SET begins = begins + 1024", "an epoch that begins where"),
         ("UPDATE settings SET value = zeroblob(36) WHERE name = 'key'", "key of the tokens"),
     ],
 )

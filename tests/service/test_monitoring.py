@@ -16,13 +16,16 @@ from croupier.v1 import match_pb2
 from service import wire
 from service.api import calls
 from service.common import tasks
+from service.gateway.listener import WebOptions
 from service.observability.metrics import METHODS, REASONS, Metrics, hosted_ids
 from service.running import monitoring, process
 from service.running.monitoring import MAX_CONNECTIONS, READY
+from service.store import SqliteStore
 from tests.support.play import seeded
 from tests.support.ports import own_port
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, Client, Player, bot, play_on, refused, ruleset_of
+from tests.support.stores import PostgresPlace
 from tests.support.waiting import FOREVER, wait_until
 
 FAILURES_AND_DOWN = ("failures_total", "down")
@@ -111,6 +114,25 @@ def test_a_server_is_not_ready_while_what_it_needs_does_not_come_back(
     monkeypatch.setattr(tasks, "WELL_SECONDS", 0.0)
     wait_until(lambda: get(port, "/readyz") == (200, f"{READY}\n"))
     assert series(port)[down] == "0.0"
+
+
+def test_a_server_needs_what_acts_writes_and_hears(servers, tmp_path, postgres):
+    """Without any of these it is not ready; other work may come back later."""
+    for store, own in (
+        (SqliteStore(tmp_path), {"writer"}),
+        (PostgresPlace(postgres).store(), {"notices"}),
+    ):
+        servers.run(store.open())
+        server, _ = servers.start(store, web=WebOptions(port=0))
+        needed = {
+            each.name
+            for metrics in (server.metrics, store._metrics)
+            for each in metrics.tasks.kept
+            if each.needed
+        }
+        assert needed == {"due matches", "web port"} | own
+        servers.stop(server)
+        servers.run(store.close())
 
 
 def test_a_port_for_machines_that_fails_is_served_again(monitored, servers, monkeypatch):

@@ -14,9 +14,9 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from croupier.messages import GameMessages
 from croupier.phrases import ending_sentence
-from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from service.hosting.matches import SNAPSHOT_EVERY
-from tests.support.planted_games import environment_of, plant_new_game
+from tests.support.planted_games import environment_of, plant_new_game, run
 from tests.support.server_process import ServerProcess
 from tests.support.serving import read_error
 from tests.support.waiting import FOREVER
@@ -222,7 +222,8 @@ CRASHES = {
     def view(self, state, seat, view):
         1 / (1 - state.round_count)
         view.seat = seat
-        view.hand = state.hands[seat]
+        if seat < 2:
+            view.hand = state.hands[seat]
 """,
 }
 
@@ -246,6 +247,61 @@ def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path, method):
         assert second.view().version == 1, "nothing has happened"
         server.wait_for("from ZeroDivisionError at ")  # What it said could be a secret.
         assert play(client, client.create_match("skystones", (OPEN, bot("random")))).result.scores
+
+
+VIEW = """
+    def view(self, state, seat, view):
+        1 / (0 if {} else 1)
+        view.seat = seat
+        if seat < 2:
+            view.hand = state.hands[seat]
+
+    def replaced("""
+
+
+def with_view(folder, fails):
+    """Plants the game, whose `view` fails where an expression is true."""
+    plant_new_game(folder)
+    rules = folder / GAME / "rules.py"
+    rules.write_text(rules.read_text().replace("\n    def view(", VIEW.format(fails)))
+    return ServerProcess("--store", "memory", environment=environment_of(folder))
+
+
+@pytest.mark.parametrize("viewer", range(3))
+def test_a_match_of_which_somebody_would_see_nothing_is_not_created(tmp_path, viewer):
+    with (
+        with_view(tmp_path, f"seat == {viewer}") as server,
+        Client(server.client.address, timeout=FOREVER) as client,
+        pytest.raises(CroupierError, match="INTERNAL"),
+    ):
+        client.create_match(GAME)
+
+
+def test_a_decision_of_which_a_spectator_would_see_nothing_is_not_made(tmp_path):
+    with (
+        with_view(tmp_path, "seat == 2 and state.round_count") as server,
+        Client(server.client.address, timeout=FOREVER) as client,
+    ):
+        match = client.create_match(GAME)
+        first, second = match.seats.values()
+        first.submit(first.view().legal_actions[0])
+        with pytest.raises(CroupierError, match="INTERNAL"):
+            second.submit(second.view().legal_actions[0], patience=0)
+        assert match.spectator.view().version == 1
+
+
+def test_a_seat_can_resign_where_the_rules_fail_at_what_the_clock_demands(tmp_path):
+    control = clock_pb2.TimeControl(
+        on_expiry=clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1}
+    )
+    with (
+        with_view(tmp_path, "state.round_count") as server,
+        Client(server.client.address, timeout=FOREVER) as client,
+    ):
+        match = client.create_match(GAME, time_control=control)
+        server.wait_for("from ZeroDivisionError at ")
+        match.seats[0].resign()
+        assert match.spectator.view().HasField("result")
 
 
 def test_a_match_goes_on_after_a_restart(packages, tmp_path):
@@ -291,6 +347,56 @@ def test_a_snapshot_of_another_layout_is_not_read(tmp_path):
         Client(server.client.address, timeout=FOREVER) as client,
     ):
         assert Seat(client, match.name, first.token).view() == before
+
+
+# What changes in the rules, which keep their version, and after how many decisions.
+CHANGES = {
+    "deal": (
+        0,
+        "for seat in range(SEATS):\n            hand =",
+        "for seat in (1, 0):\n            hand =",
+    ),
+    "legal": (
+        4,
+        "for card in held(state.hands[seat])]",
+        "for card in held(state.hands[seat])][:1]",
+    ),
+    "apply": (4, "            state.hands[seat][card - 1] = 0\n", ""),
+    "outcome": (
+        8,
+        "return first if seat == 0 else 1 - first",
+        "return 0.25 if seat == 0 else 0.75",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_rules_that_make_something_else_of_a_match_are_noticed(tmp_path, change):
+    count, old, new = CHANGES[change]
+    plant_new_game(tmp_path)
+    options = ("--store", "sqlite", "--data", str(tmp_path / "data"))
+    environment = environment_of(tmp_path)
+    with ServerProcess(*options, environment=environment) as server:
+        with Client(server.client.address, timeout=FOREVER) as client:
+            match = client.create_match(GAME)
+            for _ in range(count):
+                seat = next(each for each in match.seats.values() if each.view().legal_actions)
+                seat.submit(seat.view().legal_actions[0])
+            assert match.spectator.view().HasField("result") == (change == "outcome")
+        server.stop()
+    rules = tmp_path / GAME / "rules.py"
+    text = rules.read_text()
+    assert old in text
+    rules.write_text(text.replace(old, new))
+    with (
+        ServerProcess(*options, environment=environment) as server,
+        Client(server.client.address, timeout=FOREVER) as client,
+    ):
+        with pytest.raises(CroupierError, match="RULES_CHANGED"):
+            Seat(client, match.name, match.seats[0].token).view()
+        server.stop()
+    said = run(tmp_path, "verify", "--data", str(tmp_path / "data")).stdout
+    assert "1 under other rules" in said
 
 
 def test_nothing_unknown_in_a_ruleset_is_kept(client):

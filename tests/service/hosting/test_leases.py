@@ -7,6 +7,8 @@ from service.common.errors import store_unavailable
 from service.hosting.bots import Bots
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS
+from service.hosting.matches import Matches
+from service.observability.metrics import Metrics
 from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import (
@@ -236,5 +238,24 @@ def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(p
             await server.rest()
             assert await store.list_due(FAR, 9) == taken
         assert complaints() == []
+
+    asyncio.run(run())
+
+
+def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_read(place, caplog):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            matches = Matches(store, Metrics(), clock)
+            control = TimeControl(per_decision={"seconds": 60})
+            state = await create(matches, bots=(0, 0), time_control=control)
+            due = DueMatch(state.header.match_id, state.deadline)
+            assert await store.list_due(FAR, 9) == [due]
+            assert await store.reschedule(due, due.at + 2**33)  # As one bit that has changed.
+            again = Matches(store, Metrics(), clock)
+            await again.load(due.match_id)
+            while await store.list_due(FAR, 9) != [due]:
+                await asyncio.sleep(0)
+            assert "is due at" in caplog.text
 
     asyncio.run(run())

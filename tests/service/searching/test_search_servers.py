@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from service.listening.tls import Files
 from service.observability.metrics import Metrics
 from service.running import server as running_server
 from service.searching import processes as search_processes
+from service.searching import search_servers
 from service.searching.tasks import (
     TEMPERATURE_HEADER,
     Kind,
@@ -257,14 +259,20 @@ def test_without_a_search_server_the_own_threads_search(client, servers):
     elsewhere.close()
 
 
-def test_a_time_limit_of_a_proxy_lets_no_bot_wait(servers):
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_proxy_that_lost_its_server_lets_no_bot_wait(servers, monkeypatch, answers):
     class Proxy(grpc.GenericRpcHandler):
         def service(self, details):
             return grpc.unary_unary_rpc_method_handler(self.give_up)
 
         def give_up(self, request, context):
-            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "upstream request timeout")
+            if answers:
+                context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "upstream request timeout")
+            gone = threading.Event()
+            context.add_callback(gone.set)
+            gone.wait()
 
+    monkeypatch.setattr(search_servers, "MAX_SECONDS", 0.1)
     proxy = grpc.server(ThreadPoolExecutor(1), [Proxy()])
     port = proxy.add_insecure_port("127.0.0.1:0")
     proxy.start()

@@ -8,8 +8,10 @@ from functools import partial
 import asyncpg
 import pytest
 
+from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
 from engine.game import SPECTATOR
+from service.common.errors import Refusal
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Join, Resignation
 from service.hosting.matches import Matches
@@ -39,7 +41,7 @@ def unchained(tables):
     for row in (*matches, *entries):
         row["feed"] = row["feed"][chain.SEAL_BYTES :]
     for row in matches:
-        del row["salt"], row["names_hash"], row["facts_seal"]
+        del row["salt"], row["names_hash"], row["course"], row["facts_seal"]
     for row in entries:
         if row["kind"] == EntryKind.JOIN:
             row["action"] = row["names"][chain.SALT_BYTES :]
@@ -143,7 +145,7 @@ async def shown(store, ids, epoch):
             view.ClearField("etag")
             found.append(view)
             found += [events_of(state, version, viewer) for version in range(state.version + 1)]
-        found += [state.seats, state.header._replace(salt=b"", names_hash=b"")]
+        found += [state.seats, state.header._replace(salt=b"", names_hash=b"", course=b"")]
         if state.over:
             found.append(write_record(state))
     found += [
@@ -154,6 +156,46 @@ async def shown(store, ids, epoch):
         await store.count_live("somebody"),
     ]
     return found
+
+
+def set_back(place):
+    """Makes the log one of schema 9."""
+    if isinstance(place, SqlitePlace):
+        set_back_sqlite(place)
+    else:
+        asyncio.run(set_back_postgresql(place))
+
+
+@pytest.mark.parametrize("column", ["display_names", "key_names"])
+def test_a_match_of_schema_9_that_is_damaged_does_not_keep_the_others(place, column, caplog):
+    async def begin():
+        async with opened(place) as store:
+            return await play(store)
+
+    async def go_on():
+        async with opened(place) as store:
+            for match_id in ids[1:]:
+                await Matches(store, Metrics()).load(match_id)
+            with pytest.raises(Refusal) as caught:
+                await Matches(store, Metrics()).load(ids[0])
+            assert caught.value.reason == ErrorReason.ERROR_REASON_MATCH_DAMAGED
+
+    async def damage():
+        statement = f"UPDATE matches SET {column} = {{}} WHERE match_id = '{ids[0]}'"
+        if isinstance(place, SqlitePlace):
+            with sqlite3.connect(place.directory / sqlite.FILE) as file:
+                file.execute(statement.format("x'ff00'"))
+            file.close()
+        else:
+            file = await asyncpg.connect(place.url)
+            await file.execute(statement.format("'\\xff00'::bytea"))
+            await file.close()
+
+    ids = asyncio.run(begin())
+    set_back(place)
+    asyncio.run(damage())
+    asyncio.run(go_on())
+    assert f"match '{ids[0]}' is damaged" in caplog.text
 
 
 def test_a_log_of_schema_9_goes_on_as_it_was(place):
@@ -183,10 +225,7 @@ def test_a_log_of_schema_9_goes_on_as_it_was(place):
                 assert (await Matches(store, Metrics()).load(match_id)).version == 6
 
     ids, wanted, end = asyncio.run(begin())
-    if isinstance(place, SqlitePlace):
-        set_back_sqlite(place)
-    else:
-        asyncio.run(set_back_postgresql(place))
+    set_back(place)
     for _ in range(2):
         asyncio.run(go_on(ids, wanted))
     asyncio.run(decide_all(ids))

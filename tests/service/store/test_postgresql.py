@@ -461,3 +461,18 @@ def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
                 assert await refused(add(store, 0)) == UNAVAILABLE
 
     on_log(place, test)
+
+
+def test_a_server_that_cannot_hear_the_others_says_so(place, monkeypatch, caplog):
+    async def fail(url):
+        raise asyncpg.TooManyConnectionsError
+
+    async def test(store):
+        working = store._metrics.tasks
+        while working.failures().get("notices", 0) < 2:
+            await asyncio.sleep(0)
+        assert working.down() == {"notices"}
+        assert "TooManyConnectionsError" in caplog.text
+
+    monkeypatch.setattr(postgresql_listener, "listening_connection", fail)
+    on_log(place, test)

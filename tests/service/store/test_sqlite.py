@@ -202,6 +202,19 @@ def test_a_writer_that_ends_is_begun_again_and_tells_those_who_wait(place):
     on_log(place, test)
 
 
+def test_what_ends_the_writer_in_a_transaction_takes_no_later_entry_along(place):
+    def end(connection):
+        raise SystemExit(1)
+
+    async def test(store):
+        with pytest.raises(Refusal):
+            await store._run_in_writer(end)
+        assert await add(store, 0)
+        assert len((await store.load("one")).entries) == 1
+
+    on_log(place, test)
+
+
 def test_a_disk_that_cannot_keep_up_is_reported(place, monkeypatch):
     monkeypatch.setattr(jobs, "MAX_UNANSWERED", 3)
 
