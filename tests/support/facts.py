@@ -1,19 +1,15 @@
 """Facts about the games, as text: tests/games/<game>/facts.txt, run by tests/games/test_facts.py.
 
-A file is a list of stanzas, separated by empty lines. A stanza has a comment with the rule, the
-commands that show it and, below a line of dashes, the output of the commands:
+A file is a list of stanzas, separated by empty lines. A stanza has a comment with the rule, and the
+commands that show it. What a command prints is behind its colon, or indented below it:
 
     # A seat that faces a bet calls or folds.
     first = KING
     play first bet
-    legal second
-    ----
-    call, fold
+    legal second: call, fold
 
-If several commands print, each output is headed by its command.
-
-No stanza depends on another. With REWRITE=1 in the environment the runner writes the output into
-the file instead of comparing it. Review the diff then.
+No stanza depends on another. With REWRITE=1 in the environment the runner writes into the file what
+the commands print, instead of comparing it. Review the diff then.
 
 Set-up, before all other commands of a stanza:
     ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
@@ -46,8 +42,10 @@ between games, such as the names of the cards.
 """
 
 import difflib
+import itertools
 import os
 import random
+import re
 import textwrap
 from pathlib import Path
 
@@ -60,7 +58,6 @@ from service import wire
 from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parents[1] / "games"
-RULE = "----"
 DRAWS = 2000
 
 
@@ -315,41 +312,40 @@ class Stanza:
     def __init__(self, path, line, lines):
         self.path = path
         self.line = line
-        rule = lines.index(RULE)
-        self.head = lines[:rule]
-        self.expected = lines[rule + 1 :]
+        self.lines = lines
 
     def __repr__(self):
         return f"{self.path.parent.name}:{self.line}"
 
     def run(self):
-        """Run the commands; return their output and, for each line of it, the command."""
+        """Run the commands; return the lines as they must be, and for each of them its place."""
         runner = StanzaRunner(facts_of(self.path.parent.name))
-        outputs = []
-        for offset, line in enumerate(self.head):
-            if not line.startswith("#"):
-                where = f"{self.path.parent.name}:{self.line + offset}: {line}"
-                try:
-                    lines = runner.run(line)
-                except Exception as error:  # Any error must name the command.
-                    raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
-                if lines:
-                    outputs.append((where, line, lines))
-        if len(outputs) > 1:
-            outputs = [(where, line, head(line, lines)) for where, line, lines in outputs]
-        printed = [text for _, _, lines in outputs for text in lines]
-        return runner, printed, [where for where, _, lines in outputs for _ in lines]
+        lines, places, prints = [], [], False
+        for number, line in enumerate(self.lines, self.line):
+            if line.startswith(" "):
+                continue
+            command = line if line.startswith("#") else re.sub(r":( .*)?$", "", line)
+            place = f"{self.path.parent.name}:{number}: {command}"
+            try:
+                printed = [] if line.startswith("#") else runner.run(command)
+            except Exception as error:  # Any error must name the command.
+                raise AssertionError(f"{place}: {type(error).__name__}: {error}") from error
+            told = head(command, printed) if printed else [command]
+            lines += told
+            places += [place] * len(told)
+            prints |= bool(printed)
+        if not prints:
+            raise AssertionError(f"{self} states nothing")
+        return runner, lines, places
 
     def check(self):
-        """Assert that the commands print what is expected."""
-        runner, printed, sources = self.run()
-        if printed == self.expected:
+        """Assert that the commands print what is written."""
+        runner, lines, places = self.run()
+        if lines == self.lines:
             return
-        same = 0
-        while same < min(len(printed), len(self.expected)) and printed[same] == self.expected[same]:
-            same += 1
-        message = [f"from {(sources[same:] or sources[-1:] or [repr(self)])[0]}"]
-        message += difflib.unified_diff(self.expected, printed, "expected", "got", lineterm="", n=1)
+        pairs = itertools.zip_longest(places, lines, self.lines[: len(lines)])
+        message = [f"from {next((at for at, *pair in pairs if len({*pair}) > 1), places[-1])}"]
+        message += difflib.unified_diff(self.lines, lines, "expected", "got", lineterm="", n=1)
         if "perft" in message[0]:
             depth = int(message[0].split()[-1])
             message += [f"divide {depth}:", *runner.divide(depth)]
@@ -358,17 +354,13 @@ class Stanza:
 
 def read_stanzas(path):
     """Return the stanzas of a file. A block of comments alone is a heading."""
-    stanzas, block, start = [], [], 1
+    stanzas, block = [], []
     for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
         if line.strip():
-            if not block:
-                start = number
             block.append(line)
         elif block:
-            if RULE in block:
-                stanzas.append(Stanza(path, start, block))
-            elif any(not line.startswith("#") for line in block):
-                raise ValueError(f"{path.parent.name}:{start}: a stanza without {RULE}")
+            if not all(line.startswith("#") for line in block):
+                stanzas.append(Stanza(path, number - len(block), block))
             block = []
     return stanzas
 
@@ -377,12 +369,11 @@ def rewrite(path):
     """Write the output of the stanzas of a file into it."""
     lines = path.read_text().splitlines()
     for stanza in reversed(read_stanzas(path)):
-        at = stanza.line - 1 + len(stanza.head) + 1
+        at = stanza.line - 1
         try:
-            _, printed, _ = stanza.run()
+            _, lines[at : at + len(stanza.lines)], _ = stanza.run()
         except AssertionError:
             continue  # Its test will fail and report the error.
-        lines[at : at + len(stanza.expected)] = printed
     path.write_text("\n".join(lines) + "\n")
 
 
