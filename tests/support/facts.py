@@ -20,7 +20,7 @@ Set-up, before all other commands of a stanza:
 Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spectator` or `record`.
     play SEAT ACTION [SEAT ACTION]     decides for all seats that must decide; prints nothing
     refused SEAT ACTION                prints the rule that the action breaks
-    refused ruleset                    prints the rule that the ruleset breaks
+    refused ruleset OPTION = VALUE     prints the rule that the ruleset breaks with this option
     refused view SEAT PATH = NUMBER    prints the rule that the view breaks after this change
     cards                              the cards of the ruleset, as a client gets them
     legal SEAT                         the legal actions, in the engine's order
@@ -29,13 +29,11 @@ Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spec
     ending                             what decided the match, after the end: its name and sentence
     state [FIELD...]                   the state: all fields, or those named
     view READER [FIELD...]             the view of a seat or of the spectator
-    events READER                      the events of the deal or of the last `play` that the reader
-                                       may see
+    events READER [KIND...]            the events of the deal or of the last `play` that the reader
+                                       may see: all, or those of a kind
     possible SEAT FIELD                all values of that field in 2,000 worlds drawn by the
                                        sampler of the seat's view
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
-    playthrough [STEPS]                plays on at random: the actions, and the changes in the
-                                       views, first those that only one seat sees
 
 A subclass of `Facts` (tests/games/__init__.py) in tests/games/<game>/__init__.py holds what differs
 between games, such as the names of the cards.
@@ -44,7 +42,6 @@ between games, such as the names of the cards.
 import difflib
 import itertools
 import os
-import random
 import re
 import textwrap
 from pathlib import Path
@@ -148,7 +145,8 @@ class StanzaRunner:
         word, _, text = rest.partition(" ")
         try:
             if word == "ruleset":
-                self.facts.make_game(self.options)
+                option, _, value = text.partition(" = ")
+                self.facts.make_game({**self.options, option: value})
             else:
                 self.ready()
                 if word == "view":
@@ -200,7 +198,8 @@ class StanzaRunner:
 
     def do_ending(self, rest):
         ending = wire.write_ending(self.position.view(SPECTATOR), self.events)
-        return wrap(f"{ending.id}: {ending.text}")
+        told = f"{ending.id}: {ending.text}"
+        return textwrap.wrap(told, 100, subsequent_indent="  ", break_on_hyphens=False)
 
     def do_state(self, rest):
         return pick(self.facts.show_state(self.game, self.position.fields), rest)
@@ -211,10 +210,12 @@ class StanzaRunner:
         return pick(self.facts.show_view(self.game, view.fields), names)
 
     def do_events(self, rest):
+        reader, *kinds = rest.split()
         return [
             self.facts.show_event(self.game, event)
             for event in self.events
-            if (event.recorded if rest == "record" else event.seen_by(self.reader(rest)))
+            if (event.recorded if reader == "record" else event.seen_by(self.reader(reader)))
+            if not kinds or event.kind in kinds
         ] or ["none"]
 
     def do_possible(self, rest):
@@ -237,55 +238,6 @@ class StanzaRunner:
             f"{', '.join(self.action_text(action) for action in line)}: {count}"
             for line, count in self.position.divide(depth, self.seed).items()
         ]
-
-    def changes(self, before):
-        """Return what has changed in each view; for a seat, only what a spectator does not see."""
-        shown = []
-        for viewer in (*range(2), SPECTATOR):
-            fields = self.facts.show_view(self.game, self.position.view(viewer).fields)
-            shown.append({name: fields[name] for name in fields if name not in self.facts.quiet})
-        lines = []
-        for viewer, reader in enumerate([*self.facts.seats, "all"]):
-            news = [
-                f"{name} {text}".rstrip()
-                for name, text in shown[viewer].items()
-                if before[viewer].get(name) != text and (text or name in before[viewer])
-                if viewer == SPECTATOR or shown[SPECTATOR].get(name) != text
-            ]
-            if news:
-                lines += wrap(
-                    f"  {reader} {'see' if viewer == SPECTATOR else 'sees'} {'; '.join(news)}"
-                )
-        before[:] = shown
-        return lines
-
-    def do_playthrough(self, rest):
-        steps = int(rest or self.facts.longest)
-        rng = random.Random(self.seed)
-        lines = []
-        before = [{}, {}, {}]
-        while True:
-            lines += self.changes(before)
-            if self.position.over:
-                return [*lines, *self.do_scores("")]
-            if not steps:
-                return lines
-            steps -= 1
-            joint = {seat: rng.choice(self.position.legal(seat)) for seat in self.position.deciders}
-            lines += wrap(
-                "; ".join(
-                    f"{self.facts.seats[seat]}: {self.action_text(action)}"
-                    for seat, action in joint.items()
-                )
-            )
-            self.events = self.position.apply(joint, self.seed)
-            self.seed += 1
-
-
-def wrap(text):
-    """Return a long line as several, the later ones indented."""
-    indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def pick(shown, names):
