@@ -42,7 +42,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, spread
 from tests.games.castle_rampage.layout import (
     CARD_BITS,
     CARD_MASK,
@@ -65,7 +65,6 @@ from tests.games.castle_rampage.layout import (
     padded,
     read_cards,
     show_cards,
-    spread,
 )
 
 

@@ -22,7 +22,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, spread
 
 ROLES = [
     "none",
@@ -52,11 +52,6 @@ def read_card_list(text):
         card = {"role": ROLES.index(role.lower()), "power": int(power)}
         cards.append(card | ({"copies": int(copies[0].removeprefix("*"))} if copies else {}))
     return cards
-
-
-def spread(counts):
-    """The sorted cards of a multiset."""
-    return [card for card, count in enumerate(counts) for _ in range(count)]
 
 
 SMALL = "PASS 2 *2, SHOOT 1, STAR_PLAYER 3, INTERCEPT 2 *2, LONG_RANGE_SHOT 4 *3, SAVE 4"
