@@ -40,7 +40,6 @@ between games, such as the names of the cards.
 """
 
 import difflib
-import itertools
 import os
 import re
 import textwrap
@@ -295,8 +294,10 @@ class Stanza:
         runner, lines, places = self.run()
         if lines == self.lines:
             return
-        pairs = itertools.zip_longest(places, lines, self.lines[: len(lines)])
-        message = [f"from {next((at for at, *pair in pairs if len({*pair}) > 1), places[-1])}"]
+        at = 0
+        while at < len(lines) - 1 and lines[at : at + 1] == self.lines[at : at + 1]:
+            at += 1
+        message = [f"from {places[at]}"]
         message += difflib.unified_diff(self.lines, lines, "expected", "got", lineterm="", n=1)
         if "perft" in message[0]:
             depth = int(message[0].split()[-1])
