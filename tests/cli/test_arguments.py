@@ -6,7 +6,8 @@ import re
 import pytest
 
 from cli import arguments
-from cli.main import COMMANDS, main
+from cli.main import COMMANDS
+from tests.support.commands import croupier
 
 
 @pytest.mark.parametrize(
@@ -59,19 +60,13 @@ def test_arguments_are_read_or_refused(kind, text, value):
         assert kind(text) == value
 
 
-def run(capsys, *words):
-    with pytest.raises(SystemExit) as exit_:
-        main(words)
-    return exit_.value.code, capsys.readouterr()
-
-
-def test_every_command_has_a_help(capsys):
-    status, printed = run(capsys, "--help")
-    assert status == 0
+def test_every_command_has_a_help():
+    whole = croupier("--help")
+    assert whole.status == 0
     for name in COMMANDS:
-        assert re.search(rf"\n    {name}\s", printed.out)
-        status, own = run(capsys, name, "--help")
-        assert status == 0
+        assert re.search(rf"\n    {name}\s", whole.out)
+        own = croupier(name, "--help")
+        assert own.status == 0
         assert own.out.startswith(f"usage: croupier {name} ")
 
 
@@ -99,8 +94,8 @@ def test_every_command_has_a_help(capsys):
         ),
     ],
 )
-def test_failures_have_a_status_and_one_prefix(capsys, monkeypatch, tmp_path, words, status, said):
+def test_failures_have_a_status_and_one_prefix(monkeypatch, tmp_path, words, status, said):
     monkeypatch.chdir(tmp_path)
-    ended, printed = run(capsys, *words)
-    assert (ended, printed.out) == (status, "")
-    assert printed.err.splitlines()[-1].startswith(said)
+    ended = croupier(*words)
+    assert (ended.status, ended.out) == (status, "")
+    assert ended.err.splitlines()[-1].startswith(said)

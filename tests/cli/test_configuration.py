@@ -14,10 +14,10 @@ import pytest
 import tomlkit
 
 from cli.configuration import ConfiguredParser
-from cli.main import main
 from cli.server_options import add_options, read_options
 from service.listening.connections import ConnectionLimits
 from service.running.server import Options
+from tests.support.commands import croupier
 
 ROOT = Path(__file__).parents[2]
 # Three values of each kind, for a file, a variable and a flag.
@@ -140,7 +140,7 @@ def test_defaults_that_the_server_has_too_are_the_same():
     ],
 )
 def test_a_wrong_value_is_refused_with_its_source_and_the_rule(
-    tmp_path, monkeypatch, capsys, name, wrong, rule
+    tmp_path, monkeypatch, name, wrong, rule
 ):
     variable = "CROUPIER_" + name.upper().replace("-", "_")
     file = written(tmp_path / "croupier.toml", name, wrong)
@@ -149,12 +149,10 @@ def test_a_wrong_value_is_refused_with_its_source_and_the_rule(
         with monkeypatch.context() as patch:
             for key, value in environment.items():
                 patch.setenv(key, value)
-            with pytest.raises(SystemExit) as exit_:
-                main(["serve", *arguments])
-        printed = capsys.readouterr()
-        assert (exit_.value.code, printed.out) == (2, "")
-        assert ":word@" not in printed.err
-        said = printed.err.splitlines()[-1]
+            ended = croupier("serve", *arguments)
+        assert (ended.status, ended.out) == (2, "")
+        assert ":word@" not in ended.err
+        said = ended.err.splitlines()[-1]
         assert said.startswith(f"croupier serve: error: argument --{name}: {rule}"), said
         return said
 
@@ -180,44 +178,38 @@ def test_a_wrong_value_is_refused_with_its_source_and_the_rule(
         ("web-origin = ['x']", "'x' is not an origin"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path, capsys, text, said):
+def test_a_wrong_file_is_refused(tmp_path, text, said):
     file = tmp_path / "croupier.toml"
     file.write_text(text)
-    with pytest.raises(SystemExit) as exit_:
-        main(["serve", "--config", str(file)])
-    assert exit_.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()[1:]
+    ended = croupier("serve", "--config", file)
+    assert ended.status == 2
+    (line,) = ended.err.splitlines()[1:]
     assert said in line
     assert str(file) in line
 
 
 @pytest.mark.parametrize("name", ["missing.toml", "."])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path, capsys, name):
-    with pytest.raises(SystemExit) as exit_:
-        main(["serve", "--config", str(tmp_path / name)])
-    assert exit_.value.code == 2
-    assert f"Unable to open config file: {tmp_path / name}" in capsys.readouterr().err
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, name):
+    ended = croupier("serve", "--config", tmp_path / name)
+    assert ended.status == 2
+    assert f"Unable to open config file: {tmp_path / name}" in ended.err
 
 
-def test_an_empty_list_in_the_environment_is_refused(monkeypatch, capsys):
+def test_an_empty_list_in_the_environment_is_refused(monkeypatch):
     monkeypatch.setenv("CROUPIER_WEB_HOST", "[]")
-    with pytest.raises(SystemExit):
-        main(["serve"])
-    assert "an empty list: leave the variable out" in capsys.readouterr().err
+    assert "an empty list: leave the variable out" in croupier("serve").err
 
 
-def config(capsys, *arguments):
-    with pytest.raises(SystemExit) as exit_:
-        main(["config", *arguments])
-    printed = capsys.readouterr()
-    assert exit_.value.code == 0, printed.err
-    return printed.out
+def config(*arguments):
+    ended = croupier("config", *arguments)
+    assert ended.status == 0, ended.err
+    return ended.out
 
 
-def test_config_prints_each_option_with_its_source(tmp_path, monkeypatch, capsys):
+def test_config_prints_each_option_with_its_source(tmp_path, monkeypatch):
     file = written(tmp_path / "croupier.toml", "max-streams", 7)
     monkeypatch.setenv("CROUPIER_WEB_HOST", '["a", "b"]')
-    lines = config(capsys, "--config", str(file), "--allow-seeds", "--max-age", "1d").splitlines()
+    lines = config("--config", file, "--allow-seeds", "--max-age", "1d").splitlines()
     for line in (
         "# connections",
         f"max-streams = 7 # max-streams in {file}",
@@ -236,18 +228,18 @@ def test_config_prints_each_option_with_its_source(tmp_path, monkeypatch, capsys
     assert named == [option.key for option in OPTIONS]
 
 
-def test_the_output_of_config_is_a_file_with_the_same_options(tmp_path, monkeypatch, capsys):
+def test_the_output_of_config_is_a_file_with_the_same_options(tmp_path, monkeypatch):
     for option in OPTIONS:
         _, value, _ = values(option)
         monkeypatch.setenv(option.variable, str(value))
     file = tmp_path / "croupier.toml"
-    file.write_text(config(capsys))
+    file.write_text(config())
     assert set(tomllib.loads(file.read_text())) == {option.key for option in OPTIONS}
     one = read_options(read((), dict(os.environ))[0])
     assert read_options(read((), {}, file)[0]) == one != read_options(read()[0])
     for option in OPTIONS:
         monkeypatch.delenv(option.variable)
-    file.write_text(config(capsys))
+    file.write_text(config())
     assert read_options(read((), {}, file)[0]) == read_options(read()[0])
 
 
@@ -261,31 +253,27 @@ def test_the_output_of_config_is_a_file_with_the_same_options(tmp_path, monkeypa
         ("postgresql://password@password/word", "postgresql://password@password/word"),
     ],
 )
-def test_config_leaves_passwords_out(capsys, url, shown):
-    store = tomllib.loads(printed := config(capsys, "--store", url))["store"]
+def test_config_leaves_passwords_out(url, shown):
+    store = tomllib.loads(printed := config("--store", url))["store"]
     assert store == shown
     assert ("; the password is left out" in printed) == (shown != url)
 
 
-def test_config_refuses_what_serve_refuses(capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(["config", "--tls-key", "key.pem"])
-    assert exit_.value.code == 2
-    assert "--tls-cert and --tls-key belong together" in capsys.readouterr().err
+def test_config_refuses_what_serve_refuses():
+    ended = croupier("config", "--tls-key", "key.pem")
+    assert ended.status == 2
+    assert "--tls-cert and --tls-key belong together" in ended.err
 
 
-def test_an_abbreviated_flag_is_refused(capsys):
+def test_an_abbreviated_flag_is_refused():
     # It would not be seen to go before the variable.
-    with pytest.raises(SystemExit) as exit_:
-        main(["serve", "--metrics-p", "1"])
-    assert exit_.value.code == 2
-    assert "unrecognized arguments: --metrics-p" in capsys.readouterr().err
+    ended = croupier("serve", "--metrics-p", "1")
+    assert ended.status == 2
+    assert "unrecognized arguments: --metrics-p" in ended.err
 
 
-def test_the_help_names_each_variable(capsys):
-    with pytest.raises(SystemExit):
-        main(["serve", "--help"])
-    words = " ".join(capsys.readouterr().out.split())
+def test_the_help_names_each_variable():
+    words = " ".join(croupier("serve", "--help").out.split())
     for option in OPTIONS:
         assert f"[env var: {option.variable}]" in words
     assert "[env var: CROUPIER_CONFIG]" in words

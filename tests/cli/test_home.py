@@ -6,7 +6,7 @@ import pwd
 import pytest
 
 from cli import arguments as types
-from cli.main import main
+from tests.support.commands import croupier
 from tests.support.server_process import ServerProcess
 
 # In this process, a server that does not refuse must not stay.
@@ -23,12 +23,6 @@ def unknown(number):
     raise KeyError(number)
 
 
-def is_refusal(status, errors):
-    (line,) = errors.splitlines()
-    said = line.startswith("croupier: argument --data: the home directory, and so ~/")
-    return status == 2 and said
-
-
 @pytest.mark.parametrize("home", HOMELESS)
 @pytest.mark.parametrize(
     ("variables", "arguments"),
@@ -40,14 +34,15 @@ def is_refusal(status, errors):
     ],
 )
 def test_a_log_under_an_unknown_home_is_refused_by_option(
-    tmp_path, monkeypatch, capsys, home, variables, arguments
+    tmp_path, monkeypatch, home, variables, arguments
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", environment(**HOMELESS[home], **variables))
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert is_refusal(ended.value.code, capsys.readouterr().err)
+    ended = croupier(*arguments)
+    (line,) = ended.err.splitlines()
+    assert line.startswith("croupier: argument --data: the home directory, and so ~/")
+    assert ended.status == 2
     assert not list(tmp_path.iterdir())
 
 

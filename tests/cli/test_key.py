@@ -2,28 +2,16 @@
 
 import pytest
 
-from cli.main import main
 from service.admission.callers_file import read_callers_file
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
-
-
-@pytest.fixture
-def make(capsys):
-    """Runs the command; returns its status and what it prints."""
-
-    def make(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(["key", *arguments])
-        return ended.value.code, capsys.readouterr()
-
-    return make
+from tests.support.commands import croupier
 
 
 @pytest.mark.parametrize("names_players", [False, True])
-def test_its_output_is_a_callers_file(make, tmp_path, names_players):
+def test_its_output_is_a_callers_file(tmp_path, names_players):
     path = tmp_path / "callers.toml"
-    _, (said, _) = make("studio", *["--names-players"] * names_players)
+    said = croupier("key", "studio", *["--names-players"] * names_players).out
     path.write_text(said)
     key = said.splitlines()[0].split()[-1]
     assert len(key) >= 40
@@ -34,11 +22,11 @@ def test_its_output_is_a_callers_file(make, tmp_path, names_players):
     call = Call("", "grpc", metadata, "ipv4:192.0.2.1:1")
     principal, _ = Identification(callers, None).identify(call)
     assert principal == Principal(Kind.KEY, "studio")
-    assert make("studio") != make("studio")
+    assert croupier("key", "studio") != croupier("key", "studio")
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a.b", "x" * 41])
-def test_a_name_that_toml_would_not_take_is_refused(make, name):
-    status, said = make(name)
-    assert status == 2
-    assert "is not a name" in said.err
+def test_a_name_that_toml_would_not_take_is_refused(name):
+    ended = croupier("key", name)
+    assert ended.status == 2
+    assert "is not a name" in ended.err

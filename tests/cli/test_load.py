@@ -15,11 +15,11 @@ from cli import load as load_command
 from cli import load_players
 from cli.load import report
 from cli.load_players import Figures, Load, Marks, Table
-from cli.main import main
 from croupier.errors import CroupierError
 from croupier.transport import CLEARTEXT
 from croupier.v1 import game_pb2, match_pb2
 from service.store import ANOTHER_LOG
+from tests.support.commands import croupier
 from tests.support.serving import OPEN, bot, ruleset_of
 from tests.support.stores import LosingStore
 from tests.support.waiting import FOREVER, waiting_for
@@ -27,14 +27,8 @@ from tests.support.waiting import FOREVER, waiting_for
 COMMAND = (sys.executable, "-m", "cli", "load")
 
 
-def run(capsys, *command):
-    with pytest.raises(SystemExit) as ended:
-        main(["load", *map(str, command)])
-    return ended.value.code, capsys.readouterr()
-
-
 @pytest.fixture
-def run_until(capsys, monkeypatch):
+def run_until(monkeypatch):
     """Runs the command until its figures satisfy a condition, or its players have given up."""
 
     def run_until(enough, *command):
@@ -48,7 +42,7 @@ def run_until(capsys, monkeypatch):
 
         monkeypatch.setattr(load_command, "play", play)
         monkeypatch.setattr(load_players, "PATIENCE", FOREVER)
-        return run(capsys, *command, "--seconds", FOREVER)
+        return croupier("load", *command, "--seconds", FOREVER)
 
     return run_until
 
@@ -66,12 +60,12 @@ def test_both_seats_of_all_matches_play(run_until, shared_server, caplog):
         assert seen <= answered
         return answered > 40 and seen > 0.8 * answered
 
-    status, printed = run_until(
+    printed = run_until(
         enough,
         *("--server", shared_server[1], "--matches", 4, "--pace", 0.02),
         *("--seats-a-connection", 2),
     )
-    assert status == 0
+    assert printed.status == 0
     assert "8 seats on 4 connections" in printed.out
     assert number(printed.out, "actions answered") > 40
     assert number(printed.out, "actions seen by the other seat") > 32
@@ -93,11 +87,11 @@ def test_a_server_that_is_killed_in_the_middle_is_outlasted(run_until, replicas,
             server.start()
         return figures.resumed.total() >= 6 and len(figures.answered) > before[0] + 10
 
-    status, printed = run_until(
+    printed = run_until(
         enough,
         *("--server", server.address, "--games", "skystones", "--matches", 3, "--pace", 0.05),
     )
-    assert status == 0, printed
+    assert printed.status == 0, printed
     assert "UNAVAILABLE" in printed.out
     assert number(printed.out, "calls and streams given up") == 0
     server.ready()
@@ -231,7 +225,7 @@ def test_it_ends_also_when_players_give_up_in_that_moment(monkeypatch):
     assert asyncio.run(end())
 
 
-def test_what_the_server_refuses_is_said(capsys, run_until, start_client, tmp_path):
+def test_what_the_server_refuses_is_said(run_until, start_client, tmp_path):
     callers = tmp_path / "callers.toml"
     digest = hashlib.sha256(b"the-key-of-a-studio").hexdigest()
     callers.write_text(
@@ -239,14 +233,14 @@ def test_what_the_server_refuses_is_said(capsys, run_until, start_client, tmp_pa
         f'sha256 = "{digest}"\n'
     )
     here = ("--server", start_client(callers_file=callers).address)
-    status, printed = run(capsys, *here, "--matches", 2)
-    assert status == 1
+    printed = croupier("load", *here, "--matches", 2)
+    assert printed.status == 1
     assert "KEY_REQUIRED" in printed.err
     key = ("--api-key", "the-key-of-a-studio", "--players", 3, "--pace", 0.1)
-    status, _ = run_until(lambda figures: figures.answered, *here, "--matches", 2, *key)
-    assert status == 0
-    status, printed = run(capsys, *here, "--games", "skystones,bridge")
-    assert status == 2
+    printed = run_until(lambda figures: figures.answered, *here, "--matches", 2, *key)
+    assert printed.status == 0
+    printed = croupier("load", *here, "--games", "skystones,bridge")
+    assert printed.status == 2
     assert "has no game bridge; it has castle_rampage" in printed.err
 
 
@@ -258,10 +252,10 @@ def test_what_the_server_refuses_is_said(capsys, run_until, start_client, tmp_pa
         (("--matches", "0"), "from 1 to 20000"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(capsys, monkeypatch, options, error):
+def test_options_that_do_not_fit_are_refused(monkeypatch, options, error):
     monkeypatch.delenv("CROUPIER_API_KEY", raising=False)
-    status, printed = run(capsys, *options)
-    assert status == 2
+    printed = croupier("load", *options)
+    assert printed.status == 2
     assert error in printed.err
 
 

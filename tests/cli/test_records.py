@@ -6,7 +6,6 @@ import json
 import pytest
 
 from cli import record_files
-from cli.main import main
 from croupier.client import INVITED, OPEN, Client, CroupierError, Operator, Seat, bot
 from croupier.v1 import match_pb2
 from service import wire
@@ -14,6 +13,7 @@ from service.api.authentication import read_operator_token
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify, write_record
 from service.store import ListedMatch, MatchStatus, Query
+from tests.support.commands import croupier
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
 from tests.support.stores import (
@@ -343,19 +343,12 @@ def test_a_rematch_of_a_seeded_match_is_not_seeded(shared_server):
 # Records as files
 
 
-def status(*arguments):
-    """The exit status of a command, in this process."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(each) for each in arguments])
-    return caught.value.code
-
-
 @pytest.mark.parametrize(
     ("place", "form"),
     [("memory", "json"), ("sqlite", "binary"), ("postgresql", "json")],
     indirect=["place"],
 )
-def test_records_are_exported_verified_and_imported(operate, tmp_path, form, capsys):
+def test_records_are_exported_verified_and_imported(operate, tmp_path, form):
     operated = operate()
     made = []
     for game_id in GAMES:
@@ -366,18 +359,18 @@ def test_records_are_exported_verified_and_imported(operate, tmp_path, form, cap
     output = tmp_path / "records"
     asking = ["--server", operated.address, "--operator-token-file", operated.token_file]
     asking += ["--output", output, "--format", form]
-    assert status("export", "--all", *asking) == 0
+    assert croupier("export", "--all", *asking).status == 0
     assert len(list(output.iterdir())) == len(made)
-    assert status("export", made[0].name, *asking) == 0
-    assert status("export", "matches/none", *asking) == 1
-    assert "MATCH_NOT_FOUND" in capsys.readouterr().err
-    assert status("verify", output) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(made)
+    assert croupier("export", made[0].name, *asking).status == 0
+    ended = croupier("export", "matches/none", *asking)
+    assert ended.status == 1 and "MATCH_NOT_FOUND" in ended.err
+    ended = croupier("verify", output)
+    assert ended.status == 0 and len(ended.out.splitlines()) == len(made)
     data = tmp_path / "elsewhere"
     n = len(made)
     for told in (f"{n} matches imported, 0 were", f"0 matches imported, {n} were"):
-        assert status("import", "--data", data, output) == 0
-        assert told in capsys.readouterr().out
+        ended = croupier("import", "--data", data, output)
+        assert ended.status == 0 and told in ended.out
 
     async def stored():
         async with opened(SqlitePlace(data)) as store:
@@ -392,7 +385,7 @@ def test_an_imported_match_is_in_the_log_as_over(tmp_path, postgres):
     state = random_match(GAMES[0], "default", seeded("import"))
     path = record_files.write(write_record(state), tmp_path, "json")
     place = PostgresPlace(postgres)
-    assert status("import", "--store", place.url, path) == 0
+    assert croupier("import", "--store", place.url, path).status == 0
 
     async def listed():
         async with opened(place) as store:
@@ -404,45 +397,42 @@ def test_an_imported_match_is_in_the_log_as_over(tmp_path, postgres):
     assert found.version == state.version
 
 
-def test_nothing_is_imported_if_one_record_is_false(tmp_path, capsys):
+def test_nothing_is_imported_if_one_record_is_false(tmp_path):
     for number in range(3):
         record = write_record(random_match(GAMES[0], "default", seeded("import", number)))
         if number == 1:
             record.result.scores[0] += 0.5
         record_files.write(record, tmp_path, "json")
     data = tmp_path / "data"
-    assert status("import", "--data", data, tmp_path) == 1
+    ended = croupier("import", "--data", data, tmp_path)
     assert not data.exists()
-    assert "result.scores[0]" in capsys.readouterr().err
+    assert ended.status == 1 and "result.scores[0]" in ended.err
 
 
-def test_another_match_of_the_same_name_is_not_overwritten(tmp_path, capsys):
+def test_another_match_of_the_same_name_is_not_overwritten(tmp_path):
     one = random_match(GAMES[0], "default", seeded("one"), seeded=True)
     path = record_files.write(write_record(one), tmp_path, "json")
     data = tmp_path / "data"
-    assert status("import", "--data", data, path) == 0
+    assert croupier("import", "--data", data, path).status == 0
     other = random_match(GAMES[0], "default", seeded("one"), seeded=True, resign_at=3)
     path = record_files.write(write_record(other), tmp_path, "json")
-    assert status("import", "--data", data, path) == 1
-    assert "another match" in capsys.readouterr().err
+    ended = croupier("import", "--data", data, path)
+    assert ended.status == 1 and "another match" in ended.err
 
 
-def test_verify_names_the_fault_and_exits_with_1(tmp_path, capsys):
-    def run(*arguments):
-        return status("verify", *arguments), *capsys.readouterr()
-
+def test_verify_names_the_fault_and_exits_with_1(tmp_path):
     record = write_record(random_match(GAMES[0], "default", seeded("verify")))
     path = record_files.write(record, tmp_path, "json")
     told = (
         f"{path}: true: {record.name}, {GAMES[0]}, "
         f"{record.result.scores[0]:g}-{record.result.scores[1]:g}\n"
     )
-    assert run(path) == (0, told, "")
+    assert croupier("verify", path) == (0, told, "")
     hashed = record.secret_hash.hex()
-    assert run("--quiet", "--secret-hash", hashed, path) == (0, "", "")
-    code, _, errors = run("--secret-hash", "0" * 64, path)
-    assert code == 1
-    assert "secret_hash: is not the one that was announced" in errors
+    assert croupier("verify", "--quiet", "--secret-hash", hashed, path) == (0, "", "")
+    ended = croupier("verify", "--secret-hash", "0" * 64, path)
+    assert ended.status == 1
+    assert "secret_hash: is not the one that was announced" in ended.err
 
     wrong = tmp_path / "wrong.json"
     written = json.loads(path.read_text())
@@ -451,7 +441,7 @@ def test_verify_names_the_fault_and_exits_with_1(tmp_path, capsys):
     not_true = (
         f"{wrong}: not true: entries[3].version: is 7, and should be {record.entries[3].version}\n"
     )
-    assert run(wrong, path) == (1, told, not_true)
+    assert croupier("verify", wrong, path) == (1, told, not_true)
 
 
 @pytest.mark.parametrize(
@@ -462,24 +452,22 @@ def test_verify_names_the_fault_and_exits_with_1(tmp_path, capsys):
         b'{"seats": [{"bot": {"strength": 1e400}}]}',
     ],
 )
-def test_a_file_that_holds_no_record_is_not_true(tmp_path, content, capsys):
+def test_a_file_that_holds_no_record_is_not_true(tmp_path, content):
     path = tmp_path / "what.json"
     path.write_bytes(content)
-    assert status("verify", path) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    ended = croupier("verify", path)
+    assert ended.status == 1
+    (line,) = ended.err.splitlines()
     assert line.startswith(f"{path}: not true: ")
 
 
-def test_a_path_without_records_is_reported(tmp_path, capsys):
-    assert status("verify", tmp_path / "none.json") == 1
-    assert "No such file" in capsys.readouterr().err
-    assert status("verify", tmp_path) == 1
-    assert "no records" in capsys.readouterr().err
+def test_a_path_without_records_is_reported(tmp_path):
+    for path, why in ((tmp_path / "none.json", "No such file"), (tmp_path, "no records")):
+        ended = croupier("verify", path)
+        assert ended.status == 1 and why in ended.err
 
 
-def test_one_record_that_cannot_be_had_does_not_stop_an_export(
-    operate, tmp_path, monkeypatch, capsys
-):
+def test_one_record_that_cannot_be_had_does_not_stop_an_export(operate, tmp_path, monkeypatch):
     operated = operate()
     made = [operated.client.create_match(GAMES[0]) for _ in range(3)]
     for match in made:
@@ -494,15 +482,16 @@ def test_one_record_that_cannot_be_had_does_not_stop_an_export(
     monkeypatch.setattr(operated.server.matches, "record", record)
     output = tmp_path / "records"
     asking = ["--server", operated.address, "--operator-token-file", operated.token_file]
-    assert status("export", "--all", *asking, "--output", output) == 1
-    printed = capsys.readouterr()
-    assert "2 records" in printed.out and made[1].name in printed.err
+    ended = croupier("export", "--all", *asking, "--output", output)
+    assert ended.status == 1
+    assert "2 records" in ended.out and made[1].name in ended.err
     assert len(list(output.iterdir())) == 2
 
 
-def test_verify_says_where_a_match_began(tmp_path, capsys):
+def test_verify_says_where_a_match_began(tmp_path):
     record = write_record(random_match(GAMES[0], "default", seeded("began"), played_on=1))
     path = record_files.write(record, tmp_path, "json")
-    assert status("verify", path) == 0
+    ended = croupier("verify", path)
     origin = record.start.origin
-    assert f"played on from version {origin.version} of {origin.name}" in capsys.readouterr().out
+    assert ended.status == 0
+    assert f"played on from version {origin.version} of {origin.name}" in ended.out

@@ -2,16 +2,17 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 from google.protobuf import json_format
 
 from cli import record_files
-from cli.main import main
 from croupier.terminal.texts import GERMAN
 from croupier.v1 import review_pb2
 from service import wire
 from service.hosting.records import write_record
+from tests.support.commands import croupier
 from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
@@ -22,6 +23,7 @@ SHORT = ("champion_chess", "skystones")
 IN_GERMAN = GAMES if LONG_FORM else SHORT
 # At which seats resign, in the short form: each decision takes searches.
 RESIGN_AT = None if LONG_FORM else 40
+run = partial(croupier, "review")
 
 
 @pytest.fixture
@@ -33,16 +35,10 @@ def records(request, tmp_path):
     return tmp_path
 
 
-def run(capsys, *command):
-    with pytest.raises(SystemExit) as ended:
-        main(["review", *map(str, command)])
-    return ended.value.code, capsys.readouterr()
-
-
 @pytest.mark.parametrize("records", [GAMES], indirect=True)
-def test_each_match_is_told(capsys, records):
-    status, printed = run(capsys, records, *QUICK)
-    assert status == 0
+def test_each_match_is_told(records):
+    printed = run(records, *QUICK)
+    assert printed.status == 0
     for game in GAMES:
         assert wire.hosted_games()[game].title in printed.out
     for what in ("erred most", "Luck was ", "What turned ", " lost ", "luck of ", "the rest"):
@@ -52,25 +48,25 @@ def test_each_match_is_told(capsys, records):
 
 
 @pytest.mark.parametrize("records", [IN_GERMAN], indirect=True)
-def test_reviews_are_in_german_too(capsys, records):
-    status, printed = run(capsys, records, *QUICK, "--all", "--language", "de-CH")
-    assert status == 0
+def test_reviews_are_in_german_too(records):
+    printed = run(records, *QUICK, "--all", "--language", "de-CH")
+    assert printed.status == 0
     own = (text for text, german in GERMAN.items() if "{" not in text and text != german)
     english = [text for text in own if re.search(rf"\b{re.escape(text)}\b", printed.out)]
     assert english == ["matches"]  # In the names of the matches.
     assert printed.out.count(" am meisten verloren") >= len(IN_GERMAN)
     assert printed.out.count("Das Glück war für ") == len(IN_GERMAN)
     one = next(records.iterdir())
-    status, printed = run(capsys, one, *QUICK, "--summary", "--language", "de")
-    assert status == 0
+    printed = run(one, *QUICK, "--summary", "--language", "de")
+    assert printed.status == 0
     assert "Anfang" in printed.out
 
 
-def test_what_is_told_first_is_what_the_messages_say(capsys, records):
+def test_what_is_told_first_is_what_the_messages_say(records):
     path = min(records.iterdir())  # Not any: in some matches nothing turns.
-    _, printed = run(capsys, path, *QUICK, "--json")
+    printed = run(path, *QUICK, "--json")
     *decisions, summary = (json.loads(line) for line in printed.out.splitlines())
-    _, printed = run(capsys, path, *QUICK)
+    printed = run(path, *QUICK)
     told = printed.out.split("\n\n")
     for seat in (0, 1):
         own = [each for each in decisions if each.get("seat", 0) == seat]
@@ -90,9 +86,9 @@ def test_what_is_told_first_is_what_the_messages_say(capsys, records):
         assert line.split()[-1] == f"{100 * moment['change']:+.1f}"
 
 
-def test_lines_of_json_are_messages_of_the_api(capsys, records):
-    status, printed = run(capsys, next(records.iterdir()), *QUICK, "--json")
-    assert status == 0
+def test_lines_of_json_are_messages_of_the_api(records):
+    printed = run(next(records.iterdir()), *QUICK, "--json")
+    assert printed.status == 0
     *decisions, summary = printed.out.splitlines()
     review = json_format.Parse(summary, review_pb2.MatchReview())
     lost = [0.0, 0.0]
@@ -102,17 +98,17 @@ def test_lines_of_json_are_messages_of_the_api(capsys, records):
     assert [each.loss for each in review.seats] == lost
 
 
-def test_the_same_seed_gives_the_same_lines_however_many_processes(capsys, records):
+def test_the_same_seed_gives_the_same_lines_however_many_processes(records):
     own = (records, *QUICK[:4], "--json", "--seat", "1")
-    _, one = run(capsys, *own, "--workers", "1", "--seed", "3")
-    _, two = run(capsys, *own, "--workers", "2", "--seed", "3")
-    _, other = run(capsys, *own, "--workers", "1", "--seed", "4")
+    one = run(*own, "--workers", "1", "--seed", "3")
+    two = run(*own, "--workers", "2", "--seed", "3")
+    other = run(*own, "--workers", "1", "--seed", "4")
     assert one.out == two.out != other.out
 
 
-def test_players_are_summed_up(capsys, records):
-    status, printed = run(capsys, records, *QUICK, "--summary", "--json")
-    assert status == 0
+def test_players_are_summed_up(records):
+    printed = run(records, *QUICK, "--summary", "--json")
+    assert printed.status == 0
     lines = [json.loads(line) for line in printed.out.splitlines()]
     assert [line["part"] for line in lines][:4] == ["all", "opening", "middle", "ending"]
     whole = [line for line in lines if line["part"] == "all"]
@@ -120,24 +116,24 @@ def test_players_are_summed_up(capsys, records):
     for line in whole:
         parts = [each for each in lines if each["player"] == line["player"]][1:]
         assert line["decisions"] == sum(each["decisions"] for each in parts)
-    status, printed = run(capsys, records, *QUICK, "--summary")
-    assert status == 0
+    printed = run(records, *QUICK, "--summary")
+    assert printed.status == 0
     assert all(line["player"] in printed.out for line in whole)
 
 
-def test_a_wrong_record_is_named_and_the_others_are_reviewed(capsys, records):
+def test_a_wrong_record_is_named_and_the_others_are_reviewed(records):
     path = sorted(records.iterdir())[0]
     record = record_files.read(path)
     record.secret = bytes(32)
     path.write_text(json_format.MessageToJson(record))
-    status, printed = run(capsys, records, *QUICK, "--json")
-    assert status == 1
+    printed = run(records, *QUICK, "--json")
+    assert printed.status == 1
     assert f"{path}: not true: secret_hash" in printed.err
     assert printed.out.count('"seats"') == len(SHORT) - 1
 
 
 @pytest.mark.parametrize("loss", ["-0.1", "1.1", "much"])
-def test_a_loss_is_a_number_from_0_to_1(capsys, tmp_path, loss):
-    status, printed = run(capsys, tmp_path, "--deepen-above", loss)
-    assert status == 2
+def test_a_loss_is_a_number_from_0_to_1(tmp_path, loss):
+    printed = run(tmp_path, "--deepen-above", loss)
+    assert printed.status == 2
     assert "--deepen-above" in printed.err

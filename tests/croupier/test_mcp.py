@@ -18,11 +18,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import croupier.client
-from cli.main import main
 from croupier.client import INVITED, OPEN
 from croupier.mcp import make_server
 from croupier.v1 import match_pb2
 from service import wire
+from tests.support.commands import croupier as run_command
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.ports import free_port
@@ -229,13 +229,12 @@ def test_hints_are_told_in_words(shared_server):
     in_process(shared_server[1], script)
 
 
-def test_a_missing_package_is_named(monkeypatch, capsys):
+def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.delitem(sys.modules, "croupier.mcp", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["mcp"])
-    assert ended.value.code == 1
-    assert "needs mcp: pip install 'croupier-server[mcp]'" in capsys.readouterr().err
+    ended = run_command("mcp")
+    assert ended.status == 1
+    assert "needs mcp: pip install 'croupier-server[mcp]'" in ended.err
 
 
 def test_who_must_bring_a_key_is_refused_without_one():

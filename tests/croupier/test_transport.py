@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from croupier.client import Client, Operator
 from croupier.transport import CleartextError, is_local
 from croupier.v1 import hint_pb2
+from tests.support.commands import croupier
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,12 @@ def test_a_secret_is_not_sent_in_the_clear_to_another_host(elsewhere: tuple[str,
         assert client.create_match("skystones").seats[1].view()
 
 
-def test_the_commands_refuse_and_obey(
-    elsewhere: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def status(*options: str) -> object:
-        words = ("play", "skystones", "--auto", "--hint-iterations", "5", "--no-save")
-        with pytest.raises(SystemExit) as ended:
-            main([*words, "--server", elsewhere[0], *options])
-        return ended.value.code
-
-    assert status() == 1
-    assert "a token would travel in the clear" in capsys.readouterr().err
-    assert status("--insecure") == 0
+def test_the_commands_refuse_and_obey(elsewhere: tuple[str, str]) -> None:
+    words = ("play", "skystones", "--auto", "--hint-iterations", "5", "--no-save")
+    refused = croupier(*words, "--server", elsewhere[0])
+    assert refused.status == 1
+    assert "a token would travel in the clear" in refused.err
+    assert croupier(*words, "--server", elsewhere[0], "--insecure").status == 0
 
 
 @pytest.mark.parametrize(

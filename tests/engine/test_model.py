@@ -168,23 +168,6 @@ def test_worlds_stay_possible_with_a_model(game_id):
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)
-def test_the_policy_with_a_model_chooses_by_what_its_seat_knows(game_id):
-    game = games()[game_id]()
-    for seed in range(MATCHES):
-        policy = PlayoutPolicy.of(game, random_model(game, seed))
-        for ply, position in enumerate(positions(game, seed)):
-            score, draw = policy.score(position)
-            assert draw / 2 <= score <= 1 - draw / 2 and draw >= 0, (seed, ply)
-            for seat in position.deciders if ply % 4 == 0 else ():
-                sampler = Sampler.of(position.view(seat))
-                chosen = {
-                    policy.action(sampler.sample(world), seat, ply) for world in range(WORLDS)
-                }
-                assert chosen == {policy.action(position, seat, ply)}, (seed, ply)
-                assert chosen <= set(position.legal(seat))
-
-
-@pytest.mark.parametrize("game_id", LEARNABLE)
 def test_a_search_is_a_function_of_its_model(game_id):
     view = a_view(game_id)
     one, same, other = (random_model(view.game, seed) for seed in (1, 1, 2))

@@ -37,10 +37,15 @@ def positions(game: Game, seed: int) -> list[Position]:
     return list(match_positions(game, seed))[:-1]
 
 
+def policies(game: Game, seed: int) -> list[PlayoutPolicy]:
+    """Return the policy of a game and, if something can be learned of it, one with a model."""
+    models = [] if Features.of(game) is None else [random_model(game, seed)]
+    return [PlayoutPolicy.of(game), *(PlayoutPolicy.of(game, model) for model in models)]
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_its_choices_are_legal_and_its_estimates_are_probabilities(game: Game) -> None:
-    policy = PlayoutPolicy.of(game)
-    for seed in range(MATCHES):
+    for seed, policy in ((n, each) for n in range(MATCHES) for each in policies(game, n)):
         stage = -1
         for ply, position in enumerate(positions(game, seed)):
             where = f"seed {seed}, ply {ply}"
@@ -55,8 +60,7 @@ def test_its_choices_are_legal_and_its_estimates_are_probabilities(game: Game) -
 
 @pytest.mark.parametrize("game", GAMES)
 def test_it_chooses_by_what_its_seat_knows(game: Game) -> None:
-    policy = PlayoutPolicy.of(game)
-    for seed in range(MATCHES // 2):
+    for seed, policy in ((n, each) for n in range(MATCHES // 2) for each in policies(game, n)):
         for ply, position in enumerate(positions(game, seed)[::4]):
             for seat in position.deciders:
                 sampler = Sampler.of(position.view(seat))

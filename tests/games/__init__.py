@@ -1,6 +1,7 @@
 """The facts of the games as text; for each game, how its facts are written."""
 
 import importlib
+import itertools
 import json
 from typing import ClassVar
 
@@ -16,8 +17,6 @@ class Facts:
     small_rulesets: ClassVar[dict] = {"default": {}}
     # The most joint actions of a match.
     longest = 1000
-    # Fields of a view that a playthrough leaves out, because they repeat what it has shown.
-    quiet: ClassVar[tuple] = ()
 
     def __init__(self, game_class):
         self.game_class = game_class
@@ -77,6 +76,26 @@ def flatten(value, path=""):
     else:
         return {path: str(value)}
     return {name: text for path, part in parts for name, text in flatten(part, path).items()}
+
+
+def read_named(text, names):
+    """The numbers of cards that are written by their names, such as "KING PAWN*2", in order."""
+    cards = []
+    for word in text.split():
+        name, _, copies = word.partition("*")
+        cards += [names.index(name)] * int(copies or 1)
+    return cards
+
+
+def show_named(cards, names):
+    """The names of cards; equal neighbours are counted."""
+    groups = [(names[card], len(list(same))) for card, same in itertools.groupby(cards)]
+    return " ".join(f"{name}*{n}" if n > 1 else name for name, n in groups)
+
+
+def spread(counts):
+    """The sorted cards of a multiset."""
+    return [card for card, count in enumerate(counts) for _ in range(count)]
 
 
 def facts_of(game_id):

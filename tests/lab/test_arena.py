@@ -12,7 +12,6 @@ import pytest
 from ai.results import Parameters
 from ai.search import search
 from ai.strengths import STRENGTHS, random_action
-from cli.main import main
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
 from engine.errors import ActionError
@@ -24,6 +23,7 @@ from lab.elo import Sprt
 from lab.player import Choice, ConfigurationError, shares_of
 from lab.players import Configuration
 from service.searching.options import BOT_STRENGTHS
+from tests.support.commands import croupier
 
 GAMES = list(games())
 ARENA = [sys.executable, "-m", "cli", "arena"]
@@ -401,10 +401,7 @@ def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path
         (["search@none:ms=1", "random", "--game", "skystones"], "no such revision"),
     ],
 )
-def test_command_names_the_fault_of_its_arguments(arguments, why, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["arena", *arguments])
-    printed = capsys.readouterr()
-    assert ended.value.code == 2
-    assert why in printed.err
-    assert not printed.out
+def test_command_names_the_fault_of_its_arguments(arguments, why):
+    ended = croupier("arena", *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert why in ended.err

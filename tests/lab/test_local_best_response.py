@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from cli.main import main
 from engine import games
 from engine.match import Match
 from engine.position import Position
@@ -16,6 +15,7 @@ from lab import local_best_response, particles
 from lab.best_response import ExtensiveGame
 from lab.exploit import evaluate, presets
 from lab.local_best_response import Exploiter, Task
+from tests.support.commands import croupier
 
 GAMES = list(games())
 POKER = ["kuhn_poker", "leduc_poker"]
@@ -192,14 +192,13 @@ def test_worlds_are_drawn_by_their_weights():
 # The command
 
 
-def test_the_number_of_workers_changes_nothing(capsys):
+def test_the_number_of_workers_changes_nothing():
     given = ["exploit", "leduc_poker", "--local-best-response", "--json", "--iterations", "100"]
     found = []
     for workers in ("1", "2", "2"):
-        with pytest.raises(SystemExit) as exit_:
-            main([*given, "--matches", "8", "--workers", workers])
-        assert exit_.value.code == 0
-        found.append(capsys.readouterr().out)
+        ended = croupier(*given, "--matches", "8", "--workers", workers)
+        assert ended.status == 0
+        found.append(ended.out)
     assert found[0] == found[1] == found[2]
     report = json.loads(found[0])
     assert report["bound"] == "lower"
@@ -207,25 +206,12 @@ def test_the_number_of_workers_changes_nothing(capsys):
     assert report["rows"][0]["matches"] == 8
 
 
-def test_the_command_says_that_it_is_a_lower_bound(capsys):
+def test_the_command_says_that_it_is_a_lower_bound():
     given = ["exploit", "skystones_small", "--local-best-response", "--iterations", "50"]
-    with pytest.raises(SystemExit):
-        main(
-            [
-                *given,
-                "--players",
-                "uniform,croupier",
-                "--matches",
-                "2",
-                "--worlds",
-                "4",
-                "--workers=1",
-            ]
-        )
-    told = capsys.readouterr()
+    few = ("--players", "uniform,croupier", "--matches", "2", "--worlds", "4", "--workers=1")
+    told = croupier(*given, *few)
     assert "LOWER bound" in told.out
     assert "uniform" in told.out
-    with pytest.raises(SystemExit) as exit_:
-        main([*given, "--players", "cfr+"])
-    assert exit_.value.code == 2
-    assert "no player is called 'cfr+'" in capsys.readouterr().err
+    refused = croupier(*given, "--players", "cfr+")
+    assert refused.status == 2
+    assert "no player is called 'cfr+'" in refused.err

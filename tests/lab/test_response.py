@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from cli.main import main
 from engine import games
 from engine.model import Model, learned
 from lab.players import LEARNED
@@ -13,6 +12,7 @@ from lab.training import response, self_play, training
 from lab.training.response import Response
 from lab.training.state import StateError
 from lab.training.training import Settings
+from tests.support.commands import croupier
 from tests.support.interrupting import Interrupted, Interrupting
 from tests.support.models import random_model
 
@@ -256,11 +256,10 @@ def test_a_learner_finds_out_what_an_opponent_gets_wrong(monkeypatch, tmp_path):
 # The command
 
 
-def test_the_command_tells_the_bound(trained, tmp_path, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main([*TRAIN, *OPTIONS, "--folder", str(tmp_path)])
-    assert ended.value.code == 0
-    told = capsys.readouterr().out
+def test_the_command_tells_the_bound(trained, tmp_path):
+    ended = croupier(*TRAIN, *OPTIONS, "--folder", tmp_path)
+    assert ended.status == 0
+    told = ended.out
     assert files(tmp_path) == files(trained[0])
     model = Model.read(tmp_path / "weights.json", games()["skystones"]())
     assert model.provenance == trained[1].provenance
@@ -280,9 +279,7 @@ def test_the_command_tells_the_bound(trained, tmp_path, capsys):
         (["--against", "expert"], "invalid choice: 'expert'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(capsys, tmp_path, options, said):
-    command = [*TRAIN, "--matches", "1", "--iterations", "1", "--gate-games", "2", *options]
-    command += ["--folder", str(tmp_path), "--workers", "1"]
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert ended.value.code == 2 and said in capsys.readouterr().err
+def test_what_does_not_go_together_is_refused(tmp_path, options, said):
+    few = ("--matches", "1", "--iterations", "1", "--gate-games", "2", "--workers", "1")
+    ended = croupier(*TRAIN, *few, *options, "--folder", tmp_path)
+    assert ended.status == 2 and said in ended.err

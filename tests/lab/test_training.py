@@ -7,7 +7,6 @@ import signal
 import numpy as np
 import pytest
 
-from cli.main import main
 from engine import games
 from engine.features import SCALE, Features
 from engine.model import Model
@@ -17,6 +16,7 @@ from lab.training.policies import Choices
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
 from tests.lab.held import interrupted
+from tests.support.commands import croupier
 from tests.support.interrupting import Interrupted, Interrupting
 
 SETTINGS = Settings(
@@ -32,18 +32,11 @@ SETTINGS = Settings(
     elo0=0.0,
     elo1=15.0,
 )
-TRAIN = ["train", "skystones", "--seed", "3", "--matches", "10"]
-TRAIN += [
-    "--iterations",
-    "20",
-    "--policy-matches",
-    "30",
-    "--uses",
-    "beliefs,value",
-    "--gate",
-    "iterations=5",
-]
-TRAIN += ["--gate-games", "4", "--generations", "1", "--workers", "2"]
+TRAIN = (
+    *("train", "skystones", "--seed", "3", "--matches", "10", "--iterations", "20"),
+    *("--policy-matches", "30", "--uses", "beliefs,value", "--gate", "iterations=5"),
+    *("--gate-games", "4", "--generations", "1", "--workers", "2"),
+)
 FIRST = "generation-1"
 
 
@@ -143,15 +136,14 @@ def test_gates_do_not_depend_on_the_model_that_the_game_has(trained, tmp_path, m
     ]
 
 
-def test_the_command_is_interrupted_and_continued(trained, tmp_path, capsys):
-    command = [*TRAIN, "--folder", str(tmp_path)]
+def test_the_command_is_interrupted_and_continued(trained, tmp_path):
+    command = (*TRAIN, "--folder", str(tmp_path))
     line, status, told = interrupted(signal.SIGTERM, *command)
     assert line.startswith("generation 1: match 1 of 10")
     assert status == 130, told
     assert "the same command continues" in told
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert ended.value.code == 1 and "no use has passed" in capsys.readouterr().out
+    ended = croupier(*command)
+    assert ended.status == 1 and "no use has passed" in ended.out
     assert files(tmp_path) == files(trained)
 
 
@@ -163,12 +155,10 @@ def test_the_command_is_interrupted_and_continued(trained, tmp_path, capsys):
         (["skystones", "--gate", "games=3"], "games is no option of search"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(capsys, tmp_path, options, said):
-    command = [*TRAIN[:1], *options, "--matches", "1", "--iterations", "1"]
-    command += ["--folder", str(tmp_path), "--workers", "1"]
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert ended.value.code == 2 and said in capsys.readouterr().err
+def test_what_cannot_be_trained_is_refused(tmp_path, options, said):
+    few = ("--matches", "1", "--iterations", "1", "--workers", "1")
+    ended = croupier("train", *options, *few, "--folder", tmp_path)
+    assert ended.status == 2 and said in ended.err
 
 
 def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_path, monkeypatch):

@@ -1,22 +1,13 @@
 """How many workers there may be, and how they tell their progress."""
 
-import pytest
-
-from cli.main import main
 from lab import workers
+from tests.support.commands import croupier
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--workers", "0"), "argument --workers: '0' is not a whole number"),
-    ],
-)
-def test_wrong_workers_are_refused(capsys, options, said):
-    with pytest.raises(SystemExit) as exit_:
-        main(["arena", "random", "random", "--game", "skystones", *options])
-    assert exit_.value.code == 2
-    assert said in capsys.readouterr().err
+def test_wrong_workers_are_refused():
+    ended = croupier("arena", "random", "random", "--game", "skystones", "--workers", "0")
+    assert ended.status == 2
+    assert "argument --workers: '0' is not a whole number" in ended.err
 
 
 def test_the_progress_is_told_now_and_then(monkeypatch, capsys):

@@ -15,11 +15,6 @@ HOSTILE = "\x1b[31mEve\x1b]0;x\x07\r\n\u202e[bold]\u200b"
 
 
 @pytest.fixture
-def address(shared_server: tuple[object, str]) -> str:
-    return shared_server[1]
-
-
-@pytest.fixture
 def host(address: str) -> Iterator[Client]:
     with Client(address) as client:
         yield client

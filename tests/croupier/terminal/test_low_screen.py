@@ -20,11 +20,6 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def address(shared_server: tuple[object, str]) -> str:
-    return shared_server[1]
-
-
 def check(lines: list[str], *, cut: bool = False) -> None:
     shown = "\n".join(lines)
     assert len(lines) <= ROWS, shown

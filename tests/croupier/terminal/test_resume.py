@@ -11,11 +11,6 @@ from tests.croupier.terminal.terminals import Terminal, terminal
 
 
 @pytest.fixture
-def address(shared_server: tuple[object, str]) -> str:
-    return shared_server[1]
-
-
-@pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path

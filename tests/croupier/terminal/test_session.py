@@ -1,6 +1,5 @@
 """`croupier play` as its users run it: another process, a real server, pipes and terminals."""
 
-import contextlib
 import io
 import itertools
 import os
@@ -11,19 +10,18 @@ import tempfile
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from google.protobuf import text_format
 from rich.console import Console
 
-from cli.main import main
 from croupier.client import Client
 from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
 from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
 from service import wire
 from tests.croupier.terminal.terminals import terminal
+from tests.support.commands import Ended, croupier
 from tests.support.serving import Servers
 
 ROOT = Path(__file__).parents[3]
@@ -45,34 +43,19 @@ def server(shared_server: tuple[object, str]) -> str:
     return shared_server[1]
 
 
-class Done(NamedTuple):
-    """What a session ended with."""
-
-    status: object
-    stdout: str
-    stderr: str
-
-
-def run_play(address: str, *words: str, typed: str = "") -> Done:
+def run_play(address: str, *words: str, typed: str = "") -> Ended:
     """A session in this process, which is typed to in advance."""
-    out, errors = io.StringIO(), io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(errors),
-        pytest.MonkeyPatch.context() as patch,
-        pytest.raises(SystemExit) as ended,
-    ):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO(typed))
         patch.setattr(os, "environ", ENVIRONMENT)
-        main(["play", "--server", address, *words])
-    return Done(ended.value.code, out.getvalue(), errors.getvalue())
+        return croupier("play", "--server", address, *words)
 
 
 def auto(address: str, game: str, seed: int, *words: str) -> str:
     flags = ("--auto", "--opponent", "random", "--hint-iterations", "20", "--seed", str(seed))
     done = run_play(address, game, *flags, *words)
-    assert (done.status, done.stderr) == (0, "")
-    return done.stdout
+    assert (done.status, done.err) == (0, "")
+    return done.out
 
 
 # With --auto
@@ -132,38 +115,38 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
     typed = "1\nnone\n?\nnonsense\nlist pawn\nh\np\nr\nno\nr\nyes\n"
     words = ("champion_chess", "--seed", "5", "--opponent", "random", "--hint-iterations", "50")
     done = run_play(server, *words, typed=typed)
-    assert (done.status, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
     assert lines[-1] == "result: seat 1 wins 0-1 (resignation)"
-    assert len(re.findall(r"You choose: \w+", done.stdout)) == 3
-    assert "You choose: aid nothing" in done.stdout
-    assert "nonsense: not in your hand." in done.stdout
-    assert re.search(r"Play .* expected score 0\.\d\d", done.stdout)
+    assert len(re.findall(r"You choose: \w+", done.out)) == 3
+    assert "You choose: aid nothing" in done.out
+    assert "nonsense: not in your hand." in done.out
+    assert re.search(r"Play .* expected score 0\.\d\d", done.out)
 
 
 def test_a_player_places_stones_by_name_and_square(server: str) -> None:
     # A round on a small board is short: two picks, then a card by its name and square.
     words = ("skystones", "--seed", "11", "--opponent", "random", "--option", "hand_size=1")
     done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
-    assert (done.status, done.stderr) == (0, "")
-    assert len(re.findall("You choose: ", done.stdout)) == 2
-    assert re.search(r"You choose: .+ → [ab][12]", done.stdout)
+    assert (done.status, done.err) == (0, "")
+    assert len(re.findall("You choose: ", done.out)) == 2
+    assert re.search(r"You choose: .+ → [ab][12]", done.out)
 
 
 def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> None:
     words = ("castle_rampage", "--seed", "5", "--opponent", "random", "--language", "de")
     done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nend\ncards\nq\n")
-    assert (done.status, done.stderr) == (0, "")
-    assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.stdout)) == 2
-    assert "You choose: end the turn" in done.stdout
-    assert re.search("Beschwörer +Sonderkarte", done.stdout)
+    assert (done.status, done.err) == (0, "")
+    assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.out)) == 2
+    assert "You choose: end the turn" in done.out
+    assert re.search("Beschwörer +Sonderkarte", done.out)
 
 
 @pytest.mark.parametrize("typed", ["", "q\n"])
 def test_leaving_names_the_match_that_stays_open(server: str, typed: str) -> None:
     done = run_play(server, "champion_chess", typed=typed)
-    assert (done.status, done.stderr) == (0, "")
-    left, back = done.stdout.splitlines()[-2:]
+    assert (done.status, done.err) == (0, "")
+    left, back = done.out.splitlines()[-2:]
     match = re.fullmatch(rf"Left: matches/(\w+) stays unfinished on {server}\.", left)
     assert match and back == f"Come back with: croupier play --resume {match[1]}"
 
@@ -204,8 +187,8 @@ def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(
 )
 def test_a_wrong_invitation_is_named(server: str, words: tuple[str, ...], complaint: str) -> None:
     done = run_play(server, *words)
-    assert (done.status, done.stdout) == (2, "")
-    assert complaint in done.stderr
+    assert (done.status, done.out) == (2, "")
+    assert complaint in done.err
 
 
 # Faults at the start
@@ -217,8 +200,8 @@ def test_without_a_server_the_error_says_how_to_start_one(monkeypatch: pytest.Mo
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = run_play(address, "skystones")
-    assert (done.status, done.stdout) == (1, "")
-    assert done.stderr == (
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
         f"croupier: no server answers at {address}."
         f" Start one with: croupier serve --listen {address}\n"
     )
@@ -226,8 +209,8 @@ def test_without_a_server_the_error_says_how_to_start_one(monkeypatch: pytest.Mo
 
 def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
     done = run_play(server, "whist")
-    assert (done.status, done.stdout) == (2, "")
-    known = re.fullmatch(r"croupier: there is no game 'whist'\. (.*)\n", done.stderr)
+    assert (done.status, done.out) == (2, "")
+    known = re.fullmatch(r"croupier: there is no game 'whist'\. (.*)\n", done.err)
     assert known and set(GAMES) <= set(re.findall(r"[a-z_]+", known[1]))
 
 
@@ -242,22 +225,22 @@ def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
 )
 def test_a_wrong_option_is_named(server: str, option: str, complaint: str) -> None:
     done = run_play(server, "champion_chess", "--option", option)
-    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert complaint in done.stderr
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert complaint in done.err
 
 
 def test_without_seeds_the_error_says_how_to_start_a_server_with_them(servers: Servers) -> None:
     server, address = servers.start()
     done = run_play(address, "skystones", "--seed", "1")
     servers.stop(server)
-    assert (done.status, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert f"croupier serve --listen {address} --allow-seeds" in done.stderr
+    assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
+    assert f"croupier serve --listen {address} --allow-seeds" in done.err
 
 
 def test_a_seed_needs_hints_that_are_limited_by_iterations(server: str) -> None:
     done = run_play(server, "skystones", "--auto", "--seed", "1", "--hint-time", "1")
     assert done.status == 2
-    assert "--hint-iterations" in done.stderr
+    assert "--hint-iterations" in done.err
 
 
 def test_options_are_read_by_the_schema() -> None:

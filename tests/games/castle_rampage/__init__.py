@@ -42,7 +42,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, spread
 from tests.games.castle_rampage.layout import (
     CARD_BITS,
     CARD_MASK,
@@ -65,7 +65,6 @@ from tests.games.castle_rampage.layout import (
     padded,
     read_cards,
     show_cards,
-    spread,
 )
 
 
@@ -126,7 +125,6 @@ class CastleRampageFacts(Facts):
     }
     # Turns of 800 decisions, after the set-up.
     longest = 160002
-    quiet = ("red.history", "blue.history", "drawn", "decisions")
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)

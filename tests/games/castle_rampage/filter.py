@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from engine.position import Position
+from tests.games import spread
 from tests.games.castle_rampage.layout import (
     AT_RANDOM,
     CATAPULT,
@@ -21,7 +22,6 @@ from tests.games.castle_rampage.layout import (
     OGRE,
     TO_PRIEST,
     is_purple,
-    spread,
 )
 
 

@@ -3,9 +3,11 @@
 The top of tests/games/castle_rampage/__init__.py describes the fields.
 """
 
-import itertools
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
+
+from tests.games import read_named, show_named
 
 NAMES = ["-", "Knight", "Archer", "Axe_Man", "Giant", "Mercenary", "Veteran", "Dragon", "Digger",
          "Ogre", "Bomber", "Saboteur", "Spy", "Jester", "Summoner", "Priest", "Catapult", "Granary",
@@ -33,24 +35,8 @@ def is_purple(card):
     return OGRE <= card <= SPY
 
 
-def read_cards(text):
-    """The cards of a list, in the order in which they are written."""
-    cards = []
-    for word in text.split():
-        name, _, copies = word.partition("*")
-        cards += [NAMES.index(name)] * int(copies or 1)
-    return cards
-
-
-def show_cards(cards):
-    """Write a list of cards; equal neighbours are counted."""
-    groups = [(NAMES[card], len(list(same))) for card, same in itertools.groupby(cards)]
-    return " ".join(f"{name}*{n}" if n > 1 else name for name, n in groups)
-
-
-def spread(counts):
-    """The sorted cards of a multiset."""
-    return [card for card, n in enumerate(counts) for _ in range(n)]
+read_cards = partial(read_named, names=NAMES)
+show_cards = partial(show_named, names=NAMES)
 
 
 def counts_of(cards):

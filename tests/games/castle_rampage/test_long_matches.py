@@ -8,10 +8,10 @@ import pytest
 from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
-from tests.games import facts_of
+from tests.games import facts_of, spread
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, World, world_of
-from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_cards, spread
+from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_cards
 from tests.games.castle_rampage.proportions import game_with, p_of_draws
 from tests.support.long_form import LONG_FORM
 from tests.support.play import check_uniform, note_on_failure, seeded

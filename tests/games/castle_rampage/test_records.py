@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from service.hosting.records import write_record
+from tests.games import spread
 from tests.games.castle_rampage.layout import (
     AT_RANDOM,
     CATAPULT,
@@ -12,7 +13,6 @@ from tests.games.castle_rampage.layout import (
     PAID,
     TO_PRIEST,
     is_purple,
-    spread,
 )
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded

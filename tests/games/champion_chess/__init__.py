@@ -19,10 +19,11 @@ another kind is written with `champion`, `aid` or `end` in front.
 
 import itertools
 from collections import Counter
+from functools import partial
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, read_named, show_named, spread
 
 NOBLES = ["KING", "QUEEN", "BISHOP", "ROOK", "KNIGHT"]
 NAMES = [*NOBLES, "PAWN", "STEED", "ARMOR", "SWORD", "FEINT", "SHIELD", "MAGIC"]
@@ -33,29 +34,8 @@ CASTLING = ["unused", "used", "unknown"]
 TURN_FLAGS = ("mulligan", "champion", "castled", "won", "aid_count", "discard_count")
 
 
-def read_cards(text):
-    """The cards of a list, in the order in which they are written."""
-    cards = []
-    for word in text.split():
-        name, _, copies = word.partition("*")
-        cards += [NAMES.index(name)] * int(copies or 1)
-    return cards
-
-
-def show_cards(cards):
-    """Write a list of cards; equal neighbours are counted."""
-    words = []
-    for card in cards:
-        if words and words[-1][0] == card:
-            words[-1][1] += 1
-        else:
-            words.append([card, 1])
-    return " ".join(f"{NAMES[card]}*{n}" if n > 1 else NAMES[card] for card, n in words)
-
-
-def cards_of(counts):
-    """The sorted cards of a multiset."""
-    return [card for card, n in enumerate(counts) for _ in range(n)]
+read_cards = partial(read_named, names=NAMES)
+show_cards = partial(show_named, names=NAMES)
 
 
 def counts_of(cards):
@@ -65,7 +45,7 @@ def counts_of(cards):
 
 def show_counts(counts):
     """Write a multiset."""
-    return show_cards(cards_of(counts))
+    return show_cards(spread(counts))
 
 
 def remove(cards, taken):
@@ -116,7 +96,6 @@ class ChampionChessFacts(Facts):
     }  # fmt: skip
     # A challenge captures a noble and takes three decisions: 59 with the 30 nobles of many_nobles.
     longest = 180
-    quiet = ("white.memory", "black.memory")
 
     def read_option(self, name, text):
         if name == "cards":
@@ -282,7 +261,7 @@ class ChampionChessFacts(Facts):
             deck = fields["deck"][seat]
             cards = Counter(deck[: side["deck_size"]])
             for pile in (own["hand"], side["reserve"], side["defeated"]):
-                cards.update(cards_of(pile))
+                cards.update(spread(pile))
             if side["champion"]:
                 cards[side["champion"] - 1] += 1
             assert counts_of(list(cards.elements())) == copies(game)

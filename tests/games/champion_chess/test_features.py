@@ -10,12 +10,12 @@ from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import p_of_distribution
+from tests.games import spread
 from tests.games.champion_chess import (
     KING,
     NAMES,
     NOBLES,
     card_list,
-    cards_of,
     copies,
     counts_of,
     remove,
@@ -67,7 +67,7 @@ class Hands:
 
     def __init__(self, model, seat):
         self.model, self.seat, self.game = model, seat, model.features.game
-        deck = tuple(cards_of(copies(self.game)))
+        deck = tuple(spread(copies(self.game)))
         self.worlds = {((), deck, False): 1.0}
         self.fill()
 
@@ -139,7 +139,7 @@ def test_hands_have_the_likelihood_of_the_choices(ruleset):
                 sampler, earlier = Sampler.of(position.view(seat), model), None
                 for number in range(DRAWS):
                     earlier = sampler.sample(number, earlier)
-                    drawn[tuple(cards_of(earlier.hidden(seat)["opponent_hand"]))] += 1
+                    drawn[tuple(spread(earlier.hidden(seat)["opponent_hand"]))] += 1
                 with note_on_failure(seed=seed, step=step, seat=seat, exact=dict(exact)):
                     assert p_of_distribution(drawn, exact) > P / (MATCHES * STEPS * 2)
                 compared += len(exact) > 2

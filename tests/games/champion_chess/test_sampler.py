@@ -14,7 +14,8 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import p_of_distribution
-from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, cards_of, copies
+from tests.games import spread
+from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, copies
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, random_joint, random_secret, seeded
 
@@ -84,7 +85,7 @@ class Filter:
         self.castling = game.ruleset["castling"]
         self.seat = seat
         self.reserve = ()
-        self.worlds = {((), deck, False): p for deck, p in orders(cards_of(copies(game))).items()}
+        self.worlds = {((), deck, False): p for deck, p in orders(spread(copies(game))).items()}
         self.choosing = True
         self.fill()
 
@@ -203,10 +204,7 @@ def draw_worlds(game, sampler, seat, deck_size, rng):
         world = bytes(sampler.sample(rng.getrandbits(64)))
         drawn[world[hand : hand + len(NAMES)], world[flag], world[top] if deck_size else None] += 1
     return collections.Counter(
-        {
-            (tuple(cards_of(counts)), bool(used), card): n
-            for (counts, used, card), n in drawn.items()
-        }
+        {(tuple(spread(counts)), bool(used), card): n for (counts, used, card), n in drawn.items()}
     )
 
 
@@ -241,7 +239,7 @@ def test_the_drawn_worlds_have_the_exact_distribution(ruleset):
                     exact[hand, used, deck[0] if deck else None] += p
                 view = match.view(1 - other)
                 with note_on_failure(seed=seed, step=step, seat=1 - other, exact=dict(exact)):
-                    known = cards_of(view.fields["side"][other]["known"])
+                    known = spread(view.fields["side"][other]["known"])
                     hands = {hand for hand, _, _ in exact}
                     assert all(without(hand, known) is not None for hand in hands)
                     sampler = Sampler.of(view)

@@ -22,7 +22,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, spread
 
 ROLES = [
     "none",
@@ -54,11 +54,6 @@ def read_card_list(text):
     return cards
 
 
-def spread(counts):
-    """The sorted cards of a multiset."""
-    return [card for card, count in enumerate(counts) for _ in range(count)]
-
-
 SMALL = "PASS 2 *2, SHOOT 1, STAR_PLAYER 3, INTERCEPT 2 *2, LONG_RANGE_SHOT 4 *3, SAVE 4"
 STARS = "STAR_PLAYER 1 *4, STAR_PLAYER 5 *3, CROSS 1 *2, FANCY_FOOTWORK 1, SHOOT 20 *3"
 # More types with several copies than the sampler counts.
@@ -88,7 +83,6 @@ class PowerShotSoccerFacts(Facts):
     }  # fmt: skip
     # In each half, each seat plays at most 44 cards.
     longest = 4 * 44
-    quiet = ("discarded",)
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)

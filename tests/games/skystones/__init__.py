@@ -23,7 +23,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.position import Position
-from tests.games import Facts
+from tests.games import Facts, spread
 
 ELEMENTS = ["", "FIRE", "EARTH", "ELECTRO", "WATER", "AIR", "BLOCKED"]
 EDGES = ("north", "east", "south", "west")
@@ -42,11 +42,6 @@ def read_card_list(text):
             | ({"copies": int(copies[0].removeprefix("*"))} if copies else {})
         )
     return cards
-
-
-def spread(counts):
-    """The sorted cards of a multiset."""
-    return [card for card, count in enumerate(counts) for _ in range(count)]
 
 
 FIVE = "A FIRE 0100, B EARTH 2001, C EARTH 0012, D ELECTRO 1111, E AIR 0203"
@@ -76,7 +71,6 @@ class SkystonesFacts(Facts):
     # Each of the 45 rounds with hand_size 1 takes at most three joint actions; small_board has at
     # most 11 rounds, of six.
     longest = 130
-    quiet = ("placements",)
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)
