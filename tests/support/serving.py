@@ -24,8 +24,10 @@ from croupier.v1 import (
     review_pb2,
     review_pb2_grpc,
 )
+from engine.game import SPECTATOR
 from engine.position import Position
 from service import wire
+from service.hosting.records import write_record
 from service.hosting.views import serialize_events, serialize_view
 from service.running.search_server import SearchServer, SearchServerOptions
 from service.running.server import Options, Server
@@ -80,6 +82,15 @@ def events_of(state, version, viewer):
     """The events of a version of a match for a viewer, as messages."""
     field = serialize_events(state, version, viewer)
     return list(match_pb2.WatchMatchResponse.FromString(field).events)
+
+
+def shown(state):
+    """All that is shown of a match: its views and its events, and its record if it is over."""
+    viewers = (0, 1, SPECTATOR)
+    messages = [view_of(state, viewer) for viewer in viewers]
+    for version in range(state.version + 1):
+        messages += [each for viewer in viewers for each in events_of(state, version, viewer)]
+    return messages + ([write_record(state)] if state.over else [])
 
 
 class Servers:

@@ -1,6 +1,5 @@
 """The feed: many matches in one stream, for their owner or the operator, and many views at once."""
 
-import asyncio
 import hashlib
 import random
 import time
@@ -400,18 +399,15 @@ def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
     ]
 
 
-def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
+async def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
     class Store:
         epoch = "1"
 
         async def list_updates(self, after, limit):
             return Updates(self.epoch, 9 if after is None else max(after.number, 9), [])
 
-    async def follow():
-        store = Store()
-        followed = feed.Feed(store, Tasks())
-        assert not await followed._read_more()
-        store.epoch = "2"
-        assert (await followed.after(Position("2", 9), 0.0)).epoch == "2"
-
-    asyncio.run(follow())
+    store = Store()
+    followed = feed.Feed(store, Tasks())
+    assert not await followed._read_more()
+    store.epoch = "2"
+    assert (await followed.after(Position("2", 9), 0.0)).epoch == "2"

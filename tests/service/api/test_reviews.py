@@ -306,7 +306,7 @@ def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monk
     servers.stop(other)
 
 
-def test_a_search_that_a_stop_has_cut_short_judges_nothing():
+async def test_a_search_that_a_stop_has_cut_short_judges_nothing():
     class Stopping:
         async def report(self, task):
             return hint_pb2.AnalyzePositionResponse(
@@ -316,18 +316,15 @@ def test_a_search_that_a_stop_has_cut_short_judges_nothing():
         async def compute(self, requester, limits, work, charge, game):
             return work(SimpleNamespace(shutting_down=True))
 
-    async def run():
-        async def wait():
-            """Nobody has to."""
+    async def wait():
+        """Nobody has to."""
 
-        steps = SimpleNamespace(decisions=[])
-        reviewer = Reviewer(steps, b"", None, Stopping(), None, None, Kept(), wait, None)
-        task, game = SimpleNamespace(_replace=lambda **_: None), SimpleNamespace(id="")
-        for asked in (reviewer.search(task), reviewer.compute(game, None, lambda job: "half")):
-            with pytest.raises(Refusal, match="shutting down"):
-                await asked
-
-    asyncio.run(run())
+    steps = SimpleNamespace(decisions=[])
+    reviewer = Reviewer(steps, b"", None, Stopping(), None, None, Kept(), wait, None)
+    task, game = SimpleNamespace(_replace=lambda **_: None), SimpleNamespace(id="")
+    for asked in (reviewer.search(task), reviewer.compute(game, None, lambda job: "half")):
+        with pytest.raises(Refusal, match="shutting down"):
+            await asked
 
 
 def test_a_caller_has_at_most_a_few_reviews_at_a_time(start_client):

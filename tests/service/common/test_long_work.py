@@ -83,12 +83,9 @@ def test_a_turn_of_the_loop_comes_after_each_piece(loop):
     assert turns >= 400 / most
 
 
-def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
-    async def several():
-        work = LongWork()
-        await asyncio.gather(*(work.finish(spin(loop, 400)) for _ in range(5)))
-
-    asyncio.run(several())
+async def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
+    work = LongWork()
+    await asyncio.gather(*(work.finish(spin(loop, 400)) for _ in range(5)))
     assert loop.slept.count(0) == 5 * FIRST_PIECES
     # What it sleeps is four times what it works, but for the first pieces.
     worked = 5 * 400 * STEP_SECONDS
@@ -97,18 +94,15 @@ def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
     assert part * (worked - 2 * first) <= sum(loop.slept) <= part * worked
 
 
-def test_work_that_is_cancelled_lets_others_have_their_turns(loop):
-    async def cancelled():
-        work = LongWork()
-        endless = [asyncio.create_task(work.finish(spin(loop, 10**9))) for _ in range(3)]
-        other = asyncio.create_task(work.finish(spin(loop, 200, "other")))
-        for _ in range(5 * FIRST_PIECES):
-            await loop._sleep(0)
-        for each in endless:
-            each.cancel()
-        assert await other == "other"
-        for each in endless:
-            with pytest.raises(asyncio.CancelledError):
-                await each
-
-    asyncio.run(cancelled())
+async def test_work_that_is_cancelled_lets_others_have_their_turns(loop):
+    work = LongWork()
+    endless = [asyncio.create_task(work.finish(spin(loop, 10**9))) for _ in range(3)]
+    other = asyncio.create_task(work.finish(spin(loop, 200, "other")))
+    for _ in range(5 * FIRST_PIECES):
+        await loop._sleep(0)
+    for each in endless:
+        each.cancel()
+    assert await other == "other"
+    for each in endless:
+        with pytest.raises(asyncio.CancelledError):
+            await each

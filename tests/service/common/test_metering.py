@@ -69,21 +69,18 @@ def test_the_step_that_fails_is_charged(timer, charged):
     assert charged == [1, 2, 3]
 
 
-def test_what_a_cancelled_call_does_is_charged(timer, charged):
+async def test_what_a_cancelled_call_does_is_charged(timer, charged):
     async def work():
         try:
             await asyncio.Event().wait()
         finally:
             timer.work(7)
 
-    async def main():
-        task = asyncio.ensure_future(metered(work(), charged.append, timer))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
-
-    asyncio.run(main())
+    task = asyncio.ensure_future(metered(work(), charged.append, timer))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
     assert charged == [0, 7]
 
 

@@ -1,6 +1,5 @@
 """Bots play by themselves, and play the same with the same seed."""
 
-import asyncio
 from itertools import groupby
 
 import pytest
@@ -108,50 +107,44 @@ def test_a_bot_decides_at_once_although_the_other_seat_has_not(client, game_id):
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
-    async def run():
-        ruleset = ruleset_of(game_id).SerializeToString()
-        rules = wire.hosted_games()[game_id].rules_version
-        before = MatchState.begin(
-            Header("one", game_id, ruleset, rules, bytes(32), "", (0, BEGINNER), 0)
+async def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
+    ruleset = ruleset_of(game_id).SerializeToString()
+    rules = wire.hosted_games()[game_id].rules_version
+    before = MatchState.begin(
+        Header("one", game_id, ruleset, rules, bytes(32), "", (0, BEGINNER), 0)
+    )
+    action = view_of(before, 0).legal_actions[0].SerializeToString()
+    after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
+    searches, pool = bot_searches()
+    bots = Bots(Matches(MemoryStore(), Metrics()), searches)
+    for seed in range(10):
+        one, other = (
+            state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
+            for state in (before, after)
         )
-        action = view_of(before, 0).legal_actions[0].SerializeToString()
-        after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
-        searches, pool = bot_searches()
-        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
-        for seed in range(10):
-            one, other = (
-                state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
-                for state in (before, after)
-            )
-            assert await bots._choose(one, 1) == await bots._choose(other, 1)
-        pool.close()
-
-    asyncio.run(run())
+        assert await bots._choose(one, 1) == await bots._choose(other, 1)
+    pool.close()
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_bot_decides_as_the_arena_measures_it(game_id):
-    async def run():
-        ruleset = ruleset_of(game_id).SerializeToString()
-        rules = wire.hosted_games()[game_id].rules_version
-        searches, pool = bot_searches()
-        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
-        # Its model weighs what the opponent has chosen so far.
-        past = 14 if game_id == "skystones" else 0
-        for number, strength in BOT_STRENGTHS.items():
-            header = Header("one", game_id, ruleset, rules, bytes(32), "", (0, number), 0)
-            state = MatchState.begin(header)
-            while state.version < past or 1 not in state.deciders:
-                seat = state.deciders[0]
-                action = view_of(state, seat).legal_actions[0].SerializeToString()
-                state = state.after(Entry(EntryKind.ACTION, seat, 0, action))
-            view, legal = state.dealt().view(1), state.dealt().legal(1)
-            for seed in range(10 if LONG_FORM else 2):
-                state = state._replace(header=header._replace(secret=bytes([seed]) * 32))
-                choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
-                action = await bots._choose(state, 1)
-                assert action == wire.write_action(state.game, choice.action)
-        pool.close()
-
-    asyncio.run(run())
+async def test_a_bot_decides_as_the_arena_measures_it(game_id):
+    ruleset = ruleset_of(game_id).SerializeToString()
+    rules = wire.hosted_games()[game_id].rules_version
+    searches, pool = bot_searches()
+    bots = Bots(Matches(MemoryStore(), Metrics()), searches)
+    # Its model weighs what the opponent has chosen so far.
+    past = 14 if game_id == "skystones" else 0
+    for number, strength in BOT_STRENGTHS.items():
+        header = Header("one", game_id, ruleset, rules, bytes(32), "", (0, number), 0)
+        state = MatchState.begin(header)
+        while state.version < past or 1 not in state.deciders:
+            seat = state.deciders[0]
+            action = view_of(state, seat).legal_actions[0].SerializeToString()
+            state = state.after(Entry(EntryKind.ACTION, seat, 0, action))
+        view, legal = state.dealt().view(1), state.dealt().legal(1)
+        for seed in range(10 if LONG_FORM else 2):
+            state = state._replace(header=header._replace(secret=bytes([seed]) * 32))
+            choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
+            action = await bots._choose(state, 1)
+            assert action == wire.write_action(state.game, choice.action)
+    pool.close()

@@ -339,7 +339,7 @@ def view_of_many_actions():
     return match.view(0)
 
 
-def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
+async def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
     view = some_view(client)
     told = []
 
@@ -351,28 +351,24 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
         return answer(task, job, every, tell_and_note)
 
     monkeypatch.setattr(searches, "answer", answer_and_note)
-
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
-        request = hint_pb2.AnalyzePositionRequest(
-            search={"view": view, "limits": LONG},
-            report_interval=OFTEN,
-        )
-        threads = Searches(OwnThreads({Kind.HINT: pool}, Tasks()))
-        service = HintService(threads, Admission(Callers(), Metrics()), Metrics())
-        reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
-        first = await anext(reports)
-        assert not first.final_report
-        while len(told) < 4:  # Without a reader.
-            await asyncio.sleep(PAUSE)
-        pool.end_searches()
-        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
-        rest = [report async for report in reports]
-        assert len(rest) == 1
-        assert rest[0].final_report
-        pool.close()
-
-    asyncio.run(run())
+    pool = SearchPool("test", 1, Metrics())
+    request = hint_pb2.AnalyzePositionRequest(
+        search={"view": view, "limits": LONG},
+        report_interval=OFTEN,
+    )
+    threads = Searches(OwnThreads({Kind.HINT: pool}, Tasks()))
+    service = HintService(threads, Admission(Callers(), Metrics()), Metrics())
+    reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
+    first = await anext(reports)
+    assert not first.final_report
+    while len(told) < 4:  # Without a reader.
+        await asyncio.sleep(PAUSE)
+    pool.end_searches()
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+    rest = [report async for report in reports]
+    assert len(rest) == 1
+    assert rest[0].final_report
+    pool.close()
 
 
 async def until_idle(pool):
@@ -381,7 +377,7 @@ async def until_idle(pool):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_cancelled_search_ends_within_a_few_iterations(threads):
+async def test_a_cancelled_search_ends_within_a_few_iterations(threads):
     view = view_of_many_actions()
     began, cancelled = threading.Event(), threading.Event()
     jobs, at = [], []
@@ -396,18 +392,15 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
 
         return answer(task_of(view), job, every=0.02, report=hold)
 
-    async def run():
-        pool = SearchPool("test", threads, Metrics())
-        task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
-        await asyncio.to_thread(began.wait)
-        task.cancel()
-        await asyncio.wait([task])
-        cancelled.set()
-        await until_idle(pool)
-        assert pool._queue.free == threads
-        pool.close()
-
-    asyncio.run(run())
+    pool = SearchPool("test", threads, Metrics())
+    task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    await asyncio.wait([task])
+    cancelled.set()
+    await until_idle(pool)
+    assert pool._queue.free == threads
+    pool.close()
     assert len(jobs) == 1
     assert jobs[0].iterations - at[0] < 20
 

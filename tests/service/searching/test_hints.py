@@ -214,74 +214,61 @@ def test_time_in_the_queue_is_not_search_time(monkeypatch):
     assert (report.queue_time.ToSeconds(), report.search_time.ToSeconds()) == (5, 2)
 
 
-def test_a_cancelled_search_leaves_the_queue():
+async def test_a_cancelled_search_leaves_the_queue():
     view = some_view("champion_chess")
-
-    async def run():
-        metrics = Metrics()
-        pool = SearchPool("test", 1, metrics)
-        tasks = [
-            asyncio.create_task(search_in(pool, view, Limits(seconds=60), 1)) for _ in range(3)
-        ]
+    metrics = Metrics()
+    pool = SearchPool("test", 1, metrics)
+    tasks = [asyncio.create_task(search_in(pool, view, Limits(seconds=60), 1)) for _ in range(3)]
+    await asyncio.sleep(0)
+    value = metrics.registry.get_sample_value
+    assert value("croupier_searches_waiting", {"kind": "test"}) == 2
+    tasks[1].cancel()
+    tasks[0].cancel()
+    await asyncio.wait(tasks[:2])
+    tasks[2].cancel()
+    await asyncio.wait(tasks)
+    result, _ = await search_in(pool, view, Limits(iterations=50), 1)
+    assert result.iterations == 50
+    # The thread of the search tells so after the search has answered.
+    while pool._queue.free != 1:
         await asyncio.sleep(0)
-        value = metrics.registry.get_sample_value
-        assert value("croupier_searches_waiting", {"kind": "test"}) == 2
-        tasks[1].cancel()
-        tasks[0].cancel()
-        await asyncio.wait(tasks[:2])
-        tasks[2].cancel()
-        await asyncio.wait(tasks)
-        result, _ = await search_in(pool, view, Limits(iterations=50), 1)
-        assert result.iterations == 50
-        # The thread of the search tells so after the search has answered.
-        while pool._queue.free != 1:
-            await asyncio.sleep(0)
-        assert value("croupier_searches_waiting", {"kind": "test"}) == 0
-        pool.close()
-
-    asyncio.run(run())
+    assert value("croupier_searches_waiting", {"kind": "test"}) == 0
+    pool.close()
 
 
-def test_a_search_is_answered_whatever_fails_at_its_end():
-    async def run():
-        metrics = Metrics()
-        pool = SearchPool("test", 1, metrics)
+async def test_a_search_is_answered_whatever_fails_at_its_end():
+    metrics = Metrics()
+    pool = SearchPool("test", 1, metrics)
 
-        def fail(_):
-            raise LookupError
+    def fail(_):
+        raise LookupError
 
-        def leave(_):
-            raise SystemExit(1)
+    def leave(_):
+        raise SystemExit(1)
 
-        assert await outcome_in(pool, Limits(), lambda job: 1, charge=fail) == 1
-        with pytest.raises(TaskFailedError):
-            await outcome_in(pool, Limits(), leave)
-        assert await outcome_in(pool, Limits(), lambda job: 2) == 2
-        assert metrics.tasks.failures()["search"] == 2
-        pool.close()
-
-    asyncio.run(run())
+    assert await outcome_in(pool, Limits(), lambda job: 1, charge=fail) == 1
+    with pytest.raises(TaskFailedError):
+        await outcome_in(pool, Limits(), leave)
+    assert await outcome_in(pool, Limits(), lambda job: 2) == 2
+    assert metrics.tasks.failures()["search"] == 2
+    pool.close()
 
 
-def test_searches_have_the_lowest_priority(monkeypatch):
+async def test_searches_have_the_lowest_priority(monkeypatch):
     monkeypatch.delenv("SEARCH_PRIORITY")  # With which tests run.
     # On Linux each thread has its own priority; elsewhere a thread has that of the process.
     own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
+    pool = SearchPool("test", 1, Metrics())
 
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
+    def check():
+        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+        seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
 
-        def check():
-            seen.append(os.getpriority(os.PRIO_PROCESS, 0))
-            seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
-
-        view, limits = some_view("champion_chess"), Limits(iterations=5000)
-        result, _ = await search_in(pool, view, limits, 1, check)
-        pool.close()
-        # The priority does not change the result.
-        assert result == search(view, iterations=5000, seed=1)
-
-    asyncio.run(run())
+    view, limits = some_view("champion_chess"), Limits(iterations=5000)
+    result, _ = await search_in(pool, view, limits, 1, check)
+    pool.close()
+    # The priority does not change the result.
+    assert result == search(view, iterations=5000, seed=1)
     assert seen == [LOWEST_PRIORITY if linux else own, linux]
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
