@@ -1,4 +1,4 @@
-"""Runs tests that are coroutines, and opens the log that they use."""
+"""Runs tests that are coroutines; opens the logs, and starts the servers, that tests use."""
 
 import asyncio
 import inspect
@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from tests.support.certificates import Authority
+from tests.support.serving import starting
 from tests.support.stores import opened
 
 
@@ -39,3 +41,16 @@ def enter(runner):
 def store(enter, place):
     """A store of the log at a place, open."""
     return enter(opened(place))
+
+
+@pytest.fixture
+def start(servers):
+    """Starts a server with options, and returns it with a client. Both end with the test."""
+    with starting(servers) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """An authority whose certificates tests trust."""
+    return Authority(tmp_path_factory.mktemp("certificates"), "authority")

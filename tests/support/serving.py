@@ -1,6 +1,7 @@
 """Servers on real sockets and players that call them, for the tests of the service."""
 
 import asyncio
+import contextlib
 import itertools
 import re
 import threading
@@ -147,6 +148,23 @@ class Servers:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+
+@contextlib.contextmanager
+def starting(servers):
+    """Yields what starts a server and returns it with a client. Both end with this."""
+    started = []
+
+    def start(*arguments, **options):
+        server, address = servers.start(*arguments, **options)
+        started.append((server, Client(address)))
+        return started[-1]
+
+    yield start
+    for server, client in started:
+        client.close()
+        if server in servers._running:
+            servers.stop(server)
 
 
 class Client:

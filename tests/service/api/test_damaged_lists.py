@@ -2,16 +2,15 @@
 
 from croupier.v1 import error_pb2, match_pb2
 from service.store import MemoryStore
-from tests.support.serving import Client, ruleset_of
+from tests.support.serving import ruleset_of
 
 TOKEN = "an-operators-token-of-32-or-more"
 
 
-def test_damaged_match_is_named_and_the_list_goes_on(servers, tmp_path):
+def test_damaged_match_is_named_and_the_list_goes_on(start, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
     store = MemoryStore()
-    _, address = servers.start(store, operator_token_file=tmp_path / "token")
-    client = Client(address)
+    _, client = start(store, operator_token_file=tmp_path / "token")
     names = [client.create(ruleset_of("skystones")).name for _ in range(3)]
     match_id = names[1].removeprefix("matches/")
     store._anchor.execute("UPDATE matches SET bots = x'0100' WHERE match_id = ?", (match_id,))

@@ -12,19 +12,17 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.common.tasks import Tasks
 from service.hosting import feed
-from service.store import Position, Updates
+from service.store import MemoryStore, Position, Updates
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import (
     INVITED,
     OPEN,
-    Client,
     Table,
     bot,
     play_on,
     refused,
     ruleset_of,
 )
-from tests.support.stores import MemoryPlace
 
 GAME = "skystones"
 KEYS = {"one": "key-of-one", "two": "key-of-two"}
@@ -78,8 +76,8 @@ AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
 
 
 @pytest.fixture
-def start(servers, tmp_path, monkeypatch):
-    """Starts a server on the log at a place, and returns it with a client."""
+def serve(start, tmp_path, monkeypatch):
+    """Starts a server on a log, and returns a client of it."""
     monkeypatch.setattr(feed, "MIN_SECONDS", 0.0)
     digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
     (tmp_path / "callers").write_text(
@@ -94,31 +92,13 @@ def start(servers, tmp_path, monkeypatch):
         )
     )
     (tmp_path / "operator").write_text(OPERATOR)
-    started = []
-
-    def start(place, **options):
-        store = place.store()
-        servers.run(store.open())
-        server, address = servers.start(
-            store,
-            operator_token_file=tmp_path / "operator",
-            callers_file=tmp_path / "callers",
-            **options,
-        )
-        started.append((server, store, Client(address)))
-        return server, started[-1][2]
-
-    yield start
-    for server, store, client in started:
-        client.close()
-        if server in servers._running:
-            servers.stop(server, 0)
-        servers.run(store.close())
+    files = {"operator_token_file": tmp_path / "operator", "callers_file": tmp_path / "callers"}
+    return lambda store=None, **options: start(store, **files, **options)[1]
 
 
 @pytest.fixture
-def client(start):
-    return start(MemoryPlace())[1]
+def client(serve):
+    return serve()
 
 
 def create(client, who=(), seats=(OPEN, OPEN), game=GAME, **request):
@@ -208,9 +188,9 @@ def test_a_cursor_goes_on_after_what_was_read(client):
     }
 
 
-def test_who_is_due_until_when_and_who_is_missing(servers, start):
+def test_who_is_due_until_when_and_who_is_missing(serve):
     clock = ManualClock()
-    _, client = start(MemoryPlace(), clock=clock)
+    client = serve(clock=clock)
     control = {"per_decision": {"seconds": 60}}
     table = create(client, by_key("one"), (INVITED, OPEN), time_control=control)
     follower = Follower(client, by_key("one"))
@@ -351,34 +331,31 @@ def test_an_error_of_one_view_leaves_the_others(client):
     assert refused(batch, client, ["x"] * 101).fields == ["tokens"]
 
 
-def test_each_view_of_a_batch_counts_as_a_call(servers, tmp_path):
+def test_each_view_of_a_batch_counts_as_a_call(start, tmp_path):
     (tmp_path / "callers").write_text(
         "[budgets.address]\ncalls_per_second = 50\n"
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, address = servers.start(callers_file=tmp_path / "callers")
+    server, client = start(callers_file=tmp_path / "callers")
     now = time.monotonic()
     server._admission._ledger._now = lambda: now  # The budget does not refill.
-    client = Client(address)
     token = create(client).spectator.token
     assert len(batch(client, [token] * 100)) == 100
     error = refused(batch, client, [token])
     assert error.reason == "BUDGET_EXHAUSTED"
     assert error.retry_seconds > 1
-    client.close()
-    servers.stop(server, 0)
 
 
-def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
-    place = MemoryPlace()
-    _, client = start(place)
+def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(serve):
+    store = MemoryStore()
+    client = serve(store)
     shown, broken, other = (create(client) for _ in range(3))
     act(broken)
-    log = place.store()._anchor
+    log = store._anchor
     match_id = broken.name.removeprefix("matches/")
     log.execute("UPDATE entries SET kind = 99 WHERE match_id = ?", (match_id,))
     log.execute("UPDATE matches SET bots = x'6300' WHERE match_id = ?", (match_id,))
-    _, client = start(place)
+    client = serve(store)
     stub = feed_pb2_grpc.FeedServiceStub(client.channel)
     tokens = [each.spectator.token for each in (shown, broken, other)]
     results = stub.BatchGetViews(feed_pb2.BatchGetViewsRequest(tokens=tokens)).results

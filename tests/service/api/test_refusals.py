@@ -13,7 +13,6 @@ from service.hosting.seats import Caller
 from tests.support.play import seeded
 from tests.support.serving import (
     OPEN,
-    Client,
     Player,
     bot,
     play_on,
@@ -369,11 +368,10 @@ def test_a_duration_that_there_is_not(client, seconds, field, on_expiry):
     assert refusal[:3] == (INVALID, "INVALID_FIELD", [f"time_control.{field}"])
 
 
-def test_a_seed_where_seeds_are_not_allowed(servers):
-    server, address = servers.start()
-    refusal = refused(Client(address).create, ruleset_of(GAME), (), 1)
+def test_a_seed_where_seeds_are_not_allowed(start):
+    _, client = start()
+    refusal = refused(client.create, ruleset_of(GAME), (), 1)
     assert refusal[:2] == (PRECONDITION, "SEEDS_NOT_ALLOWED")
-    servers.stop(server)
 
 
 # Hints
@@ -491,9 +489,9 @@ def test_a_game_that_is_not_hosted(client, game):
     assert refusal.metadata == {"game": f"games/{game}"}
 
 
-def test_an_internal_error_reveals_nothing(servers, caplog):
-    server, address = servers.start()
-    table = Client(address).create(ruleset_of(GAME))
+def test_an_internal_error_reveals_nothing(servers, start, caplog):
+    server, client = start()
+    table = client.create(ruleset_of(GAME))
     message = " ".join(["the hand holds a", "Knight"])
 
     async def fail(match_id):

@@ -264,9 +264,9 @@ def test_a_review_that_is_asked_for_again_goes_on(start_client):
     assert known == begun
 
 
-def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monkeypatch):
-    server, address = servers.start(allow_seeds=True)
-    client = Client(address)
+def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, start, monkeypatch):
+    server, client = start(allow_seeds=True)
+    address = client.address
     table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
     play_on(table, random.Random(1))
     record = table.players[0].record()

@@ -16,7 +16,6 @@ from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
     INVITED,
     OPEN,
-    Client,
     Player,
     Table,
     bot,
@@ -117,10 +116,9 @@ def test_the_creator_who_keeps_the_seat_is_found_out(client):
     assert refused(client.join, table_.invitations[1])[:2] == USED
 
 
-def test_a_match_waits_for_its_invited_seat(servers):
+def test_a_match_waits_for_its_invited_seat(servers, start):
     clock = ManualClock()
-    _, address = servers.start(clock=clock)
-    client = Client(address)
+    _, client = start(clock=clock)
     control = {"per_decision": {"seconds": 60}, "per_match": {"seconds": 90}}
     table_ = table(client, [OPEN, INVITED], "powershot_soccer", time_control=control)
     opened, spectator = table_.players[0], table_.spectator
@@ -204,9 +202,8 @@ def test_only_an_invitation_of_this_server_is_taken(client):
     assert table_.join(client, 1).view().seat == 1
 
 
-def test_an_invited_seat_contributes_entropy_after_it_was_joined(servers):
-    _, address = servers.start()
-    client = Client(address)
+def test_an_invited_seat_contributes_entropy_after_it_was_joined(start):
+    _, client = start()
     table_ = table(client, [OPEN, INVITED], entropy_from_seats=True)
 
     def contribute(player, **contribution):
@@ -471,11 +468,11 @@ CALLERS = "\n".join(
 )
 
 
-def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
+def test_a_view_names_the_key_with_which_a_seat_was_taken(start, tmp_path):
     path = tmp_path / "callers.toml"
     path.write_text(CALLERS)
-    server, address = servers.start(callers_file=path)
-    matches = Client(address).matches
+    _, client = start(callers_file=path)
+    matches = client.matches
 
     def key(name, *more):
         # The keys of this test are their names.
@@ -489,8 +486,8 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     # The player whom a front end names is not shown.
     request = creation([OPEN, INVITED])
     created = matches.CreateMatch(request, **key("chess.example", ("x-player-id", "ann")))
-    opened = Player(Client(address), created.name, created.seat_tokens[0].token)
-    spectator = Player(Client(address), created.name, created.spectator_token)
+    opened = Player(client, created.name, created.seat_tokens[0].token)
+    spectator = Player(client, created.name, created.spectator_token)
     assert names(opened) == ["chess.example", ""]
     # The same request with another key means the same match.
     assert matches.CreateMatch(request, **key("cards.example")) == created
@@ -500,14 +497,13 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     )
     joined = matches.JoinMatch(join, **key("cards.example"))
     assert names(opened) == ["chess.example", "cards.example"]
-    invited = Player(Client(address), joined.name, joined.seat_token.token)
+    invited = Player(client, joined.name, joined.seat_token.token)
     assert names(invited) == ["chess.example", "cards.example"]
     invited.resign()
     # Without a key, the rematch names none for the seat.
     rematch = invited.rematch()
-    spectator = Player(Client(address), rematch.name, rematch.spectator_token)
-    assert names(Player(Client(address), rematch.name, rematch.seat_token.token)) == ["", ""]
-    servers.stop(server)
+    spectator = Player(client, rematch.name, rematch.spectator_token)
+    assert names(Player(client, rematch.name, rematch.seat_token.token)) == ["", ""]
 
 
 def test_the_operator_sees_which_seats_are_invited(cluster):

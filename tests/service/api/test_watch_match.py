@@ -71,13 +71,14 @@ def waits_of(server):
     return waits
 
 
-def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
+def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(start):
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
-    server, address = servers.start()
-    client = Client(address)
+    server, client = start()
     table = client.create(ruleset_of("skystones"))
     made = count_views(server)
-    idle = [Player(Client(address, narrow), table.name, table.spectator.token) for _ in range(20)]
+    idle = [
+        Player(Client(client.address, narrow), table.name, table.spectator.token) for _ in range(20)
+    ]
     streams = [player.watch() for player in idle]
     rng = seeded("idle")
     while not (view := table.players[0].view()).HasField("result"):
@@ -92,10 +93,11 @@ def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
         assert [each.version for each in responses] == list(range(version + 1))
         assert responses[-1].view.HasField("result")
         assert sum(each.HasField("view") for each in responses) < version / 4
-    servers.stop(server)
 
 
-def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(servers, monkeypatch):
+def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(
+    servers, start, monkeypatch
+):
     watch, called = MatchService.WatchMatch, []
 
     def watch_and_note(*arguments):
@@ -103,8 +105,8 @@ def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(serv
         return watch(*arguments)
 
     monkeypatch.setattr(MatchService, "WatchMatch", watch_and_note)
-    server, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     next(table.spectator.watch())
     # As gRPC reads it, but for the pace: what a reader has not taken is not written yet.
     stream = watch(*called[0])
@@ -123,7 +125,6 @@ def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(serv
         (3, True),
     ]
     servers.run(stream.aclose())
-    servers.stop(server)
 
 
 def count_reads(server):
@@ -247,9 +248,8 @@ def test_a_waiting_call_gets_the_present_view_when_its_server_shuts_down(servers
     assert waiting.result().view.version == 1
 
 
-def test_streams_and_waiting_calls_are_counted(servers):
-    server, address = servers.start()
-    client = Client(address)
+def test_streams_and_waiting_calls_are_counted(start):
+    server, client = start()
     table = client.create(ruleset_of("skystones"))
 
     def counted():
@@ -265,19 +265,18 @@ def test_streams_and_waiting_calls_are_counted(servers):
     call.result()
     list(stream)
     assert counted() == 0
-    servers.stop(server)
 
 
 # A log that was set back
 
 
-def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
+def test_a_client_in_python_goes_on_from_what_the_log_has(servers, start):
     store = LosingStore()
-    server, address = servers.start(store)
-    table = Client(address).create(ruleset_of("powershot_soccer"))
+    _, creator = start(store)
+    table = creator.create(ruleset_of("powershot_soccer"))
     [player] = [each for each in table.players.values() if each.view().legal_actions]
     match_id = player.match.removeprefix("matches/")
-    with croupier.client.Client(address) as client:
+    with croupier.client.Client(creator.address) as client:
         seat = croupier.client.Seat(client, player.match, player.token)
         stream, turns = seat.watch(), seat.turns()
         view = next(turns)
@@ -289,14 +288,13 @@ def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
         assert next(turns) == view
         assert seat.submit(view.legal_actions[-1]).version == 1
         assert next(stream).version == 1
-    servers.stop(server)
 
 
-def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
+def test_a_stream_goes_on_only_from_the_version_of_its_etag(start):
     store = LosingStore()
     # The versions that take the place of the lost ones are of the same times.
-    server, address = servers.start(store, clock=ManualClock())
-    table = Client(address).create(ruleset_of("powershot_soccer"))
+    _, client = start(store, clock=ManualClock())
+    table = client.create(ruleset_of("powershot_soccer"))
     [player] = [each for each in table.players.values() if each.view().legal_actions]
     legal = player.view().legal_actions
 
@@ -319,7 +317,6 @@ def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
     table.players[0].resign()
     for after, etag in ((1, anew.etag), (1, ""), (0, begin.etag)):
         assert [each.version for each in watch(after, etag)][-1] == 2
-    servers.stop(server)
 
 
 # Other rules
@@ -336,16 +333,18 @@ def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
         ("whist", 1, {"game": "whist", "rules_version": "1"}),
     ],
 )
-def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_version, metadata):
+def test_a_match_of_unknown_rules_is_refused(
+    servers, start, tmp_path, game, rules_version, metadata
+):
     place = MemoryPlace()
     store = place.store()
     ruleset = ruleset_of("skystones").SerializeToString()
     other = header("other", game=game, ruleset=ruleset, rules_version=rules_version)
     servers.run(store.create(other, MatchStatus()))
     (tmp_path / "key").write_bytes(KEY)
-    server, address = servers.start(store, token_key_file=tmp_path / "key")
+    _, client = start(store, token_key_file=tmp_path / "key")
     token = Tokens(KEY).make(Caller("other", 0))
-    player = Player(Client(address), "matches/other", token)
+    player = Player(client, "matches/other", token)
     for call in (
         player.view,
         player.resign,
@@ -357,7 +356,6 @@ def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_vers
         assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "RULES_CHANGED")
         assert refusal.metadata == metadata
     assert servers.run(read(store, "other", 0)) == []
-    servers.stop(server)
 
 
 def _an_action(client):
@@ -374,9 +372,9 @@ def watch_with_heartbeats(player, after=None, seconds=1):
     return player._call(player._client.matches.WatchMatch, request)
 
 
-def test_a_resumed_stream_says_at_once_that_nothing_has_happened(servers):
-    _, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+def test_a_resumed_stream_says_at_once_that_nothing_has_happened(start):
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     for player in table.everyone():
         version = player.view().version
         # An interval that the test does not wait for.
@@ -391,9 +389,9 @@ def test_a_resumed_stream_says_at_once_that_nothing_has_happened(servers):
         stream.cancel()
 
 
-def test_a_quiet_stream_proves_that_it_lives(servers):
-    _, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+def test_a_quiet_stream_proves_that_it_lives(start):
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     player = table.players[0]
     version = player.view().version
     stream = watch_with_heartbeats(player, version)
@@ -404,9 +402,9 @@ def test_a_quiet_stream_proves_that_it_lives(servers):
     assert [each.version for each in told] == [version + 1]
 
 
-def test_the_headers_of_a_stream_come_at_once(servers):
-    _, address = servers.start()
-    player = Client(address).create(ruleset_of("skystones")).players[0]
+def test_the_headers_of_a_stream_come_at_once(start):
+    _, client = start()
+    player = client.create(ruleset_of("skystones")).players[0]
     stream = player.watch(player.view().version)
     # Returns only when the headers are there: nothing else is to be sent.
     assert stream.initial_metadata()
@@ -414,9 +412,9 @@ def test_the_headers_of_a_stream_come_at_once(servers):
 
 
 @pytest.mark.parametrize("interval", [{"nanos": 1}, {"seconds": 61}, {"seconds": -5}])
-def test_an_interval_out_of_range_is_refused(servers, interval):
-    _, address = servers.start()
-    player = Client(address).create(ruleset_of("skystones")).players[0]
+def test_an_interval_out_of_range_is_refused(start, interval):
+    _, client = start()
+    player = client.create(ruleset_of("skystones")).players[0]
     request = match_pb2.WatchMatchRequest(name=player.match, heartbeat_interval=interval)
     refusal = refused(list, player._call(player._client.matches.WatchMatch, request))
     assert refusal.reason == "INVALID_FIELD"

@@ -43,12 +43,11 @@ CLOSE = b"connection: close\r\n"
 
 
 @pytest.fixture
-def start(web_servers, plain, tmp_path):
+def start(start_web, plain, tmp_path):
     """Returns a server, or starts one with options.
 
     Where an address has some calls, it has no more when time passes.
     """
-    started = []
 
     def start(calls=None, **options):
         if calls is None and not options:
@@ -59,14 +58,11 @@ def start(web_servers, plain, tmp_path):
                 f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = {calls}\n'
             )
             options["callers_file"] = file
-        server, _ = web_servers.start(web=options.pop("web", WebOptions(port=0)), **options)
+        server, _ = start_web(**options)
         server._admission._ledger._now = lambda: 0.0
-        started.append(server)
         return server
 
-    yield start
-    for server in started:
-        web_servers.stop(server)
+    return start
 
 
 class Lines(logging.Handler):

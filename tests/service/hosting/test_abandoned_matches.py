@@ -251,9 +251,8 @@ def test_the_limit_of_the_server_is_kept_with_the_match(servers, clock):
     assert verify(record)
 
 
-def test_a_match_may_have_a_smaller_limit_than_the_server(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=4)
-    client = Client(address)
+def test_a_match_may_have_a_smaller_limit_than_the_server(start, clock):
+    _, client = start(None, clock, max_default_actions=4)
     table = client.create(ruleset_of(IN_TURN), time_control=control(3))
     assert time_control_of(table) == control(3)
     refusal = refused(client.create, ruleset_of(IN_TURN), (), None, control(5))
@@ -261,18 +260,17 @@ def test_a_match_may_have_a_smaller_limit_than_the_server(servers, clock):
     assert refusal.fields == ["time_control.max_default_actions"]
 
 
-def test_a_server_without_a_limit_leaves_it_to_the_match(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=0)
-    client = Client(address)
+def test_a_server_without_a_limit_leaves_it_to_the_match(start, clock):
+    _, client = start(None, clock, max_default_actions=0)
     for limit in (0, 1000):
         table = client.create(ruleset_of(IN_TURN), time_control=control(limit))
         assert time_control_of(table) == control(limit)
 
 
-def test_a_time_control_that_forfeits_gets_no_limit(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=4)
+def test_a_time_control_that_forfeits_gets_no_limit(start, clock):
+    _, client = start(None, clock, max_default_actions=4)
     forfeits = clock_pb2.TimeControl(per_decision={"seconds": 9})
-    table = Client(address).create(ruleset_of(IN_TURN), time_control=forfeits)
+    table = client.create(ruleset_of(IN_TURN), time_control=forfeits)
     assert time_control_of(table) == forfeits
 
 
@@ -296,11 +294,11 @@ def test_a_repeated_creation_is_answered_alike_under_another_limit(servers, cloc
         assert refusal.reason == "REQUEST_ID_REUSED"
 
 
-def test_a_rematch_keeps_the_limit_but_not_above_that_of_the_server(servers, clock):
+def test_a_rematch_keeps_the_limit_but_not_above_that_of_the_server(servers, start, clock):
     store = MemoryPlace().store()
-    _, address = servers.start(store, clock, max_default_actions=9)
+    _, client = start(store, clock, max_default_actions=9)
     tables = [
-        Client(address).create(ruleset_of(IN_TURN), [OPEN, bot("RANDOM")], None, control(limit))
+        client.create(ruleset_of(IN_TURN), [OPEN, bot("RANDOM")], None, control(limit))
         for limit in (0, 1)
     ]
     other = Client(servers.start(store, clock, max_default_actions=2)[1])

@@ -22,7 +22,6 @@ from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure
 from tests.support.serving import (
-    Client,
     bot,
     events_of,
     refused,
@@ -270,10 +269,9 @@ async def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
 # Servers
 
 
-def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
+def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers, start):
     clock = ManualClock()
-    server, address = servers.start(None, clock, end_idle=3600.0)
-    client = Client(address)
+    server, client = start(None, clock, end_idle=3600.0)
     table = client.create(ruleset_of(IN_TURN), [bot("RANDOM"), match_pb2.SeatConfig(open={})])
     player = table.players[1]
     stream = player.watch()
@@ -289,8 +287,8 @@ def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
     assert verify(player.record()).result == last.view.result
 
 
-def test_a_server_may_let_matches_be_idle(servers):
-    server, _ = servers.start(end_idle=None)
+def test_a_server_may_let_matches_be_idle(start):
+    server, _ = start(end_idle=None)
     assert server._idle_matches is None
 
 

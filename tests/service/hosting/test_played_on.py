@@ -21,7 +21,6 @@ from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import (
     INVITED,
     OPEN,
-    Client,
     Table,
     bot,
     hosted_cases,
@@ -184,7 +183,7 @@ def test_a_decision_that_was_held_back_is_made_anew(client):
         assert game_part(again.players[1].view()) == game_part(view)
 
 
-def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place, operator):
+def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, place, operator):
     rng = seeded("restart")
     source = random_match("castle_rampage", "default", rng)
     moment = random_moment(source, rng)
@@ -193,8 +192,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place, 
     for most in (0, 2 * SNAPSHOT_EVERY, None):
         store = place.store()
         servers.run(store.open())
-        server, address = servers.start(store, **operator)
-        client = Client(address)
+        server, client = start(store, **operator)
         if table is None:
             table = create(client, record.ruleset, moment.version, record)
             views = table.views()

@@ -59,9 +59,8 @@ def received_id(call):
     return found
 
 
-def test_a_line_says_all_of_its_call(servers, log):
-    server, address = servers.start(web=WebOptions(port=0))
-    client = Client(address)
+def test_a_line_says_all_of_its_call(start, log):
+    _, client = start(web=WebOptions(port=0))
     table = client.create(ruleset_of("skystones"))
     player = table.players[0]
     view = player.view()
@@ -92,8 +91,6 @@ def test_a_line_says_all_of_its_call(servers, log):
     # No token in any line.
     everything = "".join(line for handler in log for line in handler.lines)
     assert not [each for each in table.everyone() if each.token in everything]
-    client.close()
-    servers.stop(server)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +112,8 @@ def test_an_id_that_cannot_be_used_is_replaced(shared_server, sent):
     assert MADE.fullmatch(received_id(call))
 
 
-def test_every_kind_of_call_returns_its_id(servers):
-    server, address = servers.start(web=WebOptions(port=0))
-    client = Client(address)
+def test_every_kind_of_call_returns_its_id(start):
+    _, client = start(web=WebOptions(port=0))
     table = client.create(ruleset_of("skystones"))
     ids = []
     _, call = client.catalog.ListGames.with_call(catalog_pb2.ListGamesRequest())
@@ -131,18 +127,15 @@ def test_every_kind_of_call_returns_its_id(servers):
     ids.append(received_id(caught.value))
     assert len(set(ids)) == 3
     assert all(MADE.fullmatch(each) for each in ids)
-    client.close()
-    servers.stop(server)
 
 
-def test_what_a_call_sets_off_belongs_to_it(servers, log, monkeypatch):
-    server, address = servers.start()
+def test_what_a_call_sets_off_belongs_to_it(servers, start, log, monkeypatch):
+    server, client = start()
 
     async def fail(state, seat):
         raise RuntimeError("a bot that cannot decide")
 
     monkeypatch.setattr(server._scheduler._bots, "decide", fail)
-    client = Client(address)
     request = match_pb2.CreateMatchRequest(
         ruleset=ruleset_of("skystones"), seats=[bot("BEGINNER"), OPEN]
     )
@@ -152,8 +145,6 @@ def test_what_a_call_sets_off_belongs_to_it(servers, log, monkeypatch):
     while not failures():
         servers.run(_turn())
     assert failures()[0]["request_id"] == "the-cause"
-    client.close()
-    servers.stop(server)
 
 
 async def _turn():
@@ -249,8 +240,8 @@ def test_a_process_logs_objects():
 
 
 @pytest.mark.parametrize("protocol", ["connect", "json", "grpc-web"])
-def test_browsers_get_their_id_too(servers, protocol):
-    server, _ = servers.start(web=WebOptions(port=0))
+def test_browsers_get_their_id_too(start, protocol):
+    server, _ = start(web=WebOptions(port=0))
     caller = Caller(server.web_url, protocol)
     request = catalog_pb2.ListGamesRequest()
     for headers in ({}, {"x-request-id": "from-a-page"}):
@@ -261,4 +252,3 @@ def test_browsers_get_their_id_too(servers, protocol):
     request = match_pb2.GetViewRequest(name="matches/none")
     with caller.start("MatchService.GetView", request, headers={"x-request-id": "1"}) as answer:
         assert answer.response.headers["x-request-id"] == "1"
-    servers.stop(server)

@@ -35,7 +35,7 @@ from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, task_of
-from tests.support.serving import Client, hosted_cases, play_on, refused, ruleset_of
+from tests.support.serving import hosted_cases, play_on, refused, ruleset_of
 from tests.support.waiting import FOREVER, PAUSE
 
 FEW = hint_pb2.SearchLimits(iterations=2000)
@@ -145,9 +145,8 @@ def test_an_analysis_of_one_action_ends_before_its_limit(client):
     assert hint.action == only[0]
 
 
-def test_a_server_that_shuts_down_sends_the_final_report(servers):
-    server, address = servers.start(search_threads=1, allow_seeds=True)
-    client = Client(address)
+def test_a_server_that_shuts_down_sends_the_final_report(servers, start):
+    server, client = start(search_threads=1, allow_seeds=True)
     call = analysis(client, some_view(client), LONG, report_interval=OFTEN)
     first = next(call)
     servers._running.remove(server)

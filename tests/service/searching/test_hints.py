@@ -27,7 +27,7 @@ from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, search_in, task_of
-from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
+from tests.support.serving import hosted_cases, play_on, read_error, ruleset_of
 from tests.support.waiting import wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -142,15 +142,13 @@ def start_hint(client, view, limits=LONG, **options):
 
 
 @pytest.fixture
-def small_server(servers):
+def small_server(start):
     """A client, a view and a pool; the server runs one search at a time and queues two."""
-    server, address = servers.start(
+    server, client = start(
         search_threads=1, searches_running=1, searches_waiting=2, allow_seeds=True
     )
-    client = Client(address)
     view = client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
-    yield client, view, server._own_threads._pools[Kind.HINT]
-    servers.stop(server)
+    return client, view, server._own_threads._pools[Kind.HINT]
 
 
 def test_a_search_ends_when_its_caller_hangs_up(small_server):

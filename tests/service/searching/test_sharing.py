@@ -23,7 +23,7 @@ from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
 from tests.support.searching import outcome_in, search_in, task_of
-from tests.support.serving import Client, read_error, refused, ruleset_of
+from tests.support.serving import read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
 SHORT = Limits(iterations=200)
@@ -155,11 +155,9 @@ def test_beliefs_end_with_the_time_of_the_search():
 
 
 @pytest.fixture
-def narrow_client(servers):
+def narrow_client(start):
     """The client of a server that runs one search at a time."""
-    server, address = servers.start(search_threads=1, allow_seeds=True, searches_waiting=3)
-    yield Client(address)
-    servers.stop(server)
+    return start(search_threads=1, allow_seeds=True, searches_waiting=3)[1]
 
 
 def test_each_seat_has_its_share_and_its_queue(narrow_client):
@@ -226,16 +224,16 @@ async def test_a_bot_of_a_person_goes_before_bots_among_themselves():
 # Budgets
 
 
-def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
+def test_a_caller_uses_its_budgets_of_searches(start, tmp_path):
     callers = tmp_path / "callers.toml"
     callers.write_text(
         'trusted_proxies = ["127.0.0.1"]\n'
         "[budgets.address]\nsearches = 2\nsearch_seconds_per_minute = 1\n"
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, address = servers.start(search_threads=1, callers_file=callers)
+    server, client = start(search_threads=1, callers_file=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
-    client, metadata = Client(address), [("x-forwarded-for", "192.0.2.1")]
+    metadata = [("x-forwarded-for", "192.0.2.1")]
     view = client.create(ruleset_of("skystones")).players[0].view()
 
     def ask(**limits):
@@ -256,18 +254,16 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     assert refusal.metadata["budget"] == "searches"
     for call in calls:
         call.cancel()
-    servers.stop(server)
 
 
-def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp_path):
+def test_a_caller_can_start_so_many_searches_a_second_however_short(start, tmp_path):
     callers = tmp_path / "callers.toml"
     callers.write_text(
         'trusted_proxies = ["127.0.0.1"]\n[budgets.address]\nsearches_per_second = 2\n'
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, address = servers.start(callers_file=callers)
+    server, client = start(callers_file=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
-    client = Client(address)
     view = client.create(ruleset_of("skystones")).players[0].view()
     search = {"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
 
@@ -279,4 +275,3 @@ def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp
     assert len(refusals) == len(calls) - 2
     assert {refusal.metadata["budget"] for refusal in refusals} == {"searches_per_second"}
     assert ask("192.0.2.2").result().hint.iterations == 1
-    servers.stop(server)

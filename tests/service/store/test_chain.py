@@ -14,7 +14,7 @@ from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import MemoryStore, Position, Query
 from tests.support.scheduling import act
-from tests.support.serving import Client, ruleset_of, shown
+from tests.support.serving import ruleset_of, shown
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -213,12 +213,12 @@ async def test_names_can_be_erased_and_not_be_changed(tmp_path):
         assert state.header.display_names == ("", "")
 
 
-def test_a_log_with_matches_and_without_a_key_is_told_of(servers, caplog):
+def test_a_log_with_matches_and_without_a_key_is_told_of(servers, start, caplog):
     store = MemoryStore()
     for expected in (0, 1):
-        server, address = servers.start(store)
+        server, client = start(store)
         assert caplog.text.count("had no key") == expected
-        client = Client(address)
+        client = client
         client.create(ruleset_of("skystones"))
         client.close()
         servers.stop(server)
