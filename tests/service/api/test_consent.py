@@ -9,15 +9,7 @@ from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from service import wire
 from service.hosting.records import verify
 from tests.support.play import note_on_failure
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Player,
-    Table,
-    bot,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Player, Table, bot, refused, ruleset_of
 
 ALLOWED = game_pb2.HINT_POLICY_ALLOWED
 AFTER_END = game_pb2.HINT_POLICY_AFTER_END

@@ -14,15 +14,7 @@ from service.common.tasks import Tasks
 from service.hosting import feed
 from service.store import MemoryStore, Position, Updates
 from tests.support.manual_clock import ManualClock
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Table,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Table, bot, play_on, refused, ruleset_of
 
 GAME = "skystones"
 KEYS = {"one": "key-of-one", "two": "key-of-two"}

@@ -11,14 +11,7 @@ from croupier.v1.skystones_pb2 import SkystonesPhase
 from service.api.authentication import Tokens
 from service.hosting.seats import Caller
 from tests.support.play import seeded
-from tests.support.serving import (
-    OPEN,
-    Player,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import OPEN, Player, bot, play_on, refused, ruleset_of
 
 GAME = "champion_chess"
 INVALID = grpc.StatusCode.INVALID_ARGUMENT

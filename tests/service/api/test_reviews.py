@@ -15,15 +15,7 @@ from service.common.errors import Refusal
 from service.reviewing.reviews import Kept, Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Client,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Client, bot, play_on, refused, ruleset_of
 
 QUICK = {"iterations": 100, "deep_iterations": 200}
 

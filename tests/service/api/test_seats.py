@@ -13,16 +13,7 @@ from service.api.authentication import Tokens
 from service.hosting.seats import MAX_GENERATION, Caller
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Player,
-    Table,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Player, Table, bot, play_on, refused, ruleset_of
 
 KEY = bytes(range(32))
 LIMITS = hint_pb2.SearchLimits(iterations=30)

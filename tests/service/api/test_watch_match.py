@@ -19,13 +19,7 @@ from service.wire.fields import ALL
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
-from tests.support.serving import (
-    Client,
-    Player,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import Client, Player, play_on, refused, ruleset_of
 from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
 
 KEY = bytes(range(32))

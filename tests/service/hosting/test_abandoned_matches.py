@@ -12,15 +12,7 @@ from service.hosting.records import RecordError, digest, verify, write_record
 from service.store import Entry, Header
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import (
-    OPEN,
-    Client,
-    bot,
-    read_error,
-    refused,
-    ruleset_of,
-    view_of,
-)
+from tests.support.serving import OPEN, Client, bot, read_error, refused, ruleset_of, view_of
 from tests.support.stores import MemoryPlace, bare
 
 BEGAN = 1_700_000_000_000

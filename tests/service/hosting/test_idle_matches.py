@@ -21,22 +21,8 @@ from service.observability.metrics import Metrics
 from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure
-from tests.support.serving import (
-    bot,
-    events_of,
-    refused,
-    ruleset_of,
-    simultaneous_games,
-    view_of,
-)
-from tests.support.stores import (
-    MemoryPlace,
-    action,
-    append,
-    header,
-    opened,
-    resignation,
-)
+from tests.support.serving import bot, events_of, refused, ruleset_of, simultaneous_games, view_of
+from tests.support.stores import MemoryPlace, action, append, header, opened, resignation
 
 IDLE = game_pb2.EndReason.END_REASON_IDLE
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.

@@ -9,14 +9,7 @@ from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS
 from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import (
-    FAR,
-    RANDOM,
-    ActingServer,
-    SlowBots,
-    create,
-    note_complaints,
-)
+from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, create, note_complaints
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 

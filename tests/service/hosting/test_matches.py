@@ -19,13 +19,7 @@ from service.observability.metrics import Metrics
 from service.store import ANOTHER_LOG, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
-from tests.support.serving import (
-    Client,
-    Player,
-    play_on,
-    ruleset_of,
-    view_of,
-)
+from tests.support.serving import Client, Player, play_on, ruleset_of, view_of
 from tests.support.stores import LosingStore, MemoryPlace, lose, read
 
 

@@ -17,14 +17,7 @@ from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import (
-    FAR,
-    RANDOM,
-    ActingServer,
-    SlowBots,
-    create,
-    ended,
-)
+from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, create, ended
 from tests.support.serving import view_of
 from tests.support.stores import MemoryPlace, opened, wait_past
 

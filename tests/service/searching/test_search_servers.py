@@ -33,15 +33,7 @@ from service.searching.tasks import (
 from tests.support.play import note_on_failure, seeded
 from tests.support.ports import own_port
 from tests.support.searching import in_time, wait_for_metric
-from tests.support.serving import (
-    OPEN,
-    Client,
-    bot,
-    hosted_cases,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import OPEN, Client, bot, hosted_cases, play_on, refused, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)

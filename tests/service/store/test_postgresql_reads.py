@@ -14,12 +14,7 @@ from service.hosting.entries import Resignation
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import (
-    postgresql,
-    postgresql_connections,
-    postgresql_listener,
-    postgresql_tables,
-)
+from service.store import postgresql, postgresql_connections, postgresql_listener, postgresql_tables
 from service.store.postgresql import MAX_LOADS
 from service.store.postgresql_reads import ReadGatherer
 from tests.support.scheduling import act, create
