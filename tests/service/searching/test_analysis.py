@@ -36,7 +36,7 @@ from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, task_of
 from tests.support.serving import hosted_cases, play_on, refused, ruleset_of
-from tests.support.waiting import FOREVER, PAUSE
+from tests.support.waiting import PAUSE
 
 FEW = hint_pb2.SearchLimits(iterations=2000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
@@ -143,17 +143,6 @@ def test_an_analysis_of_one_action_ends_before_its_limit(client):
     hint = check_reports(list(analysis(client, view, LONG, include_actions=only)), "SINGLE_ACTION")
     assert [each.action for each in hint.actions] == list(only)
     assert hint.action == only[0]
-
-
-def test_a_server_that_shuts_down_sends_the_final_report(servers, start):
-    server, client = start(search_threads=1, allow_seeds=True)
-    call = analysis(client, some_view(client), LONG, report_interval=OFTEN)
-    first = next(call)
-    servers._running.remove(server)
-    stopping = asyncio.run_coroutine_threadsafe(server.stop(grace=FOREVER), servers.loop)
-    hint = check_reports([first, *call], "SHUTDOWN")
-    assert hint.iterations >= first.hint.iterations
-    stopping.result()
 
 
 # Include and exclude

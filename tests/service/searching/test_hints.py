@@ -5,11 +5,9 @@ A search stops when its caller leaves, and is refused when too many wait.
 
 import asyncio
 import os
-import queue
 import sys
 import time
 
-import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
@@ -27,7 +25,7 @@ from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, search_in, task_of
-from tests.support.serving import hosted_cases, play_on, read_error, ruleset_of
+from tests.support.serving import hosted_cases, play_on, ruleset_of
 from tests.support.waiting import wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -168,26 +166,6 @@ def test_a_search_ends_with_the_deadline_of_its_caller(small_server):
     hint = in_time(lambda seconds: start_hint(client, view, timeout=seconds).result()).hint
     assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_DEADLINE
     assert hint.iterations > 0
-    after = start_hint(client, view, LIMITS)
-    assert after.result().hint.iterations == LIMITS.iterations
-
-
-def test_a_full_queue_is_refused_with_a_delay(small_server):
-    client, view, _ = small_server
-    calls = [start_hint(client, view) for _ in range(8)]
-    # One search runs and two wait; the server refuses the others at once.
-    ended = queue.SimpleQueue()
-    for call in calls:
-        call.add_done_callback(ended.put)
-    for _ in range(5):
-        refusal = read_error(ended.get().exception())
-        assert refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert refusal.reason == "TOO_MANY_SEARCHES"
-        assert refusal.retry_seconds >= 1
-        assert refusal.quotas == ["at most 2 searches of one caller may wait at a time"]
-    assert ended.empty()
-    for call in calls:
-        call.cancel()
     after = start_hint(client, view, LIMITS)
     assert after.result().hint.iterations == LIMITS.iterations
 
