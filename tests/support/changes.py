@@ -1,5 +1,7 @@
 """Enumerates all changes of a message that alter one thing, from its descriptor."""
 
+import copy
+
 from google.protobuf.descriptor import FieldDescriptor
 
 _INTEGERS = {
@@ -17,8 +19,7 @@ def changes(message):
 
 def changed_by(message, change):
     """A copy of a message with one change."""
-    changed = type(message)()
-    changed.CopyFrom(message)
+    changed = copy.deepcopy(message)
     change(changed)
     assert changed.SerializeToString(deterministic=True) != message.SerializeToString(
         deterministic=True

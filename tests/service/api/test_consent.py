@@ -1,5 +1,6 @@
 """What players agree on: names, hints, invitations that are looked at first, and rematches."""
 
+import copy
 import uuid
 
 import grpc
@@ -116,8 +117,7 @@ def test_a_name_that_could_deceive_is_refused_and_changes_nothing(client, name):
 
 def test_a_name_is_for_a_seat_that_its_player_takes(client):
     for seat in (bot("RANDOM"), INVITED):
-        config = match_pb2.SeatConfig()
-        config.CopyFrom(seat)
+        config = copy.deepcopy(seat)
         config.display_name = "Ann"
         refusal = refused(lambda seats=(OPEN, config): create(client, seats))
         assert refusal.fields == ["seats[1].display_name"]

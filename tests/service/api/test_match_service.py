@@ -1,5 +1,6 @@
 """Whole matches through the API: views, actions, streams and records."""
 
+import copy
 import hashlib
 from itertools import pairwise
 
@@ -186,8 +187,7 @@ def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order)
 
 def match_view(view, version, deciders):
     """A copy of a view with another version and other deciders."""
-    changed = game_pb2.View()
-    changed.CopyFrom(view)
+    changed = copy.deepcopy(view)
     changed.version = version
     del changed.deciders[:]
     changed.deciders.extend(deciders)

@@ -1,13 +1,14 @@
 """Reviews: each decision is judged by what its seat knew; luck and losses make the result."""
 
 import asyncio
+import copy
 import random
 from types import SimpleNamespace
 
 import grpc
 import pytest
 
-from croupier.v1 import hint_pb2, match_pb2, review_pb2
+from croupier.v1 import hint_pb2, review_pb2
 from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
@@ -185,11 +186,8 @@ def test_a_match_that_was_never_dealt_has_nothing_to_judge(client):
 
 def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
     whole = chess.players[0].record()
-    cut = match_pb2.MatchRecord()
-    cut.CopyFrom(whole)
+    cut, illegal = copy.deepcopy(whole), copy.deepcopy(whole)
     del cut.entries[len(cut.entries) // 2 :]
-    illegal = match_pb2.MatchRecord()
-    illegal.CopyFrom(whole)
     first = next(n for n, each in enumerate(whole.entries) if each.HasField("action"))
     illegal.entries.insert(first + 1, whole.entries[first])  # Decided twice.
     for record, field in (

@@ -7,15 +7,13 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from service import wire
 from service.hosting.entries import EntryKind, Expiry
-from service.hosting.match_state import MatchState
-from service.hosting.records import RecordError, digest, verify, write_record
-from service.store import Entry, Header
+from service.hosting.records import verify, write_record
 from tests.support.manual_clock import ManualClock
-from tests.support.play import note_on_failure, seeded
+from tests.support.play import seeded
+from tests.support.random_matches import BEGAN, begin, check_forgeries, decide
 from tests.support.serving import OPEN, Client, bot, read_error, refused, ruleset_of, view_of
 from tests.support.stores import MemoryPlace, bare
 
-BEGAN = 1_700_000_000_000
 SECOND = 1_000
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 LIMIT = 3
@@ -32,34 +30,16 @@ def control(limit=LIMIT, **fields):
     )
 
 
-def begin(game_id, limit=LIMIT, bots=(0, 0)):
-    ruleset = ruleset_of(game_id).SerializeToString()
-    rules = wire.hosted_games()[game_id].rules_version
-    data = control(limit).SerializeToString(deterministic=True)
-    header = Header(
-        "one", game_id, ruleset, rules, bytes(32), "one", bots, BEGAN, time_control=data
-    )
-    return MatchState.begin(header)
-
-
-def act(state, seat, rng):
-    """The match after a random action of a seat."""
-    action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
-    return state.after(Entry(EntryKind.ACTION, seat, state.time, action, state.version))
-
-
-def expire(state):
-    """The match when the time of a seat has run out."""
-    return state.after(Expiry.due(state, state.deadline))
-
-
 def played_by(game_id, rng, present, limit=LIMIT, bots=(0, 0)):
     """The states of a match in which only some seats act in time."""
-    state = begin(game_id, limit, bots)
+    state = begin(game_id, control(limit), bots=bots)
     yield state
     while not state.over:
         acting = [seat for seat in state.deciders if present(seat, state)]
-        state = act(state, acting[0], rng) if acting else expire(state)
+        if acting:
+            state = decide(state, acting[0], choose=rng.choice)
+        else:
+            state = state.after(Expiry.due(state, state.deadline))
         yield state
 
 
@@ -149,13 +129,10 @@ def test_the_end_is_not_earlier_and_nothing_else_comes_at_that_time(game_id):
     [last] = bare(over.entries[-1:])
     with pytest.raises(ActionError):
         before.after(last._replace(at=last.at - 1))
-    action = view_of(before, 1).legal_actions[0].SerializeToString()
     with pytest.raises(ActionError):
-        before.after(Entry(EntryKind.ACTION, 1, last.at, action, before.version))
+        decide(before, 1, last.at)
     # The seat can come back until then.
-    assert not before.after(
-        Entry(EntryKind.ACTION, 1, last.at - 1, action, before.version)
-    ).default_actions[1]
+    assert not decide(before, 1, last.at - 1).default_actions[1]
     # One default action fewer does not end the match.
     for state in [*one_is_present(game_id)][:-2]:
         if Expiry.due(state, 10**13):
@@ -185,13 +162,7 @@ def test_the_end_is_verified(game_id, played):
     def no_end(record):
         del record.entries[-1]
 
-    for change in (other_loser, other_reason, other_limit, no_limit, no_end):
-        changed = match_pb2.MatchRecord()
-        changed.CopyFrom(record)
-        change(changed)
-        changed.digest = digest(changed)
-        with note_on_failure(change=change.__name__), pytest.raises(RecordError):
-            verify(changed)
+    check_forgeries(record, other_loser, other_reason, other_limit, no_limit, no_end)
 
 
 def test_a_view_says_how_many_default_actions_were_played():

@@ -9,10 +9,10 @@ from croupier.client import OPEN, Client, CroupierError, bot
 from engine.match import Match
 from service import wire
 from service.hosting.entries import EntryKind
-from service.hosting.match_state import MatchState
 from service.hosting.records import verify
-from service.store import Entry, Header
+from service.store import Entry
 from tests.support.play import seeded
+from tests.support.random_matches import begin
 from tests.support.serving import ruleset_of
 
 
@@ -143,11 +143,8 @@ def test_entropy_requests_that_are_refused(shared_server):
 
 
 def test_the_chance_is_drawn_as_the_documentation_says():
-    ruleset = ruleset_of("skystones")
     secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
-    state = MatchState.begin(
-        Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
-    )
+    state = begin("skystones", secret=secret, created=0, entropy_from_seats=True)
     for seat, share in enumerate(shares):
         state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
     for seat, share in enumerate(shares):
@@ -155,7 +152,7 @@ def test_the_chance_is_drawn_as_the_documentation_says():
     mixed = b"croupier/entropy/v1\0" + secret
     for seat, share in enumerate(shares):
         mixed += bytes([seat, len(share)]) + share
-    game = wire.read_ruleset(ruleset, "ruleset")
+    game = wire.read_ruleset(ruleset_of("skystones"), "ruleset")
     assert state.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
     assert state.match.version == state.version == 4
     assert state.match.position != Match(game, state.match.secret, "one").position

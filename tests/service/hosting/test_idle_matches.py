@@ -14,13 +14,14 @@ from service.hosting.entries import EntryKind, Idle, Resignation
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.records import RecordError, digest, verify, write_record
+from service.hosting.records import verify, write_record
 from service.hosting.seats import Caller
 from service.hosting.sweeps import BATCH, IdleMatches
 from service.observability.metrics import Metrics
 from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
-from tests.support.play import note_on_failure
+from tests.support.random_matches import check_forgeries
+from tests.support.scheduling import act
 from tests.support.serving import bot, events_of, refused, ruleset_of, simultaneous_games, view_of
 from tests.support.stores import MemoryPlace, action, append, header, opened, resignation
 
@@ -41,12 +42,6 @@ class Hosting:
     def create(self, game_id=IN_TURN, bots=(0, 0), **options):
         return self.matches.create(NewMatch(ruleset_of(game_id), bots, **options))
 
-    async def act(self, match_id):
-        state = await self.matches.load(match_id)
-        seat = state.deciders[0]
-        chosen = view_of(state, seat).legal_actions[0]
-        await self.matches.submit(Caller(match_id, seat), state.version, chosen, "")
-
     async def result(self, match_id):
         return (await self.matches.load(match_id)).result
 
@@ -56,7 +51,7 @@ async def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(store)
     hosting = Hosting(store, clock)
     left, played = [(await hosting.create()).header.match_id for _ in range(2)]
     clock.advance(HOUR)
-    await hosting.act(played)
+    await act(hosting.matches, played)
     await hosting.idle.sweep()
     assert await hosting.result(left) is None
     clock.advance(1)
@@ -119,7 +114,7 @@ def idle_states(game_id):
         async with opened(MemoryPlace()) as store:
             hosting = Hosting(store, clock)
             names = [(await hosting.create(game_id)).header.match_id for _ in range(2)]
-            await hosting.act(names[1])
+            await act(hosting.matches, names[1])
             clock.advance(HOUR + 1)
             await hosting.idle.sweep()
             return [MatchState.load(await store.load(name)) for name in names]
@@ -154,13 +149,7 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
         def with_a_clock(record):
             record.time_control.per_decision.FromSeconds(100_000)
 
-        for change in (other_loser, other_reason, earlier, twice, with_a_clock):
-            changed = match_pb2.MatchRecord()
-            changed.CopyFrom(record)
-            change(changed)
-            changed.digest = digest(changed)
-            with note_on_failure(change=change.__name__), pytest.raises(RecordError):
-                verify(changed)
+        check_forgeries(record, other_loser, other_reason, earlier, twice, with_a_clock)
 
 
 def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
@@ -204,7 +193,7 @@ async def test_a_match_that_changes_during_the_sweep_goes_on(store, here):
     async def list_and_act(*arguments):
         listed = await list_idle(*arguments)
         if listed:
-            await (hosting if here else Hosting(store, clock)).act(match_id)
+            await act((hosting if here else Hosting(store, clock)).matches, match_id)
         return listed
 
     store.list_idle = list_and_act
@@ -283,7 +272,7 @@ async def test_a_match_is_ended_though_another_server_was_the_last_that_acted_in
     hosting, other = Hosting(store, clock), Hosting(store, clock)
     match_id = (await hosting.create()).header.match_id
     clock.advance(1)
-    await other.act(match_id)
+    await act(other.matches, match_id)
     clock.advance(HOUR + 1)
     await hosting.idle.sweep()
     assert (await hosting.result(match_id)).reason == IDLE

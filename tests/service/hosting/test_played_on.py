@@ -1,5 +1,6 @@
 """Matches that are played on from a moment of another match, on a real server."""
 
+import copy
 import hashlib
 import random
 import uuid
@@ -280,8 +281,7 @@ def test_people_play_on_only_from_what_the_log_holds(client, over):
         record.start.origin.logged = True
         assert refused_start(client, record) == ["start_from.record"]
     # Another course of a match that the log holds, or that of a match that is not over.
-    other = match_pb2.MatchRecord()
-    other.CopyFrom(over.spectator.record())
+    other = over.spectator.record()
     first = next(each for each in other.entries if each.HasField("action"))
     legal = finish_now(replaying_record(other, 0)).dealt().legal(first.action.seat)
     game = wire.read_ruleset(ruleset, "ruleset")
@@ -291,8 +291,7 @@ def test_people_play_on_only_from_what_the_log_holds(client, over):
     )
     assert refused_start(client, other, version=2) == ["start_from.record"]
     running = client.create(ruleset, (OPEN, OPEN), seed=7)
-    known = match_pb2.MatchRecord()
-    known.CopyFrom(made_up)
+    known = copy.deepcopy(made_up)
     known.name, known.seeded, known.secret = running.name, True, secret_of_seed(7)
     known.secret_hash = hashlib.sha256(known.secret).digest()
     del known.entries[:]
@@ -330,8 +329,7 @@ def test_what_cannot_be_played_on_is_refused(client, over):
     running = client.create(ruleset, (OPEN, OPEN))
     waiting = client.create(ruleset, (OPEN, INVITED))
     waiting.players[0].resign()
-    illegal = match_pb2.MatchRecord()
-    illegal.CopyFrom(record)
+    illegal = copy.deepcopy(record)
     acts = [each for each in illegal.entries if each.HasField("action")]
     acts[1].action.action.CopyFrom(acts[-1].action.action)
     foreign = "x" + over.players[0].token[1:]

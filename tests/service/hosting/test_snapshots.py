@@ -9,9 +9,10 @@ from service.hosting import history
 from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
-from service.store import Entry, Header, Snapshot, chain
+from service.store import Entry, Snapshot, chain
 from tests.support.play import seeded
-from tests.support.serving import ruleset_of, shown, view_of
+from tests.support.random_matches import begin
+from tests.support.serving import shown, view_of
 from tests.support.stores import bare, stored_match
 
 SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "10"))  # Of each match.
@@ -22,12 +23,7 @@ def match_states(game_id, resigned=False, invited=()):
 
     With an invited seat, tokens are replaced before the deal and during the match.
     """
-    ruleset = ruleset_of(game_id).SerializeToString()
-    rules = wire.hosted_games()[game_id].rules_version
-    header = Header(
-        "one", game_id, ruleset, rules, bytes(range(32)), "one", (0, 0), 5, invited=invited
-    )
-    state = MatchState.begin(header)
+    state = begin(game_id, secret=bytes(range(32)), created=5, invited=invited)
     rng = seeded(game_id, "snapshots")
     for seat in invited:
         state = state.after(Entry(EntryKind.TOKEN, 1 - seat, 6), Entry(EntryKind.JOIN, seat, 6))

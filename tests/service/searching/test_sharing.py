@@ -16,12 +16,11 @@ from engine.match import Match
 from service import wire
 from service.common.errors import Refusal
 from service.hosting.bots import Bots
-from service.hosting.match_state import MatchState
 from service.observability.metrics import Metrics
 from service.searching import fair_queue
 from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
-from service.store import Header
+from tests.support.random_matches import begin
 from tests.support.searching import outcome_in, search_in, task_of
 from tests.support.serving import read_error, refused, ruleset_of
 
@@ -212,10 +211,8 @@ async def test_a_bot_of_a_person_goes_before_bots_among_themselves():
 
     bots = Bots(None, Seen())
     for seats in ((0, CASUAL), (CASUAL, 0), (CASUAL, CASUAL)):
-        ruleset = ruleset_of("champion_chess").SerializeToString()
-        header = Header(f"{seats}", "champion_chess", ruleset, 1, bytes(32), "", seats, 0)
         seat = next(seat for seat in (0, 1) if seats[seat])
-        await bots._choose(MatchState.begin(header), seat)
+        await bots._choose(begin("champion_chess", match_id=f"{seats}", bots=seats), seat)
     assert [owner for owner, _ in seen] == [f"{s}" for s in ((0, 3), (3, 0), (3, 3))]
     ranks = [rank for _, rank in seen]
     assert ranks[0] == ranks[1] < ranks[2]
