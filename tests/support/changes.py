@@ -4,6 +4,8 @@ import copy
 
 from google.protobuf.descriptor import FieldDescriptor
 
+from tests.support.serving import as_bytes
+
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32,
     FieldDescriptor.CPPTYPE_INT64,
@@ -21,9 +23,7 @@ def changed_by(message, change):
     """A copy of a message with one change."""
     changed = copy.deepcopy(message)
     change(changed)
-    assert changed.SerializeToString(deterministic=True) != message.SerializeToString(
-        deterministic=True
-    )
+    assert as_bytes(changed) != as_bytes(message)
     return changed
 
 

@@ -74,6 +74,11 @@ def ruleset_of(game_id, name="default"):
     return wire.write_ruleset(game_of(game_id, name)[0])
 
 
+def as_bytes(message):
+    """The bytes of a message, always the same ones."""
+    return message.SerializeToString(deterministic=True)
+
+
 def view_of(state, viewer):
     """The view of a match state for a viewer, as a message."""
     return game_pb2.View.FromString(serialize_view(state, viewer))

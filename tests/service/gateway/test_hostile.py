@@ -23,6 +23,7 @@ from service.listening import http
 from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.listening.http import MAX_CHUNKS, MAX_HEADER_BYTES, MAX_HEADERS, Connections
 from service.observability.logs import JsonFormatter, TextFormatter
+from tests.support.logs import logged
 from tests.support.server_process import ServerProcess
 from tests.support.serving import ruleset_of
 from tests.support.web import (
@@ -65,25 +66,11 @@ def start(start_web, plain, tmp_path):
     return start
 
 
-class Lines(logging.Handler):
-    """The lines of the log."""
-
-    def __init__(self, formatter):
-        super().__init__()
-        self.setFormatter(formatter)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
-
-
 @pytest.fixture(params=[TextFormatter, JsonFormatter])
 def log(request):
     """All lines that the server and its libraries log."""
-    handler = Lines(request.param())
-    logging.getLogger().addHandler(handler)
-    yield handler.lines
-    logging.getLogger().removeHandler(handler)
+    with logged(request.param(), name="", level=logging.WARNING) as (lines,):
+        yield lines
 
 
 # Names of hosts

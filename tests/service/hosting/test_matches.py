@@ -19,7 +19,8 @@ from service.observability.metrics import Metrics
 from service.store import ANOTHER_LOG, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
-from tests.support.serving import Client, Player, play_on, ruleset_of, view_of
+from tests.support.scheduling import act
+from tests.support.serving import Client, Player, as_bytes, play_on, ruleset_of, view_of
 from tests.support.stores import LosingStore, MemoryPlace, lose, read
 
 
@@ -36,10 +37,6 @@ def clients(servers):
 def elsewhere(client, player):
     """The same player with a client of another server."""
     return Player(client, player.match, player.token)
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -134,13 +131,10 @@ async def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
     server = Matches(store, Metrics(), clock)
     state = await server.create(NewMatch(ruleset_of("skystones")))
     match_id = state.header.match_id
-    for version, now in enumerate((900, 1100, 50, 60)):
+    for now in (900, 1100, 50, 60):
         # A server that has just started applies each action.
         server = Matches(store, Metrics(), ManualClock(now))
-        state = await server.load(match_id)
-        seat = state.deciders[0]
-        legal = view_of(state, seat).legal_actions[0]
-        await server.submit(Caller(match_id, seat), version, legal, f"{version}")
+        await act(server, match_id, f"at {now}")
     assert state.header.created == 1000
     assert [entry.at for entry in await read(store, match_id, 0)] == [1000, 1100, 1100, 1100]
 
@@ -216,8 +210,7 @@ async def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
     server = Matches(store, Metrics())
     state = await server.create(NewMatch(ruleset_of("powershot_soccer")))
     match_id = state.header.match_id
-    legal = view_of(state, state.deciders[0]).legal_actions[0]
-    await server.submit(Caller(match_id, state.deciders[0]), 0, legal, "")
+    await act(server, match_id)
     fails, read = asyncio.Event(), store.read
 
     async def fail(*asked):

@@ -13,12 +13,10 @@ from service.hosting.clocks import Clock
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
-from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, create, ended
-from tests.support.serving import view_of
+from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, act, create, ended
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
@@ -101,10 +99,8 @@ async def test_a_change_during_a_task_is_not_missed():
         server.matches.expire = slowly
         server.scheduler._start(match_id)
         await entered.wait()
-        state = await server.matches.load(match_id)
-        action = view_of(state, 0).legal_actions[0]
-        await server.matches.submit(Caller(match_id, 0), state.version, action, "mine")
-        version = state.version + 1
+        version = (await server.matches.load(match_id)).version + 1
+        await act(server.matches, match_id)
         assert (await server.matches.load(match_id)).bot_due is not None
         go_on.set()
         # At once: by this clock, the lease never expires.
@@ -136,9 +132,7 @@ async def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
         assert await bots.causes.get() is creation
         submission = Call("Submit", "test")
         current_call.set(submission)
-        action = view_of(state, 0).legal_actions[0]
-        caller = Caller(state.header.match_id, 0)
-        await server.matches.submit(caller, state.version, action, "mine")
+        await act(server.matches, state.header.match_id)
         bots.may_decide.set()
         assert await bots.causes.get() is submission
 
@@ -216,8 +210,7 @@ async def test_an_opponent_of_a_bot_does_not_wait_for_other_tasks(store):
                     state = await server.matches.load(match_id)
                 if state.over:
                     break
-                action = view_of(state, 0).legal_actions[0]
-                await server.matches.submit(Caller(match_id, 0), state.version, action, "")
+                await act(server.matches, match_id)
         assert len((await store.load(of_bots)).entries) <= versions + 1
         pauses.go_on.set()
         await ended(store, of_bots)

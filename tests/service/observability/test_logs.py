@@ -13,6 +13,7 @@ import pytest
 from croupier.v1 import catalog_pb2, match_pb2
 from service.gateway.listener import WebOptions
 from service.observability.logs import BURST_LINES, JsonFormatter, LineLimit, TextFormatter
+from tests.support.logs import logged
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, Client, Player, bot, ruleset_of
 from tests.support.web import Caller
@@ -20,36 +21,16 @@ from tests.support.web import Caller
 MADE = re.compile(r"[0-9a-f]{16}")
 
 
-class Lines(logging.Handler):
-    """The lines of the log in one format."""
-
-    def __init__(self, formatter):
-        super().__init__(logging.DEBUG)
-        self.setFormatter(formatter)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
-
-
 @pytest.fixture
 def log():
     """The log of the servers in this process, in JSON and in text, at level debug."""
-    handlers = [Lines(JsonFormatter()), Lines(TextFormatter())]
-    logger = logging.getLogger("service")
-    before = logger.level
-    logger.setLevel(logging.DEBUG)
-    for handler in handlers:
-        logger.addHandler(handler)
-    yield handlers
-    for handler in handlers:
-        logger.removeHandler(handler)
-    logger.setLevel(before)
+    with logged(JsonFormatter(), TextFormatter()) as lines:
+        yield lines
 
 
 def of_calls(log):
     """The lines of calls, read from JSON."""
-    lines = [json.loads(line) for line in log[0].lines]
+    lines = [json.loads(line) for line in log[0]]
     return [line for line in lines if line["logger"] == "service.api.calls"]
 
 
@@ -82,14 +63,14 @@ def test_a_line_says_all_of_its_call(start, log):
     assert line["protocol"] == "grpc"
     assert line["caller"].startswith("seat:")
     assert line["duration_ms"] > 0
-    text = log[1].lines[-1]
+    text = log[1][-1]
     assert "SubmitAction ABORTED (STALE_VERSION)" in text
     assert f"request_id=trace-me/17 match={match_id} caller=seat:" in text
     created, read, _ = of_calls(log)
     assert created["match"] == match_id
     assert (read["level"], read["code"]) == ("debug", "OK")
     # No token in any line.
-    everything = "".join(line for handler in log for line in handler.lines)
+    everything = "".join(line for lines in log for line in lines)
     assert not [each for each in table.everyone() if each.token in everything]
 
 
@@ -141,7 +122,7 @@ def test_what_a_call_sets_off_belongs_to_it(servers, start, log, monkeypatch):
     )
     metadata = [("x-request-id", "the-cause")]
     client.matches.CreateMatch(request, metadata=metadata)
-    failures = lambda: [json.loads(each) for each in log[0].lines if "a bot failed" in each]  # noqa: E731
+    failures = lambda: [json.loads(each) for each in log[0] if "a bot failed" in each]  # noqa: E731
     while not failures():
         servers.run(_turn())
     assert failures()[0]["request_id"] == "the-cause"

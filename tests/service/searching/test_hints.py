@@ -25,16 +25,12 @@ from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, search_in, task_of
-from tests.support.serving import hosted_cases, play_on, ruleset_of
+from tests.support.serving import as_bytes, hosted_cases, play_on, ruleset_of
 from tests.support.waiting import wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 LATE = 14  # A version from which a match of Skystones may be searched to its end.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())

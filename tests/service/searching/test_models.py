@@ -11,14 +11,10 @@ from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import name_opponent, open_models, opponent_sharpness
 from tests.support.models import random_model
-from tests.support.serving import OPEN, bot, ruleset_of
+from tests.support.serving import OPEN, as_bytes, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
 PAST = 14  # The version from which the opponent has made choices.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.fixture

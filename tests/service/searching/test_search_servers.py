@@ -33,7 +33,16 @@ from service.searching.tasks import (
 from tests.support.play import note_on_failure, seeded
 from tests.support.ports import own_port
 from tests.support.searching import in_time, wait_for_metric
-from tests.support.serving import OPEN, Client, bot, hosted_cases, play_on, refused, ruleset_of
+from tests.support.serving import (
+    OPEN,
+    Client,
+    as_bytes,
+    bot,
+    hosted_cases,
+    play_on,
+    refused,
+    ruleset_of,
+)
 from tests.support.waiting import FOREVER, wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -41,10 +50,6 @@ OFTEN = Duration(nanos=20_000_000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 SEED = 7
 ENOUGH = 12  # Versions of a match after which a player resigns.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
