@@ -52,11 +52,6 @@ def two_strangers(creator, friend, **fields):
     return table
 
 
-def rematch_of(player):
-    request = match_pb2.GetViewRequest(name=player.match)
-    return player._call(player._client.matches.GetView, request).rematch
-
-
 def decline(player):
     request = match_pb2.DeclineRematchRequest(name=player.match)
     return player._call(player._client.matches.DeclineRematch, request).rematch
@@ -68,17 +63,6 @@ def follow(player, **fields):
 
 
 # Names
-
-
-def test_both_seats_and_spectators_see_the_names_before_and_after_a_crash(cluster):
-    table = two_strangers(*cluster.clients)
-    for crashed in (False, True):
-        if crashed:
-            cluster.crash()
-        for each in table.everyone():
-            if crashed:
-                each.move_to(cluster.clients[0])
-            assert [p.display_name for p in each.view().players] == ["Ann", "Ben"]
 
 
 def test_the_event_of_joining_and_the_record_have_the_names(cluster):
@@ -164,15 +148,6 @@ def check_hints(client, table, policy):
             assert refused(list, player.analysis(limits=LIMITS))[:2] == NO_HINTS
 
 
-def test_a_rematch_keeps_what_was_agreed(cluster):
-    for policy in (ALLOWED, AFTER_END):
-        table = two_strangers(*cluster.clients, hint_policy=policy)
-        table.players[0].resign()
-        again = next(player.rematch() for player in table.players.values())
-        player = Player(cluster.clients[0], again.name, again.seat_token.token)
-        assert player.view().hint_policy == policy
-
-
 # Invitations
 
 
@@ -202,33 +177,6 @@ def test_an_invitation_says_what_it_is_for_before_it_is_used(cluster, game_id):
 
 
 # Rematches
-
-
-def test_the_other_seat_hears_of_an_offer_and_of_what_became_of_it(cluster):
-    creator, friend = cluster.clients
-    for answer in (ACCEPTED, DECLINED):
-        table = two_strangers(creator, friend)
-        ann, ben = table.players[0], table.players[1]
-        streams = [follow(player) for player in table.everyone()]
-        ann.resign()
-        for stream in streams:
-            while not next(stream).view.HasField("result"):
-                pass
-        assert not rematch_of(ben).name
-        again = ann.rematch()
-        for stream in streams:
-            offer = next(stream).rematch
-            assert (offer.name, offer.state, offer.asking_seats) == (again.name, OFFERED, [0])
-        assert rematch_of(ben) == offer
-        if answer == ACCEPTED:
-            assert ben.rematch().name == again.name
-        else:
-            assert decline(ben).state == DECLINED
-        for stream in streams:
-            told = next(stream).rematch
-            assert (told.name, told.state) == (again.name, answer)
-            assert list(stream) == []
-        assert rematch_of(ann).asking_seats == ([0, 1] if answer == ACCEPTED else [0])
 
 
 def test_a_declined_rematch_ends_for_good(cluster):

@@ -13,7 +13,6 @@ from service import wire
 from service.common.tasks import Tasks
 from service.hosting import feed
 from service.store import MemoryStore, Position, Updates
-from tests.support.manual_clock import ManualClock
 from tests.support.serving import INVITED, OPEN, Table, bot, play_on, refused, ruleset_of
 
 GAME = "skystones"
@@ -178,49 +177,6 @@ def test_a_cursor_goes_on_after_what_was_read(client):
         tables[1].name: DECIDED,
         tables[2].name: ENDED,
     }
-
-
-def test_who_is_due_until_when_and_who_is_missing(serve):
-    clock = ManualClock()
-    client = serve(clock=clock)
-    control = {"per_decision": {"seconds": 60}}
-    table = create(client, by_key("one"), (INVITED, OPEN), time_control=control)
-    follower = Follower(client, by_key("one"))
-    update = follower.read_running()[table.name]
-    assert (update.change, list(update.missing_seats), list(update.due_seats)) == (CREATED, [0], [])
-    table.join(client, 0)
-    update = follower.read_until(at(table, 1))[table.name]
-    assert (update.change, update.seat, list(update.missing_seats)) == (JOINED, 0, [])
-    assert [each.seat for each in update.due_seats] == list(table.spectator.view().deciders)
-    assert {each.deadline.ToMilliseconds() for each in update.due_seats} == {clock.now() + 60_000}
-    assert update.update_time.ToMilliseconds() == clock.now()
-
-
-def test_a_bot_is_never_due_and_a_rematch_names_its_match(client):
-    table = create(client, by_key("one"), (OPEN, bot("RANDOM")), hint_policy=1)
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    follower.read_until(lambda newest: [each.seat for each in newest[table.name].due_seats] == [0])
-    table.players[0].resign()
-    rematch = table.players[0].rematch()
-    update = follower.read_until(lambda newest: rematch.name in newest)[rematch.name]
-    assert update.rematch_of == table.name
-    assert all(each.seat == 1 for update in follower.updates[-1:] for each in update.due_seats)
-
-
-def test_entropy_that_a_seat_owes_makes_it_due(client):
-    table = create(client, by_key("one"), entropy_from_seats=True)
-    follower = Follower(client, by_key("one"))
-    update = follower.read_running()[table.name]
-    assert [each.seat for each in update.due_seats] == [0, 1]
-    digest = hashlib.sha256(b"entropy-of-seat-0").digest()
-    client.matches.ContributeEntropy(
-        match_pb2.ContributeEntropyRequest(name=table.name, entropy_hash=digest),
-        metadata=table.players[0].metadata,
-    )
-    update = follower.read_until(at(table, 1))[table.name]
-    assert update.change == feed_pb2.MATCH_CHANGE_CONTRIBUTED
-    assert [each.seat for each in update.due_seats] == [1]
 
 
 def test_filters(client):

@@ -101,12 +101,6 @@ def test_an_invitation_is_used_once_even_after_a_crash(cluster):
                 assert refusal.fields == []
 
 
-def test_the_creator_who_keeps_the_seat_is_found_out(client):
-    table_ = table(client)
-    table_.join(client, 1)
-    assert refused(client.join, table_.invitations[1])[:2] == USED
-
-
 def test_a_match_waits_for_its_invited_seat(servers, start):
     clock = ManualClock()
     _, client = start(clock=clock)
@@ -215,34 +209,6 @@ def test_an_invited_seat_contributes_entropy_after_it_was_joined(start):
 
 
 # Rematches
-
-
-def test_a_rematch_begins_when_both_have_asked_for_it(cluster):
-    one, other = cluster.clients
-    table_ = table(one, game_id="champion_chess", time_control={"per_decision": {"seconds": 600}})
-    table_.join(other, 1)
-    for _ in range(2):
-        # The seats are exchanged each time, whoever asks first.
-        table_.players[1].resign()
-        responses = {1: table_.players[1].rematch()}
-        waiting = Player(one, responses[1].name, responses[1].seat_token.token)
-        view = waiting.view()
-        assert (view.seat, view.version, view.WhichOneof("game")) == (0, 1, None)
-        assert [player.invited.joined for player in view.players] == [True, False]
-        assert table_.players[1].rematch() == responses[1]
-        responses[0] = table_.players[0].rematch()
-        assert responses[0].name == responses[1].name
-        view = waiting.view()
-        assert (view.version, list(view.deciders)) == (2, [0, 1])
-        assert [player.invited.joined for player in view.players] == [True, True]
-        clients = (one, other)
-        for seat, response in responses.items():
-            player = Player(clients[seat], response.name, response.seat_token.token)
-            table_.players[1 - seat] = player
-            assert player.view().seat == 1 - seat
-        table_.spectator = Player(one, responses[0].name, responses[0].spectator_token)
-        # One decision, which is held: it cannot end the match.
-        play_on(table_, seeded("rematch"), most=1)
 
 
 def test_a_rematch_that_is_given_up_early_can_still_be_asked_for(client):
@@ -495,10 +461,3 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(start, tmp_path):
     rematch = invited.rematch()
     spectator = Player(client, rematch.name, rematch.spectator_token)
     assert names(Player(client, rematch.name, rematch.seat_token.token)) == ["", ""]
-
-
-def test_the_operator_sees_which_seats_are_invited(cluster):
-    names = [table(cluster.clients[0], seats).name for seats in ([OPEN, INVITED], [OPEN, OPEN])]
-    listed = {each.name: each for each in cluster.listed()}
-    kinds = [[seat.WhichOneof("occupant") for seat in listed[name].seats] for name in names]
-    assert kinds == [["open", "invited"], ["open", "open"]]

@@ -9,22 +9,18 @@ import pytest
 
 import croupier.client
 from croupier.v1 import match_pb2
-from service import wire
 from service.api import match_service
 from service.api.authentication import Tokens
 from service.api.match_service import MatchService
 from service.hosting.seats import Caller
 from service.store import ANOTHER_LOG, MatchStatus
 from service.wire.fields import ALL
-from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import Client, Player, play_on, refused, ruleset_of
 from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
 
 KEY = bytes(range(32))
-# The short form has a game that begins with both seats, and one that begins with one.
-GAMES = tuple(wire.hosted_games()) if LONG_FORM else ("champion_chess", "powershot_soccer")
 
 
 @pytest.fixture
@@ -187,20 +183,6 @@ def count_views(server):
 # Waiting for a version
 
 
-@pytest.mark.parametrize("game_id", GAMES)
-def test_a_waiting_call_returns_the_view_of_its_version(replicas, game_id):
-    (_, client), (_, other) = replicas
-    table = client.create(ruleset_of(game_id))
-    for version in range(1, 4):
-        calls = [at(each, table.spectator).wait_later(version) for each in (client, other)]
-        play_on(table, seeded(game_id, version), most=1)
-        for call in calls:
-            assert call.result().view.version == version
-            assert not call.result().timed_out
-    # The call for a version that exists returns at once.
-    assert table.spectator.wait_later(1).result().view.version == 3
-
-
 @pytest.mark.parametrize(("left", "waits"), [(None, 60.0), (100.0, 60.0), (2.0, 1.75), (0.4, 0.3)])
 def test_a_call_waits_until_shortly_before_its_deadline(left, waits):
     call = SimpleNamespace(time_remaining=lambda: left)
@@ -215,16 +197,6 @@ def test_a_call_that_waits_in_vain_returns_the_view(replicas, monkeypatch):
         call = at(each, table.spectator).wait_later(1)
         assert call.result().timed_out
         assert call.result().view == table.spectator.view()
-
-
-def test_a_waiting_call_returns_when_the_match_ends(replicas):
-    (_, client), (_, other) = replicas
-    table = client.create(ruleset_of("skystones"))
-    call = at(other, table.spectator).wait_later(1000)
-    table.players[0].resign()
-    assert call.result().view.HasField("result")
-    assert not call.result().timed_out
-    assert not table.spectator.wait_later(1000).result().timed_out
 
 
 def test_a_waiting_call_gets_the_present_view_when_its_server_shuts_down(servers, replicas):

@@ -266,11 +266,3 @@ def test_a_port_that_fails_is_served_again(start_web, monkeypatch):
     server, _ = start_web()
     assert list_games(server.web_url)
     assert server.metrics.tasks.failures()["web port"] == 2
-
-
-def test_both_listeners_serve_the_same_matches(start_web):
-    server, client = start_web()
-    table = client.create(ruleset_of("skystones"))
-    request = match_pb2.GetViewRequest(name=table.name)
-    view = Caller(server.web_url).call("MatchService.GetView", request, table.players[0].token).view
-    assert view == table.players[0].view()

@@ -20,19 +20,16 @@ from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import BEGAN, begin, check_forgeries, check_state, decide
 from tests.support.serving import (
-    Client,
     events_of,
-    refused,
     ruleset_of,
     shown,
     simultaneous_games,
     view_of,
 )
-from tests.support.stores import MemoryPlace, stored_match
+from tests.support.stores import stored_match
 from tests.support.time_controls import control
 
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
-BEGINNINGS = tuple(wire.hosted_games()) if LONG_FORM else (IN_TURN, "champion_chess")
 TIME = game_pb2.EndReason.END_REASON_TIME
 
 
@@ -264,120 +261,15 @@ def test_a_bot_has_no_clock():
 # Servers
 
 
-class Cluster:
-    """Servers that share a log and a clock."""
-
-    def __init__(self, servers, place):
-        self._servers = servers
-        self._place = place
-        self.clock = ManualClock(BEGAN)
-        self.stores = []
-        self._running = []
-
-    def open(self, **options):
-        """Starts another server with options, and returns a client of it."""
-        store = self._place.store()
-        self._servers.run(store.open())
-        self.stores.append(store)
-        server, address = self._servers.start(store, self.clock, allow_seeds=True, **options)
-        self._running.append(server)
-        return Client(address)
-
-    def close(self):
-        """Stops all servers."""
-        for server in self._running:
-            self._servers.stop(server, 0)
-        for store in self.stores:
-            self._servers.run(store.close())
-        self._running, self.stores = [], []
-
-    def advance(self, milliseconds, *, unnoticed=False):
-        """Advances the clock. `unnoticed` does so without a poll of any server for due matches."""
-
-        async def advance():
-            if unnoticed:
-                self.clock.drift(milliseconds)
-            else:
-                self.clock.advance(milliseconds)
-
-        self._servers.run(advance())
-
-    def entries(self, table):
-        """The entries of a match in the log."""
-        match_id = table.name.removeprefix("matches/")
-        return self._servers.run(self.stores[-1].load(match_id)).entries
-
-
-@pytest.fixture
-def cluster(servers, place):
-    cluster = Cluster(servers, place)
-    yield cluster
-    cluster.close()
-
-
-def last_of(stream):
-    return list(stream)[-1]
-
-
-def move(player):
-    view = player.view()
-    return player.submit(view.legal_actions[0], view.version)
-
-
 def decider(table):
     return table.players[table.spectator.view().deciders[0]]
 
 
-@pytest.mark.parametrize("game_id", BEGINNINGS)
-def test_a_late_seat_forfeits_without_any_call(cluster, game_id):
-    client = cluster.open()
-    table = client.create(ruleset_of(game_id), time_control=control(10_000))
-    streams = [each.watch() for each in table.everyone()]
-    cluster.advance(9_999)
-    slow = decider(table)
-    if len(table.spectator.view().deciders) == 2:
-        move(slow)
-        slow = decider(table)
-    seat = slow.view().seat
-    cluster.advance(1)
-    final = [last_of(stream) for stream in streams]
-    for response in final:
-        assert response.view.result.reason == TIME
-        assert list(response.view.result.scores) == [float(seat != 0), float(seat != 1)]
-        assert [list(each.time_expired.seats) for each in response.events] == [[seat], []]
-    record = table.spectator.record()
-    assert record.entries[-1].expiry.seat == seat
-    assert record.time_control == control(10_000)
-    assert cluster.entries(table)[-1].at == BEGAN + 10_000
-
-
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("default", [False, True])
-def test_an_action_counts_only_before_its_deadline(cluster, late, default):
-    client = cluster.open()
-    table = client.create(ruleset_of(IN_TURN), time_control=control(10_000, default=default))
-    player = decider(table)
-    view = player.view()
-    request = player.request(view.legal_actions[0], 0, "mine")
-    # No server has noticed an expiry.
-    cluster.advance(9_999 + late, unnoticed=True)
-    if not late:
-        assert player.send(request).version == 1
-        assert [entry.kind for entry in cluster.entries(table)] == [EntryKind.ACTION]
-        return
-    refusal = refused(player.send, request)
-    assert refusal.reason == ("STALE_VERSION" if default else "MATCH_OVER")
-    entries = cluster.entries(table)
-    assert {entry.seat for entry in entries} == set(view.deciders)
-    for entry in entries:
-        assert (entry.kind, entry.at) == (EntryKind.EXPIRY, BEGAN + 10_000)
-        assert bool(entry.action) == default
-
-
-def test_an_answer_has_the_time_of_the_server(cluster):
-    client = cluster.open()
+def test_an_answer_has_the_time_of_the_server(servers, start):
+    clock = ManualClock(BEGAN)
+    _, client = start(clock=clock)
     table = client.create(ruleset_of("skystones"))
-    cluster.advance(1_234)
+    servers.loop.call_soon_threadsafe(clock.advance, 1_234)
     response = table.spectator.wait_later(0).result()
     assert response.server_time.ToMilliseconds() == BEGAN + 1_234
     assert not response.view.HasField("clocks")
@@ -396,24 +288,21 @@ def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
     assert hints[0] == hints[1]
 
 
-def test_the_terminal_client_reports_a_late_decision(servers):
-    cluster = Cluster(servers, MemoryPlace())
-    try:
-        client = cluster.open()
-        command = [sys.executable, "-m", "cli", "play", IN_TURN, "--clock", "30"]
-        with subprocess.Popen(
-            [*command, "--server", client.address, "--opponent", "random"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as session:
-            for line in session.stdout:
-                if "You have 30 seconds." in line:
-                    break
-            cluster.advance(30_000)
-            said, _ = session.communicate("1\n")
-        assert session.returncode == 0
-        assert "Too late: your time was up." in said
-        assert "result: seat 1 wins 0-1 (time)" in said
-    finally:
-        cluster.close()
+def test_the_terminal_client_reports_a_late_decision(servers, start):
+    clock = ManualClock(BEGAN)
+    _, client = start(clock=clock)
+    command = [sys.executable, "-m", "cli", "play", IN_TURN, "--clock", "30"]
+    with subprocess.Popen(
+        [*command, "--server", client.address, "--opponent", "random"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as session:
+        for line in session.stdout:
+            if "You have 30 seconds." in line:
+                break
+        servers.loop.call_soon_threadsafe(clock.advance, 30_000)
+        said, _ = session.communicate("1\n")
+    assert session.returncode == 0
+    assert "Too late: your time was up." in said
+    assert "result: seat 1 wins 0-1 (time)" in said
