@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import itertools
 import re
+import tempfile
 import threading
 import uuid
+from pathlib import Path
 from typing import NamedTuple
 
 import grpc
@@ -157,15 +159,23 @@ class Servers:
 
 @contextlib.contextmanager
 def starting(servers):
-    """Yields what starts a server and returns it with a client. Both end with this."""
+    """Yields what starts a server and returns it with a client. Both end with this.
+
+    `callers` is the text of a file of callers, and `operator` the token of an operator.
+    """
     started = []
+    with tempfile.TemporaryDirectory() as folder:
 
-    def start(*arguments, **options):
-        server, address = servers.start(*arguments, **options)
-        started.append((server, Client(address)))
-        return started[-1]
+        def start(*arguments, callers=None, operator=None, **options):
+            for name, text in (("callers_file", callers), ("operator_token_file", operator)):
+                if text is not None:
+                    options[name] = Path(folder, f"{name}-{len(started)}")
+                    options[name].write_text(text)
+            server, address = servers.start(*arguments, **options)
+            started.append((server, Client(address)))
+            return started[-1]
 
-    yield start
+        yield start
     for server, client in started:
         client.close()
         if server in servers._running:

@@ -69,16 +69,14 @@ def with_key(key, *more):
 
 
 @pytest.fixture
-def serve(start, tmp_path):
+def serve(start):
     """Starts servers that have a callers file, and returns a client.
 
     Their budgets do not refill unless `now` is another clock than one that stands still.
     """
 
     def serve(text=CALLERS, now=lambda: 0.0):
-        path = tmp_path / "callers.toml"
-        path.write_text(text)
-        server, client = start(callers_file=path)
+        server, client = start(callers=text)
         server._admission._ledger._now = now
         return client
 

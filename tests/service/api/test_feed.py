@@ -67,23 +67,20 @@ AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
 
 
 @pytest.fixture
-def serve(start, tmp_path, monkeypatch):
+def serve(start, monkeypatch):
     """Starts a server on a log, and returns a client of it."""
     monkeypatch.setattr(feed, "MIN_SECONDS", 0.0)
     digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
-    (tmp_path / "callers").write_text(
-        "\n".join(
-            f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true'
-            for name, digest in digests.items()
-        )
-        # The tests' own garbage is collected in the time of a call.
-        + "".join(
-            f'\n[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
-            for each in ("address", "person")
-        )
+    callers = "".join(
+        f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true\n'
+        for name, digest in digests.items()
     )
-    (tmp_path / "operator").write_text(OPERATOR)
-    files = {"operator_token_file": tmp_path / "operator", "callers_file": tmp_path / "callers"}
+    # The tests' own garbage is collected in the time of a call.
+    callers += "".join(
+        f'[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
+        for each in ("address", "person")
+    )
+    files = {"operator": OPERATOR, "callers": callers}
     return lambda store=None, **options: start(store, **files, **options)[1]
 
 
@@ -279,12 +276,10 @@ def test_an_error_of_one_view_leaves_the_others(client):
     assert refused(batch, client, ["x"] * 101).fields == ["tokens"]
 
 
-def test_each_view_of_a_batch_counts_as_a_call(start, tmp_path):
-    (tmp_path / "callers").write_text(
-        "[budgets.address]\ncalls_per_second = 50\n"
-        'processor_milliseconds_per_second = "unlimited"\n'
-    )
-    server, client = start(callers_file=tmp_path / "callers")
+def test_each_view_of_a_batch_counts_as_a_call(start):
+    callers = "[budgets.address]\ncalls_per_second = 50\n"
+    callers += 'processor_milliseconds_per_second = "unlimited"\n'
+    server, client = start(callers=callers)
     now = time.monotonic()
     server._admission._ledger._now = lambda: now  # The budget does not refill.
     token = create(client).spectator.token

@@ -27,11 +27,9 @@ processor_milliseconds_per_second = "unlimited"
 
 
 @pytest.fixture
-def serve(start, tmp_path):
+def serve(start):
     def serve(more=""):
-        path = tmp_path / "callers.toml"
-        path.write_text(CALLERS.format(more))
-        return start(callers_file=path)
+        return start(callers=CALLERS.format(more))
 
     return serve
 

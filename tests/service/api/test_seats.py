@@ -140,14 +140,6 @@ def test_a_match_waits_for_its_invited_seat(servers, start):
     assert opened.view().version == 4
 
 
-def test_a_bot_waits_for_an_invited_seat(client):
-    table_ = table(client, [bot("RANDOM"), INVITED], "champion_chess")
-    assert table_.spectator.view().version == 0
-    table_.join(client, 1)
-    # The bot decides once the cards are dealt.
-    assert table_.spectator.wait_later(2).result().view.version == 2
-
-
 def test_an_invitation_to_a_match_that_is_over_is_refused(client):
     table_ = table(client)
     table_.players[0].resign()
@@ -425,10 +417,8 @@ CALLERS = "\n".join(
 )
 
 
-def test_a_view_names_the_key_with_which_a_seat_was_taken(start, tmp_path):
-    path = tmp_path / "callers.toml"
-    path.write_text(CALLERS)
-    _, client = start(callers_file=path)
+def test_a_view_names_the_key_with_which_a_seat_was_taken(start):
+    _, client = start(callers=CALLERS)
     matches = client.matches
 
     def key(name, *more):

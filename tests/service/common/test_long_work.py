@@ -50,34 +50,27 @@ def test_work_returns_its_result(loop, steps):
     assert finish_now(spin(loop, steps, "result")) == "result"
 
 
-def test_an_error_is_raised_and_others_go_on(loop):
+async def test_an_error_is_raised_and_others_go_on(loop):
     def failing(steps):
         yield from spin(loop, steps)
         raise ValueError("failed")
 
-    async def both():
-        work = LongWork()
-        for steps in (0, 200):
-            with pytest.raises(ValueError, match="failed"):
-                await work.finish(failing(steps))
-        return await work.finish(spin(loop, 200, 1))
-
-    assert asyncio.run(both()) == 1
+    work = LongWork()
+    for steps in (0, 200):
+        with pytest.raises(ValueError, match="failed"):
+            await work.finish(failing(steps))
+    assert await work.finish(spin(loop, 200, 1)) == 1
 
 
-def test_a_turn_of_the_loop_comes_after_each_piece(loop):
-    async def count_turns():
-        turns, done = 0, []
-        working = asyncio.create_task(LongWork().finish(spin(loop, 400, done=done)))
-        most, before = 0, 0
-        while not working.done():
-            turns += 1
-            await loop._sleep(0)
-            most, before = max(most, len(done) - before), len(done)
-        await working
-        return turns, most
-
-    turns, most = asyncio.run(count_turns())
+async def test_a_turn_of_the_loop_comes_after_each_piece(loop):
+    turns, done = 0, []
+    working = asyncio.create_task(LongWork().finish(spin(loop, 400, done=done)))
+    most, before = 0, 0
+    while not working.done():
+        turns += 1
+        await loop._sleep(0)
+        most, before = max(most, len(done) - before), len(done)
+    await working
     # A piece may take a step more than its time.
     assert most <= PIECE_SECONDS / STEP_SECONDS + 1
     assert turns >= 400 / most

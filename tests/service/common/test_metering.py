@@ -84,15 +84,12 @@ async def test_what_a_cancelled_call_does_is_charged(timer, charged):
     assert charged == [0, 7]
 
 
-def test_items_of_a_generator_are_charged_as_they_are_made(timer, charged):
+async def test_items_of_a_generator_are_charged_as_they_are_made(timer, charged):
     async def numbers():
         for number in (1, 2):
             timer.work(number)
             yield number
 
-    async def main():
-        items = numbers()
-        return [await metered(anext(items), charged.append, timer) for _ in range(2)]
-
-    assert asyncio.run(main()) == [1, 2]
+    items = numbers()
+    assert [await metered(anext(items), charged.append, timer) for _ in range(2)] == [1, 2]
     assert charged == [1, 2]

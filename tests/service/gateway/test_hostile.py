@@ -44,7 +44,7 @@ CLOSE = b"connection: close\r\n"
 
 
 @pytest.fixture
-def start(start_web, plain, tmp_path):
+def start(start_web, plain):
     """Returns a server, or starts one with options.
 
     Where an address has some calls, it has no more when time passes.
@@ -54,11 +54,9 @@ def start(start_web, plain, tmp_path):
         if calls is None and not options:
             return plain
         if calls is not None:
-            file = tmp_path / "callers.toml"
-            file.write_text(
+            options["callers"] = (
                 f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = {calls}\n'
             )
-            options["callers_file"] = file
         server, _ = start_web(**options)
         server._admission._ledger._now = lambda: 0.0
         return server

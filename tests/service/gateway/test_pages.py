@@ -237,12 +237,9 @@ def test_unknown_methods(ask):
         assert response.status in (404, 405)
 
 
-def test_files_count_as_calls_of_their_address(start_web, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
-        f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = 3\n'
-    )
-    server, _ = start_web(callers_file=callers)
+def test_files_count_as_calls_of_their_address(start_web):
+    callers = f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = 3\n'
+    server, _ = start_web(callers=callers)
     ask = Http(server.web_url)
     # A budget of calls refills, so a slow machine needs some more of them.
     statuses = []

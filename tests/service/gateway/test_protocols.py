@@ -200,13 +200,11 @@ def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     wait_until(lambda: not searches(server))
 
 
-def test_budgets_are_shared_between_the_listeners(start_web, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
-        'trusted_proxies = ["127.0.0.0/8"]\n'
+def test_budgets_are_shared_between_the_listeners(start_web):
+    server, client = start_web(
+        callers='trusted_proxies = ["127.0.0.0/8"]\n'
         f"[budgets.address]\n{Budget.MATCHES} = 3\n{Budget.CALLS} = 10000\n"
     )
-    server, client = start_web(callers_file=callers)
     request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("skystones"))
     home = [("x-forwarded-for", "192.0.2.1")]
     client.matches.CreateMatch(request, metadata=home)

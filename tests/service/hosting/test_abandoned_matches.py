@@ -214,27 +214,25 @@ def test_the_limit_of_the_server_is_kept_with_the_match(servers, clock):
     assert verify(record)
 
 
-def test_a_match_may_have_a_smaller_limit_than_the_server(start, clock):
+FORFEITS = clock_pb2.TimeControl(per_decision={"seconds": 9})
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [(4, control(3)), (0, control(0)), (0, control(1000)), (4, FORFEITS)],
+    ids=["smaller", "none", "of the match alone", "forfeits"],
+)
+def test_a_limit_that_the_server_allows_is_that_of_the_match(start, clock, limit, asked):
+    _, client = start(None, clock, max_default_actions=limit)
+    table = client.create(ruleset_of(IN_TURN), time_control=asked)
+    assert time_control_of(table) == asked
+
+
+def test_a_limit_above_that_of_the_server_is_refused(start, clock):
     _, client = start(None, clock, max_default_actions=4)
-    table = client.create(ruleset_of(IN_TURN), time_control=control(3))
-    assert time_control_of(table) == control(3)
     refusal = refused(client.create, ruleset_of(IN_TURN), (), None, control(5))
     assert refusal.reason == "INVALID_FIELD"
     assert refusal.fields == ["time_control.max_default_actions"]
-
-
-def test_a_server_without_a_limit_leaves_it_to_the_match(start, clock):
-    _, client = start(None, clock, max_default_actions=0)
-    for limit in (0, 1000):
-        table = client.create(ruleset_of(IN_TURN), time_control=control(limit))
-        assert time_control_of(table) == control(limit)
-
-
-def test_a_time_control_that_forfeits_gets_no_limit(start, clock):
-    _, client = start(None, clock, max_default_actions=4)
-    forfeits = clock_pb2.TimeControl(per_decision={"seconds": 9})
-    table = client.create(ruleset_of(IN_TURN), time_control=forfeits)
-    assert time_control_of(table) == forfeits
 
 
 def test_a_repeated_creation_is_answered_alike_under_another_limit(servers, clock):

@@ -63,16 +63,8 @@ def known(state, viewer):
 
 
 @pytest.fixture
-def operator(tmp_path):
-    """The option of a server whose operator may begin a match from any record."""
-    file = tmp_path / "operator"
-    file.write_text(OPERATOR)
-    return {"operator_token_file": file}
-
-
-@pytest.fixture
-def client(start_client, operator):
-    return start_client(allow_seeds=True, **operator)
+def client(start):
+    return start(allow_seeds=True, operator=OPERATOR)[1]
 
 
 @pytest.fixture
@@ -184,7 +176,7 @@ def test_a_decision_that_was_held_back_is_made_anew(client):
         assert game_part(again.players[1].view()) == game_part(view)
 
 
-def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, place, operator):
+def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, place):
     rng = seeded("restart")
     source = random_match("castle_rampage", "default", rng)
     moment = random_moment(source, rng)
@@ -193,7 +185,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, 
     for most in (0, 2 * SNAPSHOT_EVERY, None):
         store = place.store()
         servers.run(store.open())
-        server, client = start(store, **operator)
+        server, client = start(store, operator=OPERATOR)
         if table is None:
             table = create(client, record.ruleset, moment.version, record)
             views = table.views()

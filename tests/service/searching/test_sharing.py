@@ -221,14 +221,13 @@ async def test_a_bot_of_a_person_goes_before_bots_among_themselves():
 # Budgets
 
 
-def test_a_caller_uses_its_budgets_of_searches(start, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
+def test_a_caller_uses_its_budgets_of_searches(start):
+    callers = (
         'trusted_proxies = ["127.0.0.1"]\n'
         "[budgets.address]\nsearches = 2\nsearch_seconds_per_minute = 1\n"
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, client = start(search_threads=1, callers_file=callers)
+    server, client = start(search_threads=1, callers=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
     metadata = [("x-forwarded-for", "192.0.2.1")]
     view = client.create(ruleset_of("skystones")).players[0].view()
@@ -253,13 +252,12 @@ def test_a_caller_uses_its_budgets_of_searches(start, tmp_path):
         call.cancel()
 
 
-def test_a_caller_can_start_so_many_searches_a_second_however_short(start, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
+def test_a_caller_can_start_so_many_searches_a_second_however_short(start):
+    callers = (
         'trusted_proxies = ["127.0.0.1"]\n[budgets.address]\nsearches_per_second = 2\n'
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, client = start(callers_file=callers)
+    server, client = start(callers=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
     view = client.create(ruleset_of("skystones")).players[0].view()
     search = {"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
