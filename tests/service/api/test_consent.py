@@ -7,7 +7,6 @@ import grpc
 import pytest
 
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
-from service import wire
 from service.hosting.records import verify
 from tests.support.play import note_on_failure
 from tests.support.serving import INVITED, OPEN, Player, Table, bot, refused, ruleset_of
@@ -126,6 +125,7 @@ def test_hints_are_given_where_the_match_allows_them(cluster):
         table = create(creator, seats, **asked)
         for seat, invitation in table.invitations.items():
             assert invitation_of(friend, invitation).hint_policy == policy
+            assert refused(invitation_of, friend, "made up").reason == "INVITATION_INVALID"
             table.players[seat] = join(friend, invitation)
         tables.append((table, policy))
     cluster.crash()
@@ -146,34 +146,6 @@ def check_hints(client, table, policy):
         else:
             assert refused(player.hint, LIMITS)[:2] == NO_HINTS
             assert refused(list, player.analysis(limits=LIMITS))[:2] == NO_HINTS
-
-
-# Invitations
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_an_invitation_says_what_it_is_for_before_it_is_used(cluster, game_id):
-    creator, friend = cluster.clients
-    control = {"per_match": {"seconds": 300}, "increment": {"seconds": 5}}
-    table = create(creator, (named("Ann"), INVITED), game_id, time_control=control)
-    invitation = table.invitations[1]
-    told = invitation_of(friend, invitation)
-    assert told.seat == 1
-    assert told.ruleset == ruleset_of(game_id)
-    assert [each.display_name for each in told.players] == ["Ann", ""]
-    assert told.time_control.per_match.seconds == 300
-    assert told.state == match_pb2.INVITATION_STATE_OPEN
-    version = table.spectator.view().version
-    assert invitation_of(friend, invitation) == told
-    assert table.spectator.view().version == version
-
-    request_id = str(uuid.uuid4())
-    join(friend, invitation, "Ben", request_id)
-    assert invitation_of(friend, invitation).state == match_pb2.INVITATION_STATE_USED
-    late = create(creator, (named("Ann"), INVITED), game_id)
-    late.players[0].resign()
-    assert invitation_of(friend, late.invitations[1]).state == match_pb2.INVITATION_STATE_EXPIRED
-    assert refused(invitation_of, friend, "made up").reason == "INVITATION_INVALID"
 
 
 # Rematches

@@ -261,10 +261,6 @@ def test_a_bot_has_no_clock():
 # Servers
 
 
-def decider(table):
-    return table.players[table.spectator.view().deciders[0]]
-
-
 def test_an_answer_has_the_time_of_the_server(servers, start):
     clock = ManualClock(BEGAN)
     _, client = start(clock=clock)
@@ -278,7 +274,7 @@ def test_an_answer_has_the_time_of_the_server(servers, start):
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1, time_control=control(10**6, 10**7))
-    view = decider(table).view()
+    view = table.players[table.spectator.view().deciders[0]].view()
     assert view.HasField("clocks")
     limits = hint_pb2.SearchLimits(iterations=100)
     hints = []

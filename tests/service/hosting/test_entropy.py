@@ -8,7 +8,6 @@ from croupier.client import Client, CroupierError, bot
 from engine.match import Match
 from service import wire
 from service.hosting.entries import EntryKind
-from service.hosting.records import verify
 from service.store import Entry
 from tests.support.random_matches import begin
 from tests.support.serving import ruleset_of
@@ -54,16 +53,6 @@ def test_no_entropy_is_accepted_before_all_hashes(address):
         assert dealt.WhichOneof("game") == "skystones"
         assert one._contribute(entropy=other) == one.view()
         assert refusal(one._contribute, entropy=share) == "ENTROPY_NOT_OWED"
-
-
-def test_a_seat_may_resign_instead(address):
-    with Client(address) as client:
-        match = client.create_match("champion_chess", entropy_from_seats=True)
-        match.seats[0]._contribute(entropy_hash=bytes(32))
-        view = match.seats[1].resign()
-        assert list(view.result.scores) == [1.0, 0.0]
-        assert refusal(match.seats[1]._contribute, entropy_hash=bytes(32)) == "MATCH_OVER"
-        verify(match.spectator.record())
 
 
 def test_entropy_requests_that_are_refused(shared_server):
