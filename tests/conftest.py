@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Replica
-from tests.support.serving import Client, Servers
+from tests.support.serving import Client, Servers, starting
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
 
@@ -61,17 +61,8 @@ def client(shared_server):
 @pytest.fixture
 def start_client(servers):
     """Starts a server with options, and returns a client of it. Both end with the test."""
-    started = []
-
-    def start(**options):
-        server, address = servers.start(**options)
-        started.append((server, Client(address)))
-        return started[-1][1]
-
-    yield start
-    for server, client in started:
-        client.close()
-        servers.stop(server)
+    with starting(servers) as start:
+        yield lambda **options: start(**options)[1]
 
 
 @pytest.fixture(scope="session")

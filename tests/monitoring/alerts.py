@@ -1,7 +1,7 @@
 """Prometheus scrapes real servers: every query returns data, and an outage fires the right alerts.
 
 Run it by `make alerts`. It starts PostgreSQL, two servers that share it (the second one with TLS),
-two search servers where this version has them, players, and a Prometheus that scrapes the servers.
+two search servers, players, and a Prometheus that scrapes the servers.
 Then it
 
 1. checks the rules, their unit tests, and the names of the metrics with promtool;
@@ -72,11 +72,12 @@ def main():
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="alerts-")))
         database = Postgres()
         stack.callback(database.close)
-        servers = start_servers(stack, home, database)
+        authority = Authority(home, "authority")
+        servers = start_servers(stack, home, database, authority)
         shown = urllib.request.urlopen(f"http://{servers[0].monitored}/metrics").read()
         subprocess.run([promtool, "check", "metrics"], input=shown, check=True)
         say(f"the metrics are well named; {count_series(shown)} series of a server")
-        players = Players(servers)
+        players = Players(servers, authority.cert)
         stack.callback(players.stop)
         prometheus = Prometheus(stack, home, servers)
         evaluate_all(prometheus)
@@ -134,27 +135,17 @@ class Running:
         self.process.communicate()
 
 
-def start_servers(stack, home, database):
-    """Two servers that share the database, then the search servers that they use, if any."""
-    searching = []
-    helped = subprocess.run(
-        [sys.executable, "-m", "cli", "serve", "--help"], capture_output=True, text=True, cwd=ROOT
-    ).stdout
-    if "--role" in helped:
-        searching = [
-            Running(stack, home / f"search-{number}.log", "--role", "search", "--web", "off")
-            for number in range(2)
-        ]
-    else:
-        say("this version has no search servers")
+def start_servers(stack, home, database, authority):
+    """Two servers that share the database, then the search servers that they use."""
+    searching = [
+        Running(stack, home / f"search-{number}.log", "--role", "search", "--web", "off")
+        for number in range(2)
+    ]
     options = ["--store", database.url(database.new_schema()), "--search-threads", "1"]
-    if searching:
-        options += ["--search-at", "ipv4:" + ",".join(each.address for each in searching)]
-    cert, key = Authority(home, "authority").issue()
-    tls = ["--tls-cert", str(cert), "--tls-key", str(key), "--web", "off"]
+    options += ["--search-at", "ipv4:" + ",".join(each.address for each in searching)]
     # Longer than the alert on a certificate that expires soon.
-    cert, key = Authority(home, "authority").issue(days=30)
-    tls[1], tls[3] = str(cert), str(key)
+    cert, key = authority.issue(days=30)
+    tls = ["--tls-cert", str(cert), "--tls-key", str(key), "--web", "off"]
     serving = [
         Running(stack, home / "a.log", *options, "--web", "127.0.0.1:0"),
         Running(stack, home / "b.log", *options, *tls),
@@ -171,17 +162,8 @@ def count_series(shown):
 class Players:
     """Players of all games against bots, with hints, until they are stopped."""
 
-    def __init__(self, servers):
+    def __init__(self, servers, ca):
         self._stopped = threading.Event()
-        ca = Path(
-            next(
-                iter(
-                    servers[1].process.args[i + 1]
-                    for i, a in enumerate(servers[1].process.args)
-                    if a == "--tls-cert"
-                )
-            )
-        ).with_name("authority.crt")
         self._clear = clear = Client(servers[0].address)
         secure = Client(servers[1].address, tls=True, ca=ca)
         for work in (

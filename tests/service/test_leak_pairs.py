@@ -15,7 +15,6 @@ errors with their details and metadata, hints, beliefs, refused records, the deb
 metrics. Only durations are left out: those of responses, of the log and of the metrics.
 """
 
-import logging
 import os
 import re
 import uuid
@@ -30,6 +29,7 @@ from service.hosting.records import write_record
 from service.hosting.views import write_update
 from service.observability.logs import JsonFormatter
 from tests.support.leak_pairs import any_decision, counterpart, pair_of_servers, received, shown
+from tests.support.logs import logged
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import hosted_cases, ruleset_of
@@ -45,35 +45,20 @@ HOUR = clock_pb2.TimeControl(per_decision={"seconds": 3600})
 DURATIONS = re.compile(r'"time": "[^"]+"|"duration_ms": [\d.]+|[\d.]+ ms')
 
 
-class Log(logging.Handler):
-    """The debug log, without durations. The end of a stream is logged when its client has gone."""
-
-    def __init__(self):
-        super().__init__(logging.DEBUG)
-        self.setFormatter(JsonFormatter())
-        self._lines = []
-
-    def emit(self, record):
-        line = self.format(record)
-        if "WatchMatch" not in line:
-            self._lines.append(DURATIONS.sub("", line))
-
-    def take(self):
-        """The lines since the last call."""
-        lines, self._lines = self._lines, []
-        return lines
-
-
 @pytest.fixture
-def log():
-    handler = Log()
-    logger = logging.getLogger("service")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    yield handler
-    logger.removeHandler(handler)
-    logger.setLevel(before)
+def take_log():
+    """Takes the lines of the debug log since the last time, without durations.
+
+    The end of a stream is logged when its client has gone, so the lines of streams are left out.
+    """
+    with logged(JsonFormatter()) as (lines,):
+
+        def take():
+            taken = [DURATIONS.sub("", line) for line in lines if "WatchMatch" not in line]
+            lines.clear()
+            return taken
+
+        yield take
 
 
 def asked(world, viewer, version, actions, seed):
@@ -125,7 +110,7 @@ def random_start(game_id, name, rng):
     return match_pb2.StartFrom(record=record, version=version)
 
 
-def play_pair(pair, log, game_id, name, rng, played_on):
+def play_pair(pair, take_log, game_id, name, rng, played_on):
     """Play a pair of matches; return how often the second was replaced, and how many versions."""
     first, second = pair
     viewer = rng.randrange(2)
@@ -139,7 +124,7 @@ def play_pair(pair, log, game_id, name, rng, played_on):
     )
     assert first.create(request) == second.create(request)
     second.turn_into_another_world(first, viewer, rng)
-    log.take()
+    take_log()
     replaced = 0
     actions = []  # Of earlier positions: most are not legal later.
     for world in pair:
@@ -156,7 +141,7 @@ def play_pair(pair, log, game_id, name, rng, played_on):
                 results, logs = [], []
                 for world in pair:
                     results.append(asked(world, each, version, messages, seed))
-                    logs.append(log.take())
+                    logs.append(take_log())
                 assert results[0] == results[1]
                 assert logs[0] == logs[1]
                 assert logs[0]
@@ -182,7 +167,7 @@ def play_pair(pair, log, game_id, name, rng, played_on):
             message = wire.write_action(world.state.game, chosen)
             submit = world.players[seat].request(message, version, f"{version}")
             answers.append(received(world.client.matches.SubmitAction, submit, world.players[seat]))
-        assert len(log.take()) == 2
+        assert len(take_log()) == 2
         # What was counted stays, so the short form looks at some of the versions.
         if PAIRS > 1 or compare or first.state.over:
             assert first.metrics() == second.metrics()
@@ -222,7 +207,7 @@ ALL = [
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))
 @pytest.mark.parametrize(("gateway", "game_id", "played_on"), ALL if PAIRS > 1 else PLAYED)
 def test_pairs_of_matches_tell_the_same(
-    servers, tmp_path, log, game_id, first, gateway, played_on, monkeypatch
+    servers, tmp_path, take_log, game_id, first, gateway, played_on, monkeypatch
 ):
     # By design it differs, and tells nothing to those who do not know the secret of the match.
     monkeypatch.setattr(MatchState, "etag", lambda state, version: f"{version:016x}")
@@ -236,7 +221,7 @@ def test_pairs_of_matches_tell_the_same(
         with note_on_failure(game=game_id, ruleset=name, seed=SEED, pair=number):
             rng = seeded("pairs", SEED, game_id, number, *(["played on"] if played_on else []))
             with pair_of_servers(servers, key, gateway) as pair:
-                more = play_pair(pair, log, game_id, name, rng, played_on)
+                more = play_pair(pair, take_log, game_id, name, rng, played_on)
             replaced += more[0]
             versions += more[1]
     assert replaced < versions or played_on  # A match can be played on from its end.

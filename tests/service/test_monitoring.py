@@ -24,7 +24,7 @@ from service.store import SqliteStore
 from tests.support.play import seeded
 from tests.support.ports import own_port
 from tests.support.server_process import ServerProcess
-from tests.support.serving import OPEN, Client, Player, bot, play_on, refused, ruleset_of
+from tests.support.serving import OPEN, Player, bot, play_on, refused, ruleset_of
 from tests.support.stores import PostgresPlace
 from tests.support.waiting import FOREVER, wait_until
 
@@ -32,12 +32,10 @@ FAILURES_AND_DOWN = ("failures_total", "down")
 
 
 @pytest.fixture
-def monitored(servers):
-    """A server that is monitored, its address, and the port that answers."""
+def monitored(start):
+    """A server that is monitored, a client of it, and the port that answers."""
     port = own_port()
-    server, address = servers.start(metrics_port=port, search_threads=1)
-    yield server, address, port
-    servers.stop(server)
+    return *start(metrics_port=port, search_threads=1), port
 
 
 def get(port, path, method="GET"):
@@ -67,10 +65,9 @@ def test_each_path_has_its_answer(monitored):
     assert get(port, "/livez", "HEAD") == (200, "")
 
 
-def test_a_server_that_stops_is_not_ready(servers):
+def test_a_server_that_stops_is_not_ready(servers, start):
     port = own_port()
-    server, address = servers.start(metrics_port=port)
-    client = Client(address)
+    server, client = start(metrics_port=port)
     stream = client.create(ruleset_of("skystones")).spectator.watch()
     next(stream)
     states = []
@@ -87,7 +84,6 @@ def test_a_server_that_stops_is_not_ready(servers):
     assert states[1] == (503, "stopping\n")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-    client.close()
 
 
 def test_a_server_is_not_ready_while_what_it_needs_does_not_come_back(
@@ -238,9 +234,8 @@ def test_a_connection_is_kept(monitored):
 
 def test_all_series_are_there_from_the_start(monitored):
     """The first event of each kind is seen by `rate()`: no series appears with it."""
-    _, address, port = monitored
+    _, client, port = monitored
     before = series(port)
-    client = Client(address)
     rng = seeded("series")
     for game_id in wire.hosted_games():
         play_on(client.create(ruleset_of(game_id)), rng)
@@ -271,22 +266,18 @@ def test_all_series_are_there_from_the_start(monitored):
         "croupier_match_cache_matches",
     ):
         assert name in changed, name
-    client.close()
 
 
 def test_calls_that_run_are_counted(monitored):
-    _, address, port = monitored
+    _, client, port = monitored
     name = 'croupier_rpcs_in_flight{method="MatchService/WatchMatch"}'
-    client = Client(address)
     stream = client.create(ruleset_of("skystones")).spectator.watch()
     next(stream)
     assert float(series(port)[name]) == 1
-    client.close()
 
 
 def test_a_deadline_that_a_call_outlives_is_a_fault_of_the_server(monitored, monkeypatch):
-    server, address, port = monitored
-    client = Client(address)
+    server, client, port = monitored
     table = client.create(ruleset_of("skystones"))
     began, ended = threading.Event(), queue.SimpleQueue()
     rpc_ended = server.metrics.rpc_ended
@@ -323,7 +314,6 @@ def test_a_deadline_that_a_call_outlives_is_a_fault_of_the_server(monitored, mon
         assert float(shown[f'croupier_rpc_server_errors_total{{method="{method}"}}']) == faults
     count = f'croupier_unary_rpc_seconds_count{{code="DEADLINE_EXCEEDED",method="{method}"}}'
     assert float(shown[count]) == 2
-    client.close()
 
 
 def test_a_process_shows_itself():

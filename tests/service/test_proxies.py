@@ -130,14 +130,14 @@ def watch(proxy, address):
 
 
 @pytest.mark.parametrize("name", LIMITED)
-def test_an_address_cannot_lock_out_others_by_its_connections(name, servers, tmp_path):
+def test_an_address_cannot_lock_out_others_by_its_connections(name, start, tmp_path):
     how = missing(name)
     if how:
         pytest.skip(f"{name} is not installed: {how}")
     authority = Authority(tmp_path, "authority")
     limits = ConnectionLimits(connections=MAX_CONNECTIONS)
-    server, address = servers.start(connections=limits)
-    with TlsProxy(name, tmp_path, [address] * 2, *authority.issue(), LIMIT) as proxy:
+    _, client = start(connections=limits)
+    with TlsProxy(name, tmp_path, [client.address] * 2, *authority.issue(), LIMIT) as proxy:
         taken = [watch(proxy, "127.0.0.2") for _ in range(3 * MAX_CONNECTIONS)]
         if name == "haproxy":
             assert sum(each is not None for each in taken) <= LIMIT
@@ -146,4 +146,3 @@ def test_an_address_cannot_lock_out_others_by_its_connections(name, servers, tmp
             stub.ListGames(catalog_pb2.ListGamesRequest())
         for each in filter(None, taken):
             each.close()
-    servers.stop(server)

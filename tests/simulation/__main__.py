@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.simulation import FAULTS, STORES, mutants
+from tests.support import faulty_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 HOURS, MATCHES, PACE = 0.5, 8, 6.0
@@ -60,7 +61,7 @@ def main():
     if chosen.child:
         _be_a_world(chosen)
     with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:
-        disk = _build_disk(Path(folder))
+        disk = faulty_disk.build(Path(folder))
         if chosen.mutants is not None:
             sys.exit(_find_all(chosen, disk))
         sys.exit(_simulate(chosen, disk))
@@ -119,21 +120,12 @@ def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None, timeout
     command += ["--store", store] if store else []
     command += ["--plant", plant] if plant else []
     with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
-        control, data, kept = (Path(folder) / name for name in ("control", "data", "kept"))
-        control.write_bytes(bytes(1 << 12))
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": "0",
-            "LD_PRELOAD": str(disk),
-            "FAULTY_DISK_CONTROL": str(control),
-            "FAULTY_DISK_DATA": str(data),
-            "FAULTY_DISK_KEPT": str(kept),
-        }
+        environment = faulty_disk.FaultyDisk(Path(folder), disk).environment
         try:
             done = subprocess.run(
                 command,
                 cwd=ROOT,
-                env=environment,
+                env={**environment, "PYTHONHASHSEED": "0"},
                 capture_output=True,
                 text=True,
                 timeout=timeout,
@@ -150,15 +142,6 @@ def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None, timeout
             "story": done.stderr[-3000:],
             "store": "",
         }
-
-
-def _build_disk(folder):
-    library = folder / "faulty_disk.so"
-    source = ROOT / "tests" / "support" / "faulty_disk.c"
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True
-    )
-    return library
 
 
 def _memory():

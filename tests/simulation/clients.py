@@ -14,19 +14,8 @@ MATCH_SERVICE = "/croupier.v1.MatchService/"
 KEYS = {name: f"the-key-of-{name}" for name in ("front", "hasty", "club")}  # By their names.
 CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
-    "CreateMatch": match_pb2.CreateMatchResponse,
-    "JoinMatch": match_pb2.JoinMatchResponse,
-    "GetMatch": match_pb2.GetMatchResponse,
-    "ListMatches": match_pb2.ListMatchesResponse,
-    "GetView": match_pb2.GetViewResponse,
-    "SubmitAction": match_pb2.SubmitActionResponse,
-    "WatchMatch": match_pb2.WatchMatchResponse,
-    "ResignMatch": match_pb2.ResignMatchResponse,
-    "GetRecord": match_pb2.GetRecordResponse,
-    "ContributeEntropy": match_pb2.ContributeEntropyResponse,
-    "ReplaceSeatToken": match_pb2.ReplaceSeatTokenResponse,
-    "Rematch": match_pb2.RematchResponse,
-    "DeclineRematch": match_pb2.DeclineRematchResponse,
+    each.name: each.output_type._concrete_class
+    for each in match_pb2.DESCRIPTOR.services_by_name["MatchService"].methods
 }
 
 

@@ -5,6 +5,7 @@ streams where they ended. The history of a match has all that they were answered
 """
 
 import asyncio
+import copy
 import random
 from collections import defaultdict
 from contextlib import suppress
@@ -414,8 +415,7 @@ class Table:
 
     async def _create_another(self):
         # Another match cannot have the request_id of this one.
-        request = match_pb2.CreateMatchRequest()
-        request.CopyFrom(self.request)
+        request = copy.deepcopy(self.request)
         request.hint_policy = 3 - oracles.hint_policy_of(self.request)
         reasons = ("REQUEST_ID_REUSED",)
         client = self.client()

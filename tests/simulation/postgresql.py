@@ -17,7 +17,6 @@ from service.store import postgresql_tables as tables
 from service.store.interface import read_columns
 from tests.simulation.loop import Owner
 
-MAX_IDLE_SECONDS = 300.0
 SYSTEM = 7123456789012345678  # What tells this database from all others.
 
 

@@ -48,7 +48,6 @@ import service.wire
 from tests.simulation import network, postgresql_connections, searching, sqlite, web
 from tests.simulation.loop import EPOCH
 
-real_perf_counter = time.perf_counter
 real_process_time = time.process_time
 
 _loop = None  # Of the world that runs.

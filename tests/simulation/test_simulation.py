@@ -19,12 +19,13 @@ from service.hosting.entries import EntryKind
 from service.store import Entry
 from tests.simulation import FAULTS, __main__, oracles, sqlite, web
 from tests.simulation import network as networks
-from tests.simulation.__main__ import ROOT, _build_disk, _run, _shape, _tell_smallest
+from tests.simulation.__main__ import ROOT, _run, _shape, _tell_smallest
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
 from tests.simulation.machines import Machine
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.postgresql import Database
 from tests.simulation.world import Violation
+from tests.support.faulty_disk import build
 
 HOURS, MATCHES = 0.1, 4
 SMALL = {"hours": HOURS, "matches": MATCHES, "pace": 6.0}
@@ -33,7 +34,7 @@ SMALL = {"hours": HOURS, "matches": MATCHES, "pace": 6.0}
 @pytest.fixture(scope="session")
 def disk(tmp_path_factory):
     """A disk that can fail."""
-    return _build_disk(tmp_path_factory.mktemp("disk"))
+    return build(tmp_path_factory.mktemp("disk"))
 
 
 @pytest.mark.parametrize(

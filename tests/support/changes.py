@@ -1,6 +1,10 @@
 """Enumerates all changes of a message that alter one thing, from its descriptor."""
 
+import copy
+
 from google.protobuf.descriptor import FieldDescriptor
+
+from tests.support.serving import as_bytes
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32,
@@ -17,12 +21,9 @@ def changes(message):
 
 def changed_by(message, change):
     """A copy of a message with one change."""
-    changed = type(message)()
-    changed.CopyFrom(message)
+    changed = copy.deepcopy(message)
     change(changed)
-    assert changed.SerializeToString(deterministic=True) != message.SerializeToString(
-        deterministic=True
-    )
+    assert as_bytes(changed) != as_bytes(message)
     return changed
 
 

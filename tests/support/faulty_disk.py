@@ -48,13 +48,19 @@ class Control:
         return _COUNTS.unpack_from(self._mapped, _CONTROL.size - _COUNTS.size)[1]
 
 
+def build(directory):
+    """Compiles the library of faulty disks into a directory, and returns its path."""
+    library = directory / "faulty_disk.so"
+    command = ["gcc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl", "-lpthread"]
+    subprocess.run(command, check=True)
+    return library
+
+
 class FaultyDisk(Control):
     """A disk for the log of a program that runs in `environment`."""
 
-    def __init__(self, directory):
-        library, control = directory / "faulty_disk.so", directory / "control"
-        command = ["gcc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl", "-lpthread"]
-        subprocess.run(command, check=True)
+    def __init__(self, directory, library=None):
+        library, control = library or build(directory), directory / "control"
         control.write_bytes(bytes(_CONTROL.size))
         super().__init__(control)
         self.data = directory / "data"

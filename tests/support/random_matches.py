@@ -1,15 +1,39 @@
 """Random matches in memory, as a log would have them, for the tests of records."""
 
+import copy
 import hashlib
+
+import pytest
 
 from service import wire
 from service.common.event_loop import finish_now
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
+from service.hosting.records import RecordError, digest, verify
 from service.store import Entry, Header
-from tests.support.serving import ruleset_of
+from tests.support.play import note_on_failure
+from tests.support.serving import ruleset_of, view_of
 
 SKILLED = 4
+BEGAN = 1_700_000_000_000
+
+
+def begin(game_id, time_control=None, **fields):
+    """A new match with the default ruleset and some fields of its header."""
+    ruleset = ruleset_of(game_id).SerializeToString()
+    rules = wire.hosted_games()[game_id].rules_version
+    data = time_control.SerializeToString(deterministic=True) if time_control else b""
+    header = Header(
+        "one", game_id, ruleset, rules, bytes(32), "one", (0, 0), BEGAN, time_control=data
+    )
+    return MatchState.begin(header._replace(**fields))
+
+
+def decide(state, seat, at=None, choose=lambda legal: legal[0]):
+    """A match after an action of a seat, the first legal one unless `choose` takes another."""
+    action = choose(view_of(state, seat).legal_actions).SerializeToString()
+    at = state.time if at is None else at
+    return state.after(Entry(EntryKind.ACTION, seat, at, action, state.version))
 
 
 def random_match(
@@ -54,7 +78,7 @@ def random_match(
         secret=rng.randbytes(32),
         chance_id="" if seeded else match_id,
         bots=seats,
-        created=1_700_000_000_000 + rng.randrange(10**6),
+        created=BEGAN + rng.randrange(10**6),
         entropy_from_seats=entropy,
         invited=invited,
         start=start,
@@ -113,3 +137,13 @@ def check_state(state):
     assert state.clocks is not None or state.default_actions == (0, 0)
     assert (state.start is None) == (not state.header.start) == (not state.origin)
     return match and bytes(match), state.seats, state.clocks, state.deciders, state.entries
+
+
+def check_forgeries(record, *changes):
+    """Checks that a record is refused after each of some changes, though its digest is right."""
+    for change in changes:
+        changed = copy.deepcopy(record)
+        change(changed)
+        changed.digest = digest(changed)
+        with note_on_failure(change=change.__name__), pytest.raises(RecordError):
+            verify(changed)

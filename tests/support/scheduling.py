@@ -1,4 +1,4 @@
-"""Servers that act in due matches of a log, for tests of the scheduler."""
+"""Matches of a log that nobody serves, and servers that act in those that are due."""
 
 import asyncio
 import gc
@@ -11,9 +11,10 @@ from service.hosting.creation import NewMatch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
+from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from tests.support.searching import bot_searches
-from tests.support.serving import ruleset_of
+from tests.support.serving import ruleset_of, view_of
 from tests.support.stores import wait_past
 
 RANDOM = BotStrength.BOT_STRENGTH_RANDOM
@@ -63,6 +64,14 @@ async def ended(store, match_id):
 def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
     """Creates a match, of two bots that play at random unless told otherwise."""
     return matches.create(NewMatch(ruleset_of(game_id), bots, time_control=time_control))
+
+
+async def act(matches, match_id, request_id="", number=0):
+    """Lets a seat that owes a decision make one, the first legal one unless told otherwise."""
+    state = await matches.load(match_id)
+    seat = state.deciders[0]
+    legal = view_of(state, seat).legal_actions[number]
+    await matches.submit(Caller(match_id, seat), state.version, legal, request_id)
 
 
 class SlowBots(Bots):

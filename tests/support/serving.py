@@ -1,10 +1,13 @@
 """Servers on real sockets and players that call them, for the tests of the service."""
 
 import asyncio
+import contextlib
 import itertools
 import re
+import tempfile
 import threading
 import uuid
+from pathlib import Path
 from typing import NamedTuple
 
 import grpc
@@ -24,8 +27,10 @@ from croupier.v1 import (
     review_pb2,
     review_pb2_grpc,
 )
+from engine.game import SPECTATOR
 from engine.position import Position
 from service import wire
+from service.hosting.records import write_record
 from service.hosting.views import serialize_events, serialize_view
 from service.running.search_server import SearchServer, SearchServerOptions
 from service.running.server import Options, Server
@@ -71,6 +76,11 @@ def ruleset_of(game_id, name="default"):
     return wire.write_ruleset(game_of(game_id, name)[0])
 
 
+def as_bytes(message):
+    """The bytes of a message, always the same ones."""
+    return message.SerializeToString(deterministic=True)
+
+
 def view_of(state, viewer):
     """The view of a match state for a viewer, as a message."""
     return game_pb2.View.FromString(serialize_view(state, viewer))
@@ -80,6 +90,15 @@ def events_of(state, version, viewer):
     """The events of a version of a match for a viewer, as messages."""
     field = serialize_events(state, version, viewer)
     return list(match_pb2.WatchMatchResponse.FromString(field).events)
+
+
+def shown(state):
+    """All that is shown of a match: its views and its events, and its record if it is over."""
+    viewers = (0, 1, SPECTATOR)
+    messages = [view_of(state, viewer) for viewer in viewers]
+    for version in range(state.version + 1):
+        messages += [each for viewer in viewers for each in events_of(state, version, viewer)]
+    return messages + ([write_record(state)] if state.over else [])
 
 
 class Servers:
@@ -136,6 +155,31 @@ class Servers:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+
+@contextlib.contextmanager
+def starting(servers):
+    """Yields what starts a server and returns it with a client. Both end with this.
+
+    `callers` is the text of a file of callers, and `operator` the token of an operator.
+    """
+    started = []
+    with tempfile.TemporaryDirectory() as folder:
+
+        def start(*arguments, callers=None, operator=None, **options):
+            for name, text in (("callers_file", callers), ("operator_token_file", operator)):
+                if text is not None:
+                    options[name] = Path(folder, f"{name}-{len(started)}")
+                    options[name].write_text(text)
+            server, address = servers.start(*arguments, **options)
+            started.append((server, Client(address)))
+            return started[-1]
+
+        yield start
+    for server, client in started:
+        client.close()
+        if server in servers._running:
+            servers.stop(server)
 
 
 class Client:

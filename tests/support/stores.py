@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 
+import pytest
+
+from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
 from service.store import (
     Entry,
@@ -92,6 +95,18 @@ async def append(store, match_id, version, entry, status=NOT_DUE, on_added=None)
     return await store.append(match_id, head, sealed(head, entry), status, on_added)
 
 
+async def add(store, version):
+    """Adds an action to the match "one", which has so many and nothing else."""
+    return await Branch().past(*[action(0)] * version).append(store, action(0))
+
+
+async def refused(call):
+    """Awaits a call that must be refused, and returns the reason."""
+    with pytest.raises(Refusal) as caught:
+        await call
+    return caught.value.reason
+
+
 async def read(store, match_id, version=0):
     """The entries after a version, as they were before they were sealed."""
     found = await store.read(match_id, await head_of(store, match_id, version))
@@ -121,24 +136,28 @@ class SqlitePlace:
 class PostgresPlace:
     """A schema of a PostgreSQL database with a log."""
 
-    def __init__(self, server):
+    def __init__(self, server, schema=None, host=None):
         self.server = server
-        self.schema = server.new_schema()
+        self.schema = schema or server.new_schema()
+        self._host = host
 
     @property
     def url(self):
-        return self.server.url(self.schema)
+        return self.server.url(self.schema, self._host)
 
     def store(self):
         return PostgresStore(self.url)
 
 
 @contextlib.asynccontextmanager
-async def opened(place):
-    """Opens a store of the log at a place, and closes it at the end."""
+async def opened(place, *matches):
+    """Opens a store of the log at a place, which gets these matches, and closes it at the end."""
     store = place.store()
     await store.open()
     try:
+        for match_id in matches:
+            if await store.load(match_id) is None:
+                await store.create(header(match_id), NOT_DUE)
         yield store
     finally:
         await store.close()

@@ -85,143 +85,102 @@ def replaced(items, index, **fields):
     items[index] = items[index]._replace(**fields)
 
 
-def lose_an_entry(history, log):
-    log[6] = None
+class Plant:
+    """What makes a history impossible."""
 
+    def lose_an_entry(history, log):
+        log[6] = None
 
-def lose_the_last_entry(history, log):
-    log.pop()
+    def lose_the_last_entry(history, log):
+        log.pop()
 
+    def apply_twice(history, log):
+        log.insert(7, log[6])
 
-def apply_twice(history, log):
-    log.insert(7, log[6])
+    def answer_two_requests(history, log):
+        write = history.writes[3]
+        history.writes.append(write._replace(request_id="other", decision=Decision(0, b"other")))
 
+    def answer_two_equal_requests(history, log):
+        history.writes.append(history.writes[3]._replace(request_id="other"))
 
-def answer_two_requests(history, log):
-    write = history.writes[3]
-    history.writes.append(write._replace(request_id="other", decision=Decision(0, b"other")))
+    def answer_again_differently(history, log):
+        write = next(write for write in history.writes if write.version == 3)
+        history.writes.append(write._replace(version=4, view=shown_bytes(4, 1)))
 
+    def read_stale(history, log):
+        write = history.writes[4]
+        late = write.returned + 1
+        version = write.version - 1
+        history.reads.append(Read(0, late, late + 1, version, shown_bytes(version, 0)))
 
-def answer_two_equal_requests(history, log):
-    history.writes.append(history.writes[3]._replace(request_id="other"))
+    def read_early(history, log):
+        write = history.writes[4]
+        early = write.called - 1
+        version = write.version
+        history.reads.append(Read(0, early - 1, early, version, shown_bytes(version, 0)))
 
+    def read_backwards(history, log):
+        # The server made this version, so only the reads tell when.
+        history.reads.append(Read(0, 51, 52, 5, shown_bytes(5, 0)))
+        history.reads.append(Read(1, 53, 54, 4, shown_bytes(4, 1)))
 
-def answer_again_differently(history, log):
-    write = next(write for write in history.writes if write.version == 3)
-    history.writes.append(write._replace(version=4, view=shown_bytes(4, 1)))
+    def show_another_view(history, log):
+        history.reads.append(history.reads[0]._replace(view=b"something else"))
 
+    def stream_other_events(history, log):
+        received = history.streams[0].received[0]._replace(events=b"something else")
+        history.streams.append(history.streams[0]._replace(received=[received], ended=False))
 
-def read_stale(history, log):
-    write = history.writes[4]
-    late = write.returned + 1
-    version = write.version - 1
-    history.reads.append(Read(0, late, late + 1, version, shown_bytes(version, 0)))
+    def skip_a_version(history, log):
+        stream = next(stream for stream in history.streams if len(stream.received) > 1)
+        del stream.received[0]
 
+    def send_twice(history, log):
+        received = history.streams[0].received
+        received.insert(0, received[0])
 
-def read_early(history, log):
-    write = history.writes[4]
-    early = write.called - 1
-    version = write.version
-    history.reads.append(Read(0, early - 1, early, version, shown_bytes(version, 0)))
+    def end_early(history, log):
+        replaced(history.streams, 0, ended=True)
 
-
-def read_backwards(history, log):
-    # The server made this version, so only the reads tell when.
-    history.reads.append(Read(0, 51, 52, 5, shown_bytes(5, 0)))
-    history.reads.append(Read(1, 53, 54, 4, shown_bytes(4, 1)))
-
-
-def show_another_view(history, log):
-    history.reads.append(history.reads[0]._replace(view=b"something else"))
-
-
-def stream_other_events(history, log):
-    received = history.streams[0].received[0]._replace(events=b"something else")
-    history.streams.append(history.streams[0]._replace(received=[received], ended=False))
-
-
-def skip_a_version(history, log):
-    stream = next(stream for stream in history.streams if len(stream.received) > 1)
-    del stream.received[0]
-
-
-def send_twice(history, log):
-    received = history.streams[0].received
-    received.insert(0, received[0])
-
-
-def end_early(history, log):
-    replaced(history.streams, 0, ended=True)
-
-
-def stream_stale(history, log):
-    stream = history.streams[-1]
-    history.streams.append(
-        stream._replace(
-            called=1000,
-            after=0,
-            received=[Received(1001, 1, b"events 1", shown_bytes(1, SPECTATOR))],
-            ended=False,
+    def stream_stale(history, log):
+        stream = history.streams[-1]
+        history.streams.append(
+            stream._replace(
+                called=1000,
+                after=0,
+                received=[Received(1001, 1, b"events 1", shown_bytes(1, SPECTATOR))],
+                ended=False,
+            )
         )
-    )
+
+    def refuse_the_current_version(history, log):
+        refused = history.refusals[2]
+        replaced(history.refusals, 2, current_version=refused.expected_version)
+
+    def refuse_a_legal_action(history, log):
+        replaced(history.refusals, 2, reason="ILLEGAL_ACTION", current_version=None)
+
+    def refuse_as_over_before_the_end(history, log):
+        over = Refused("over", "MATCH_OVER", 1, 10, 20)
+        history.refusals.append(over)
+
+    def refuse_an_applied_request(history, log):
+        replaced(history.refusals, 2, request_id=history.writes[2].request_id)
+
+    def refuse_with_an_old_version(history, log):
+        replaced(history.refusals, -2, current_version=1)
+
+    def overwrite(history, log):
+        # Two requests expect the same version, and the later one is applied after the earlier.
+        (index,) = (index for index, write in enumerate(history.writes) if write.version == 8)
+        replaced(history.writes, index, expected_version=4)
+
+    def show_a_version_after_the_log(history, log):
+        history.reads.append(Read(0, 900, 901, len(log) + 1, b""))
 
 
-def refuse_the_current_version(history, log):
-    refused = history.refusals[2]
-    replaced(history.refusals, 2, current_version=refused.expected_version)
-
-
-def refuse_a_legal_action(history, log):
-    replaced(history.refusals, 2, reason="ILLEGAL_ACTION", current_version=None)
-
-
-def refuse_as_over_before_the_end(history, log):
-    over = Refused("over", "MATCH_OVER", 1, 10, 20)
-    history.refusals.append(over)
-
-
-def refuse_an_applied_request(history, log):
-    replaced(history.refusals, 2, request_id=history.writes[2].request_id)
-
-
-def refuse_with_an_old_version(history, log):
-    replaced(history.refusals, -2, current_version=1)
-
-
-def overwrite(history, log):
-    # Two requests expect the same version, and the later one is applied after the earlier.
-    (index,) = (index for index, write in enumerate(history.writes) if write.version == 8)
-    replaced(history.writes, index, expected_version=4)
-
-
-def show_a_version_after_the_log(history, log):
-    history.reads.append(Read(0, 900, 901, len(log) + 1, b""))
-
-
-VIOLATIONS = (
-    lose_an_entry,
-    lose_the_last_entry,
-    apply_twice,
-    answer_two_requests,
-    answer_two_equal_requests,
-    answer_again_differently,
-    read_stale,
-    read_early,
-    read_backwards,
-    show_another_view,
-    stream_other_events,
-    skip_a_version,
-    send_twice,
-    end_early,
-    stream_stale,
-    refuse_the_current_version,
-    refuse_a_legal_action,
-    refuse_as_over_before_the_end,
-    refuse_an_applied_request,
-    refuse_with_an_old_version,
-    overwrite,
-    show_a_version_after_the_log,
-)
+VIOLATIONS = [each for each in vars(Plant).values() if callable(each)]
 
 
 @pytest.mark.parametrize("plant", VIOLATIONS, ids=lambda plant: plant.__name__)

@@ -79,23 +79,11 @@ def test_a_refusal_says_when_to_come_back(ledger, time):
     ledger.spend([ONE], Budget.CALLS)
 
 
-def test_principals_have_budgets_of_their_own(ledger):
-    assert spent(ledger, [ONE]) == spent(ledger, [OTHER]) == 10
-
-
 def test_a_call_uses_the_budgets_of_all_payers_or_none(ledger):
     assert spent(ledger, [ONE, HOME]) == 10
     # The calls that were refused for the seat have cost its address nothing.
     assert spent(ledger, [OTHER, HOME]) == 5
     assert spent(ledger, [OTHER]) == 5
-
-
-def test_a_refusal_names_the_budget(ledger):
-    spent(ledger, [ONE])
-    with pytest.raises(Refusal, match="at most 10 calls per second") as caught:
-        ledger.spend([ONE], Budget.CALLS)
-    details = str(caught.value.status)
-    assert "BUDGET_EXHAUSTED" in details and "calls_per_second" in details
 
 
 def test_most_refusals_of_a_caller_that_goes_on_calling_come_later(ledger, time):
@@ -107,10 +95,6 @@ def test_most_refusals_of_a_caller_that_goes_on_calling_come_later(ledger, time)
     assert ledger.refusal_delay(ONE) == 0
     time.now += budgets.MAX_REFUSAL_SECONDS + 1
     assert ledger.refusal_delay(HOME) == 0
-
-
-def test_a_budget_that_is_missing_is_unlimited(ledger):
-    assert spent(ledger, [ONE], Budget.MATCHES) == 1000
 
 
 def test_a_budget_of_nothing_admits_nothing(time):

@@ -46,16 +46,12 @@ def configured(where, algorithms=("RS256", "ES256", "EdDSA")):
 
 
 @pytest.fixture
-def tokens(tmp_path):
+def tokens(runner, tmp_path):
     path = tmp_path / "keys.json"
     write_keys(path, *KEYS)
     tokens = configured(path)
 
-    async def read():
-        await tokens.open()
-        tokens.close()
-
-    asyncio.run(read())
+    runner.run(tokens._refresh())
     return tokens
 
 
@@ -136,19 +132,16 @@ def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path
         tokens.subject(token("rsa"))
 
 
-def test_an_answer_that_is_no_http_ends_no_server():
+async def test_an_answer_that_is_no_http_ends_no_server():
     class Mail(SimpleHTTPRequestHandler):
         def do_GET(self):
             self.wfile.write(b"220 mail.example.org ESMTP\r\n")
 
-    async def read(url):
-        tokens = configured(url)
-        await tokens.open()
-        tokens.close()
-
     with ThreadingHTTPServer(("127.0.0.1", 0), Mail) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        asyncio.run(read(f"http://127.0.0.1:{server.server_port}/keys.json"))
+        tokens = configured(f"http://127.0.0.1:{server.server_port}/keys.json")
+        await tokens.open()
+        tokens.close()
         server.shutdown()
 
 

@@ -1,8 +1,6 @@
 """The feed: many matches in one stream, for their owner or the operator, and many views at once."""
 
-import asyncio
 import hashlib
-import random
 import time
 
 import grpc
@@ -13,26 +11,12 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.common.tasks import Tasks
 from service.hosting import feed
-from service.store import Position, Updates
-from tests.support.manual_clock import ManualClock
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Client,
-    Table,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
-from tests.support.stores import MemoryPlace
+from service.store import MemoryStore, Position, Updates
+from tests.support.serving import INVITED, OPEN, Table, bot, refused, ruleset_of
 
 GAME = "skystones"
 KEYS = {"one": "key-of-one", "two": "key-of-two"}
 OPERATOR = "operator-" * 5
-CREATED, JOINED, DECIDED, ENDED = (
-    getattr(feed_pb2, f"MATCH_CHANGE_{name}") for name in ("CREATED", "JOINED", "DECIDED", "ENDED")
-)
 
 
 class Follower:
@@ -79,47 +63,26 @@ AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
 
 
 @pytest.fixture
-def start(servers, tmp_path, monkeypatch):
-    """Starts a server on the log at a place, and returns it with a client."""
+def serve(start, monkeypatch):
+    """Starts a server on a log, and returns a client of it."""
     monkeypatch.setattr(feed, "MIN_SECONDS", 0.0)
     digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
-    (tmp_path / "callers").write_text(
-        "\n".join(
-            f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true'
-            for name, digest in digests.items()
-        )
-        # The tests' own garbage is collected in the time of a call.
-        + "".join(
-            f'\n[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
-            for each in ("address", "person")
-        )
+    callers = "".join(
+        f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true\n'
+        for name, digest in digests.items()
     )
-    (tmp_path / "operator").write_text(OPERATOR)
-    started = []
-
-    def start(place, **options):
-        store = place.store()
-        servers.run(store.open())
-        server, address = servers.start(
-            store,
-            operator_token_file=tmp_path / "operator",
-            callers_file=tmp_path / "callers",
-            **options,
-        )
-        started.append((server, store, Client(address)))
-        return server, started[-1][2]
-
-    yield start
-    for server, store, client in started:
-        client.close()
-        if server in servers._running:
-            servers.stop(server, 0)
-        servers.run(store.close())
+    # The tests' own garbage is collected in the time of a call.
+    callers += "".join(
+        f'[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
+        for each in ("address", "person")
+    )
+    files = {"operator": OPERATOR, "callers": callers}
+    return lambda store=None, **options: start(store, **files, **options)[1]
 
 
 @pytest.fixture
-def client(start):
-    return start(MemoryPlace())[1]
+def client(serve):
+    return serve()
 
 
 def create(client, who=(), seats=(OPEN, OPEN), game=GAME, **request):
@@ -150,46 +113,18 @@ def test_a_key_follows_its_own_matches_and_the_operator_all(client):
     running = follower.read_running()
     assert set(running) == {mine.name, of_player.name}
     assert set(operator.read_running()) == {t.name for t in (mine, of_player, others, nobodys)}
-    assert {each.change for each in running.values()} == {CREATED}
+    assert {each.change for each in running.values()} == {feed_pb2.MATCH_CHANGE_CREATED}
     for table in (others, nobodys, mine, of_player):
         act(table)
     later = create(client, by_key("one"))
     follower.read_until(lambda newest: {later.name, mine.name, of_player.name} <= set(newest))
     newest = follower.read_until(at(of_player, 1))
     assert set(newest) == {mine.name, of_player.name, later.name}
-    assert newest[mine.name].change == DECIDED
+    assert newest[mine.name].change == feed_pb2.MATCH_CHANGE_DECIDED
     everything = {t.name for t in (mine, of_player, others, nobodys, later)}
     operator.read_until(lambda newest: set(newest) == everything)
     # The player of a key follows the matches of the key.
     assert set(Follower(client, by_key("one", "else")).read_running()) == set(newest)
-
-
-# The short form has each game on one kind of log.
-@pytest.mark.parametrize("game", wire.hosted_games())
-def test_updates_tell_of_each_version_what_a_spectator_sees(client, game):
-    seed = random.randrange(10**6)
-    print("seed", seed)
-    table = create(client, by_key("one"), game=game)
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    rng = random.Random(seed)
-    for _ in range(12):
-        play_on(table, rng, 1)
-        view = table.spectator.view()
-        update = follower.read_until(at(table, view.version))[table.name]
-        assert update.version == view.version
-        assert [each.seat for each in update.due_seats] == list(view.deciders)
-        assert update.result == view.result
-        assert update.change == (ENDED if view.HasField("result") else DECIDED)
-        if view.HasField("result"):
-            break
-    else:
-        table.players[1].resign()
-        update = follower.read_until(at(table, view.version + 1))[table.name]
-        assert (update.change, update.seat, list(update.due_seats)) == (ENDED, 1, [])
-        assert update.result == table.spectator.view().result
-    versions = [each.version for each in follower.updates]
-    assert versions == sorted(set(versions))
 
 
 def test_a_cursor_goes_on_after_what_was_read(client):
@@ -204,52 +139,9 @@ def test_a_cursor_goes_on_after_what_was_read(client):
     again = Follower(client, by_key("one"), cursor=follower.cursor)
     newest = again.read_until(lambda newest: len(newest) == 2)
     assert {name: each.change for name, each in newest.items()} == {
-        tables[1].name: DECIDED,
-        tables[2].name: ENDED,
+        tables[1].name: feed_pb2.MATCH_CHANGE_DECIDED,
+        tables[2].name: feed_pb2.MATCH_CHANGE_ENDED,
     }
-
-
-def test_who_is_due_until_when_and_who_is_missing(servers, start):
-    clock = ManualClock()
-    _, client = start(MemoryPlace(), clock=clock)
-    control = {"per_decision": {"seconds": 60}}
-    table = create(client, by_key("one"), (INVITED, OPEN), time_control=control)
-    follower = Follower(client, by_key("one"))
-    update = follower.read_running()[table.name]
-    assert (update.change, list(update.missing_seats), list(update.due_seats)) == (CREATED, [0], [])
-    table.join(client, 0)
-    update = follower.read_until(at(table, 1))[table.name]
-    assert (update.change, update.seat, list(update.missing_seats)) == (JOINED, 0, [])
-    assert [each.seat for each in update.due_seats] == list(table.spectator.view().deciders)
-    assert {each.deadline.ToMilliseconds() for each in update.due_seats} == {clock.now() + 60_000}
-    assert update.update_time.ToMilliseconds() == clock.now()
-
-
-def test_a_bot_is_never_due_and_a_rematch_names_its_match(client):
-    table = create(client, by_key("one"), (OPEN, bot("RANDOM")), hint_policy=1)
-    follower = Follower(client, by_key("one"))
-    follower.read_running()
-    follower.read_until(lambda newest: [each.seat for each in newest[table.name].due_seats] == [0])
-    table.players[0].resign()
-    rematch = table.players[0].rematch()
-    update = follower.read_until(lambda newest: rematch.name in newest)[rematch.name]
-    assert update.rematch_of == table.name
-    assert all(each.seat == 1 for update in follower.updates[-1:] for each in update.due_seats)
-
-
-def test_entropy_that_a_seat_owes_makes_it_due(client):
-    table = create(client, by_key("one"), entropy_from_seats=True)
-    follower = Follower(client, by_key("one"))
-    update = follower.read_running()[table.name]
-    assert [each.seat for each in update.due_seats] == [0, 1]
-    digest = hashlib.sha256(b"entropy-of-seat-0").digest()
-    client.matches.ContributeEntropy(
-        match_pb2.ContributeEntropyRequest(name=table.name, entropy_hash=digest),
-        metadata=table.players[0].metadata,
-    )
-    update = follower.read_until(at(table, 1))[table.name]
-    assert update.change == feed_pb2.MATCH_CHANGE_CONTRIBUTED
-    assert [each.seat for each in update.due_seats] == [1]
 
 
 def test_filters(client):
@@ -265,7 +157,7 @@ def test_filters(client):
     act(due)
     as_due.read_until(lambda newest: at(waits, 1)(newest) and at(due, 1)(newest))
     assert set(as_over.read_until(at(ended, 1))) == {ended.name}
-    assert as_due.newest()[ended.name].change == CREATED
+    assert as_due.newest()[ended.name].change == feed_pb2.MATCH_CHANGE_CREATED
 
 
 def test_a_quiet_owner_of_a_busy_server_gets_heartbeats(client):
@@ -352,34 +244,29 @@ def test_an_error_of_one_view_leaves_the_others(client):
     assert refused(batch, client, ["x"] * 101).fields == ["tokens"]
 
 
-def test_each_view_of_a_batch_counts_as_a_call(servers, tmp_path):
-    (tmp_path / "callers").write_text(
-        "[budgets.address]\ncalls_per_second = 50\n"
-        'processor_milliseconds_per_second = "unlimited"\n'
-    )
-    server, address = servers.start(callers_file=tmp_path / "callers")
+def test_each_view_of_a_batch_counts_as_a_call(start):
+    callers = "[budgets.address]\ncalls_per_second = 50\n"
+    callers += 'processor_milliseconds_per_second = "unlimited"\n'
+    server, client = start(callers=callers)
     now = time.monotonic()
     server._admission._ledger._now = lambda: now  # The budget does not refill.
-    client = Client(address)
     token = create(client).spectator.token
     assert len(batch(client, [token] * 100)) == 100
     error = refused(batch, client, [token])
     assert error.reason == "BUDGET_EXHAUSTED"
     assert error.retry_seconds > 1
-    client.close()
-    servers.stop(server, 0)
 
 
-def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
-    place = MemoryPlace()
-    _, client = start(place)
+def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(serve):
+    store = MemoryStore()
+    client = serve(store)
     shown, broken, other = (create(client) for _ in range(3))
     act(broken)
-    log = place.store()._anchor
+    log = store._anchor
     match_id = broken.name.removeprefix("matches/")
     log.execute("UPDATE entries SET kind = 99 WHERE match_id = ?", (match_id,))
     log.execute("UPDATE matches SET bots = x'6300' WHERE match_id = ?", (match_id,))
-    _, client = start(place)
+    client = serve(store)
     stub = feed_pb2_grpc.FeedServiceStub(client.channel)
     tokens = [each.spectator.token for each in (shown, broken, other)]
     results = stub.BatchGetViews(feed_pb2.BatchGetViewsRequest(tokens=tokens)).results
@@ -400,18 +287,15 @@ def test_one_match_that_cannot_be_shown_is_an_entry_of_its_own(start, servers):
     ]
 
 
-def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
+async def test_a_cursor_of_an_epoch_that_begins_is_good_before_the_end_was_read_again():
     class Store:
         epoch = "1"
 
         async def list_updates(self, after, limit):
             return Updates(self.epoch, 9 if after is None else max(after.number, 9), [])
 
-    async def follow():
-        store = Store()
-        followed = feed.Feed(store, Tasks())
-        assert not await followed._read_more()
-        store.epoch = "2"
-        assert (await followed.after(Position("2", 9), 0.0)).epoch == "2"
-
-    asyncio.run(follow())
+    store = Store()
+    followed = feed.Feed(store, Tasks())
+    assert not await followed._read_more()
+    store.epoch = "2"
+    assert (await followed.after(Position("2", 9), 0.0)).epoch == "2"

@@ -10,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
 from lab.overload.stream_attacks import unread_watch
-from tests.support.serving import Client, read_error, refused
+from tests.support.serving import read_error, refused
 from tests.support.waiting import FOREVER
 
 MATCH_SERVICE = "croupier.v1.MatchService"
@@ -27,20 +27,11 @@ processor_milliseconds_per_second = "unlimited"
 
 
 @pytest.fixture
-def start(servers, tmp_path):
-    started = []
+def serve(start):
+    def serve(more=""):
+        return start(callers=CALLERS.format(more))
 
-    def start(more=""):
-        path = tmp_path / "callers.toml"
-        path.write_text(CALLERS.format(more))
-        server, address = servers.start(callers_file=path)
-        started.append(server)
-        return server, Client(address)
-
-    yield start
-    for server in started:
-        if server in servers._running:
-            servers.stop(server, 0)
+    return serve
 
 
 def health(client):
@@ -62,8 +53,8 @@ def reflect(client, service, *requests):
     return call(iter(requests))
 
 
-def test_check_and_list_answer_for_each_service(start):
-    _, client = start()
+def test_check_and_list_answer_for_each_service(serve):
+    _, client = serve()
     listed = health(client).List(health_pb2.HealthListRequest()).statuses
     assert {"", MATCH_SERVICE, "croupier.v1.HintService"} <= set(listed)
     for name in listed:
@@ -72,15 +63,15 @@ def test_check_and_list_answer_for_each_service(start):
         assert listed[name].status == SERVING
 
 
-def test_check_of_an_unknown_service_is_not_found(start):
-    _, client = start()
+def test_check_of_an_unknown_service_is_not_found(serve):
+    _, client = serve()
     with pytest.raises(grpc.RpcError) as caught:
         health(client).Check(health_pb2.HealthCheckRequest(service="no.Such"))
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-def test_watch_tells_of_the_end(servers, start):
-    server, client = start()
+def test_watch_tells_of_the_end(servers, serve):
+    server, client = serve()
     known, unknown = watch(client, MATCH_SERVICE), watch(client, "no.Such")
     assert (next(known).status, next(unknown).status) == (SERVING, UNKNOWN)
     servers.stop(server, FOREVER)
@@ -89,16 +80,16 @@ def test_watch_tells_of_the_end(servers, start):
 
 
 @pytest.mark.parametrize("length", [257, 100_000])
-def test_a_name_is_at_most_256_characters(start, length):
-    _, client = start()
+def test_a_name_is_at_most_256_characters(serve, length):
+    _, client = serve()
     refusal = refused(list, watch(client, "x" * length))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
     assert next(watch(client, "x" * 256)).status == UNKNOWN
 
 
 @pytest.mark.parametrize("service", REFLECTIONS)
-def test_each_version_of_reflection_describes_the_schema(start, service):
-    _, client = start()
+def test_each_version_of_reflection_describes_the_schema(serve, service):
+    _, client = serve()
     asked = reflection_pb2.ServerReflectionRequest
     listed, symbol, missing = reflect(
         client,
@@ -118,8 +109,8 @@ def test_each_version_of_reflection_describes_the_schema(start, service):
 
 
 @pytest.mark.parametrize("service", ["health", *REFLECTIONS])
-def test_a_stream_counts_in_the_budget_of_streams(start, service):
-    _, client = start()
+def test_a_stream_counts_in_the_budget_of_streams(serve, service):
+    _, client = serve()
     streams = [watch(client) for _ in range(3)]
     assert [next(each).status for each in streams] == [SERVING] * 3
     another = watch(client) if service == "health" else reflect(client, service)
@@ -134,8 +125,8 @@ def assert_exhausted(refusal, budget):
     assert refusal.metadata["budget"] == budget
 
 
-def test_each_request_of_a_stream_counts_as_a_call(start):
-    server, client = start("calls_per_second = 5")
+def test_each_request_of_a_stream_counts_as_a_call(serve):
+    server, client = serve("calls_per_second = 5")
     now = time.monotonic()
     server._admission._ledger._now = lambda: now  # The budget does not refill.
     asked = reflection_pb2.ServerReflectionRequest(list_services="")
@@ -143,8 +134,8 @@ def test_each_request_of_a_stream_counts_as_a_call(start):
     assert_exhausted(refused(list, stream), "calls_per_second")
 
 
-def test_streams_that_nobody_reads_do_not_hold_up_the_end(servers, start):
-    server, client = start()
+def test_streams_that_nobody_reads_do_not_hold_up_the_end(servers, serve):
+    server, client = serve()
     host, _, port = client.address.rpartition(":")
     unread = [socket.create_connection((host, int(port))) for _ in range(3)]
     for each in unread:

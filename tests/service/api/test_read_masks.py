@@ -1,4 +1,4 @@
-"""Read masks leave out what they do not name, and a stream can leave out the caller's actions."""
+"""Read masks leave out what they do not name."""
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -99,37 +99,6 @@ def check_streams(table, rng):
         with note_on_failure(mask=list(mask.paths)):
             for got, each in zip(call(viewer, "WatchMatch", request), whole, strict=True):
                 assert only_set(got) == only_set(masked(mask, each))
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_seat_that_skips_its_own_actions_learns_all_from_its_responses(client, game_id):
-    rng = seeded("own", game_id)
-    table = client.create(ruleset_of(game_id))
-    seen = {seat: {} for seat in table.players}
-    own = {seat: set() for seat in table.players}
-    streams = {}
-    for seat, player in table.players.items():
-        request = match_pb2.WatchMatchRequest(name=player.match, skip_own_actions=True)
-        streams[seat] = call(player, "WatchMatch", request)
-    for _ in range(40):
-        deciders = table.spectator.view().deciders
-        if not deciders:
-            break
-        seat = rng.choice(deciders)
-        player = table.players[seat]
-        view = player.view()
-        request = player.request(rng.choice(view.legal_actions), view.version)
-        response = call(player, "SubmitAction", request)
-        seen[seat][response.view.version] = response.events
-        own[seat].add(response.view.version)
-    if not table.spectator.view().HasField("result"):
-        table.players[0].resign()
-    for seat, player in table.players.items():
-        pushed = list(streams[seat])
-        assert not own[seat] & {each.version for each in pushed}
-        seen[seat].update({each.version: each.events for each in pushed})
-        whole = list(player.watch())
-        assert seen[seat] == {each.version: each.events for each in whole}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from croupier.v1 import match_pb2
 from tests.support.play import seeded
-from tests.support.serving import OPEN, Client, Table, bot, play_on, refused, ruleset_of
+from tests.support.serving import OPEN, Table, bot, play_on, refused, ruleset_of
 
 CLOCK = {"per_match": {"seconds": 600}}
 
@@ -101,19 +101,18 @@ def test_without_a_request_id_each_request_makes_a_match(client):
     assert create(client, creation("")).name != create(client, creation("")).name
 
 
-def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, client):
+def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(start, client):
     # If the name followed from the request_id, a reader of the name could check a guess of the
     # request_id.
-    _, address = servers.start(allow_seeds=True)
+    _, other = start(allow_seeds=True)
     request = creation(seed=1)
-    here, there = create(client, request), create(Client(address), request)
+    here, there = create(client, request), create(other, request)
     assert here.secret_hash == there.secret_hash
     assert here.name != there.name
 
 
-def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
-    server, address = servers.start(retain_finished=0.0)
-    client = Client(address)
+def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers, start):
+    server, client = start(retain_finished=0.0)
     request = creation()
     created = create(client, request)
     assert create(client, request) == created

@@ -1,13 +1,14 @@
 """Reviews: each decision is judged by what its seat knew; luck and losses make the result."""
 
 import asyncio
+import copy
 import random
 from types import SimpleNamespace
 
 import grpc
 import pytest
 
-from croupier.v1 import hint_pb2, match_pb2, review_pb2
+from croupier.v1 import hint_pb2, review_pb2
 from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
@@ -15,15 +16,7 @@ from service.common.errors import Refusal
 from service.reviewing.reviews import Kept, Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Client,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Client, bot, play_on, refused, ruleset_of
 
 QUICK = {"iterations": 100, "deep_iterations": 200}
 
@@ -193,11 +186,8 @@ def test_a_match_that_was_never_dealt_has_nothing_to_judge(client):
 
 def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
     whole = chess.players[0].record()
-    cut = match_pb2.MatchRecord()
-    cut.CopyFrom(whole)
+    cut, illegal = copy.deepcopy(whole), copy.deepcopy(whole)
     del cut.entries[len(cut.entries) // 2 :]
-    illegal = match_pb2.MatchRecord()
-    illegal.CopyFrom(whole)
     first = next(n for n, each in enumerate(whole.entries) if each.HasField("action"))
     illegal.entries.insert(first + 1, whole.entries[first])  # Decided twice.
     for record, field in (
@@ -264,9 +254,9 @@ def test_a_review_that_is_asked_for_again_goes_on(start_client):
     assert known == begun
 
 
-def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monkeypatch):
-    server, address = servers.start(allow_seeds=True)
-    client = Client(address)
+def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, start, monkeypatch):
+    server, client = start(allow_seeds=True)
+    address = client.address
     table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
     play_on(table, random.Random(1))
     record = table.players[0].record()
@@ -306,7 +296,7 @@ def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers, monk
     servers.stop(other)
 
 
-def test_a_search_that_a_stop_has_cut_short_judges_nothing():
+async def test_a_search_that_a_stop_has_cut_short_judges_nothing():
     class Stopping:
         async def report(self, task):
             return hint_pb2.AnalyzePositionResponse(
@@ -316,18 +306,15 @@ def test_a_search_that_a_stop_has_cut_short_judges_nothing():
         async def compute(self, requester, limits, work, charge, game):
             return work(SimpleNamespace(shutting_down=True))
 
-    async def run():
-        async def wait():
-            """Nobody has to."""
+    async def wait():
+        """Nobody has to."""
 
-        steps = SimpleNamespace(decisions=[])
-        reviewer = Reviewer(steps, b"", None, Stopping(), None, None, Kept(), wait, None)
-        task, game = SimpleNamespace(_replace=lambda **_: None), SimpleNamespace(id="")
-        for asked in (reviewer.search(task), reviewer.compute(game, None, lambda job: "half")):
-            with pytest.raises(Refusal, match="shutting down"):
-                await asked
-
-    asyncio.run(run())
+    steps = SimpleNamespace(decisions=[])
+    reviewer = Reviewer(steps, b"", None, Stopping(), None, None, Kept(), wait, None)
+    task, game = SimpleNamespace(_replace=lambda **_: None), SimpleNamespace(id="")
+    for asked in (reviewer.search(task), reviewer.compute(game, None, lambda job: "half")):
+        with pytest.raises(Refusal, match="shutting down"):
+            await asked
 
 
 def test_a_caller_has_at_most_a_few_reviews_at_a_time(start_client):

@@ -13,17 +13,7 @@ from service.api.authentication import Tokens
 from service.hosting.seats import MAX_GENERATION, Caller
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import (
-    INVITED,
-    OPEN,
-    Client,
-    Player,
-    Table,
-    bot,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import INVITED, OPEN, Player, Table, bot, play_on, refused, ruleset_of
 
 KEY = bytes(range(32))
 LIMITS = hint_pb2.SearchLimits(iterations=30)
@@ -111,16 +101,9 @@ def test_an_invitation_is_used_once_even_after_a_crash(cluster):
                 assert refusal.fields == []
 
 
-def test_the_creator_who_keeps_the_seat_is_found_out(client):
-    table_ = table(client)
-    table_.join(client, 1)
-    assert refused(client.join, table_.invitations[1])[:2] == USED
-
-
-def test_a_match_waits_for_its_invited_seat(servers):
+def test_a_match_waits_for_its_invited_seat(servers, start):
     clock = ManualClock()
-    _, address = servers.start(clock=clock)
-    client = Client(address)
+    _, client = start(clock=clock)
     control = {"per_decision": {"seconds": 60}, "per_match": {"seconds": 90}}
     table_ = table(client, [OPEN, INVITED], "powershot_soccer", time_control=control)
     opened, spectator = table_.players[0], table_.spectator
@@ -155,14 +138,6 @@ def test_a_match_waits_for_its_invited_seat(servers):
     assert view.clocks.seats[decider].deadline.ToMilliseconds() == clock.now() + 60_000
     play_on(table_, seeded("waits"), most=3)
     assert opened.view().version == 4
-
-
-def test_a_bot_waits_for_an_invited_seat(client):
-    table_ = table(client, [bot("RANDOM"), INVITED], "champion_chess")
-    assert table_.spectator.view().version == 0
-    table_.join(client, 1)
-    # The bot decides once the cards are dealt.
-    assert table_.spectator.wait_later(2).result().view.version == 2
 
 
 def test_an_invitation_to_a_match_that_is_over_is_refused(client):
@@ -204,9 +179,8 @@ def test_only_an_invitation_of_this_server_is_taken(client):
     assert table_.join(client, 1).view().seat == 1
 
 
-def test_an_invited_seat_contributes_entropy_after_it_was_joined(servers):
-    _, address = servers.start()
-    client = Client(address)
+def test_an_invited_seat_contributes_entropy_after_it_was_joined(start):
+    _, client = start()
     table_ = table(client, [OPEN, INVITED], entropy_from_seats=True)
 
     def contribute(player, **contribution):
@@ -227,34 +201,6 @@ def test_an_invited_seat_contributes_entropy_after_it_was_joined(servers):
 
 
 # Rematches
-
-
-def test_a_rematch_begins_when_both_have_asked_for_it(cluster):
-    one, other = cluster.clients
-    table_ = table(one, game_id="champion_chess", time_control={"per_decision": {"seconds": 600}})
-    table_.join(other, 1)
-    for _ in range(2):
-        # The seats are exchanged each time, whoever asks first.
-        table_.players[1].resign()
-        responses = {1: table_.players[1].rematch()}
-        waiting = Player(one, responses[1].name, responses[1].seat_token.token)
-        view = waiting.view()
-        assert (view.seat, view.version, view.WhichOneof("game")) == (0, 1, None)
-        assert [player.invited.joined for player in view.players] == [True, False]
-        assert table_.players[1].rematch() == responses[1]
-        responses[0] = table_.players[0].rematch()
-        assert responses[0].name == responses[1].name
-        view = waiting.view()
-        assert (view.version, list(view.deciders)) == (2, [0, 1])
-        assert [player.invited.joined for player in view.players] == [True, True]
-        clients = (one, other)
-        for seat, response in responses.items():
-            player = Player(clients[seat], response.name, response.seat_token.token)
-            table_.players[1 - seat] = player
-            assert player.view().seat == 1 - seat
-        table_.spectator = Player(one, responses[0].name, responses[0].spectator_token)
-        # One decision, which is held: it cannot end the match.
-        play_on(table_, seeded("rematch"), most=1)
 
 
 def test_a_rematch_that_is_given_up_early_can_still_be_asked_for(client):
@@ -471,11 +417,9 @@ CALLERS = "\n".join(
 )
 
 
-def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
-    path = tmp_path / "callers.toml"
-    path.write_text(CALLERS)
-    server, address = servers.start(callers_file=path)
-    matches = Client(address).matches
+def test_a_view_names_the_key_with_which_a_seat_was_taken(start):
+    _, client = start(callers=CALLERS)
+    matches = client.matches
 
     def key(name, *more):
         # The keys of this test are their names.
@@ -489,8 +433,8 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     # The player whom a front end names is not shown.
     request = creation([OPEN, INVITED])
     created = matches.CreateMatch(request, **key("chess.example", ("x-player-id", "ann")))
-    opened = Player(Client(address), created.name, created.seat_tokens[0].token)
-    spectator = Player(Client(address), created.name, created.spectator_token)
+    opened = Player(client, created.name, created.seat_tokens[0].token)
+    spectator = Player(client, created.name, created.spectator_token)
     assert names(opened) == ["chess.example", ""]
     # The same request with another key means the same match.
     assert matches.CreateMatch(request, **key("cards.example")) == created
@@ -500,18 +444,10 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     )
     joined = matches.JoinMatch(join, **key("cards.example"))
     assert names(opened) == ["chess.example", "cards.example"]
-    invited = Player(Client(address), joined.name, joined.seat_token.token)
+    invited = Player(client, joined.name, joined.seat_token.token)
     assert names(invited) == ["chess.example", "cards.example"]
     invited.resign()
     # Without a key, the rematch names none for the seat.
     rematch = invited.rematch()
-    spectator = Player(Client(address), rematch.name, rematch.spectator_token)
-    assert names(Player(Client(address), rematch.name, rematch.seat_token.token)) == ["", ""]
-    servers.stop(server)
-
-
-def test_the_operator_sees_which_seats_are_invited(cluster):
-    names = [table(cluster.clients[0], seats).name for seats in ([OPEN, INVITED], [OPEN, OPEN])]
-    listed = {each.name: each for each in cluster.listed()}
-    kinds = [[seat.WhichOneof("occupant") for seat in listed[name].seats] for name in names]
-    assert kinds == [["open", "invited"], ["open", "open"]]
+    spectator = Player(client, rematch.name, rematch.spectator_token)
+    assert names(Player(client, rematch.name, rematch.seat_token.token)) == ["", ""]

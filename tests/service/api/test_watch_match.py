@@ -9,28 +9,18 @@ import pytest
 
 import croupier.client
 from croupier.v1 import match_pb2
-from service import wire
 from service.api import match_service
 from service.api.authentication import Tokens
 from service.api.match_service import MatchService
 from service.hosting.seats import Caller
 from service.store import ANOTHER_LOG, MatchStatus
 from service.wire.fields import ALL
-from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
-from tests.support.serving import (
-    Client,
-    Player,
-    play_on,
-    refused,
-    ruleset_of,
-)
+from tests.support.serving import Client, Player, play_on, refused, ruleset_of
 from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
 
 KEY = bytes(range(32))
-# The short form has a game that begins with both seats, and one that begins with one.
-GAMES = tuple(wire.hosted_games()) if LONG_FORM else ("champion_chess", "powershot_soccer")
 
 
 @pytest.fixture
@@ -71,13 +61,14 @@ def waits_of(server):
     return waits
 
 
-def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
+def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(start):
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
-    server, address = servers.start()
-    client = Client(address)
+    server, client = start()
     table = client.create(ruleset_of("skystones"))
     made = count_views(server)
-    idle = [Player(Client(address, narrow), table.name, table.spectator.token) for _ in range(20)]
+    idle = [
+        Player(Client(client.address, narrow), table.name, table.spectator.token) for _ in range(20)
+    ]
     streams = [player.watch() for player in idle]
     rng = seeded("idle")
     while not (view := table.players[0].view()).HasField("result"):
@@ -92,10 +83,11 @@ def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
         assert [each.version for each in responses] == list(range(version + 1))
         assert responses[-1].view.HasField("result")
         assert sum(each.HasField("view") for each in responses) < version / 4
-    servers.stop(server)
 
 
-def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(servers, monkeypatch):
+def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(
+    servers, start, monkeypatch
+):
     watch, called = MatchService.WatchMatch, []
 
     def watch_and_note(*arguments):
@@ -103,8 +95,8 @@ def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(serv
         return watch(*arguments)
 
     monkeypatch.setattr(MatchService, "WatchMatch", watch_and_note)
-    server, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     next(table.spectator.watch())
     # As gRPC reads it, but for the pace: what a reader has not taken is not written yet.
     stream = watch(*called[0])
@@ -123,7 +115,6 @@ def test_a_view_comes_with_the_newest_version_alone_however_slow_the_reader(serv
         (3, True),
     ]
     servers.run(stream.aclose())
-    servers.stop(server)
 
 
 def count_reads(server):
@@ -192,20 +183,6 @@ def count_views(server):
 # Waiting for a version
 
 
-@pytest.mark.parametrize("game_id", GAMES)
-def test_a_waiting_call_returns_the_view_of_its_version(replicas, game_id):
-    (_, client), (_, other) = replicas
-    table = client.create(ruleset_of(game_id))
-    for version in range(1, 4):
-        calls = [at(each, table.spectator).wait_later(version) for each in (client, other)]
-        play_on(table, seeded(game_id, version), most=1)
-        for call in calls:
-            assert call.result().view.version == version
-            assert not call.result().timed_out
-    # The call for a version that exists returns at once.
-    assert table.spectator.wait_later(1).result().view.version == 3
-
-
 @pytest.mark.parametrize(("left", "waits"), [(None, 60.0), (100.0, 60.0), (2.0, 1.75), (0.4, 0.3)])
 def test_a_call_waits_until_shortly_before_its_deadline(left, waits):
     call = SimpleNamespace(time_remaining=lambda: left)
@@ -220,16 +197,6 @@ def test_a_call_that_waits_in_vain_returns_the_view(replicas, monkeypatch):
         call = at(each, table.spectator).wait_later(1)
         assert call.result().timed_out
         assert call.result().view == table.spectator.view()
-
-
-def test_a_waiting_call_returns_when_the_match_ends(replicas):
-    (_, client), (_, other) = replicas
-    table = client.create(ruleset_of("skystones"))
-    call = at(other, table.spectator).wait_later(1000)
-    table.players[0].resign()
-    assert call.result().view.HasField("result")
-    assert not call.result().timed_out
-    assert not table.spectator.wait_later(1000).result().timed_out
 
 
 def test_a_waiting_call_gets_the_present_view_when_its_server_shuts_down(servers, replicas):
@@ -247,9 +214,8 @@ def test_a_waiting_call_gets_the_present_view_when_its_server_shuts_down(servers
     assert waiting.result().view.version == 1
 
 
-def test_streams_and_waiting_calls_are_counted(servers):
-    server, address = servers.start()
-    client = Client(address)
+def test_streams_and_waiting_calls_are_counted(start):
+    server, client = start()
     table = client.create(ruleset_of("skystones"))
 
     def counted():
@@ -265,19 +231,18 @@ def test_streams_and_waiting_calls_are_counted(servers):
     call.result()
     list(stream)
     assert counted() == 0
-    servers.stop(server)
 
 
 # A log that was set back
 
 
-def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
+def test_a_client_in_python_goes_on_from_what_the_log_has(servers, start):
     store = LosingStore()
-    server, address = servers.start(store)
-    table = Client(address).create(ruleset_of("powershot_soccer"))
+    _, creator = start(store)
+    table = creator.create(ruleset_of("powershot_soccer"))
     [player] = [each for each in table.players.values() if each.view().legal_actions]
     match_id = player.match.removeprefix("matches/")
-    with croupier.client.Client(address) as client:
+    with croupier.client.Client(creator.address) as client:
         seat = croupier.client.Seat(client, player.match, player.token)
         stream, turns = seat.watch(), seat.turns()
         view = next(turns)
@@ -289,14 +254,13 @@ def test_a_client_in_python_goes_on_from_what_the_log_has(servers):
         assert next(turns) == view
         assert seat.submit(view.legal_actions[-1]).version == 1
         assert next(stream).version == 1
-    servers.stop(server)
 
 
-def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
+def test_a_stream_goes_on_only_from_the_version_of_its_etag(start):
     store = LosingStore()
     # The versions that take the place of the lost ones are of the same times.
-    server, address = servers.start(store, clock=ManualClock())
-    table = Client(address).create(ruleset_of("powershot_soccer"))
+    _, client = start(store, clock=ManualClock())
+    table = client.create(ruleset_of("powershot_soccer"))
     [player] = [each for each in table.players.values() if each.view().legal_actions]
     legal = player.view().legal_actions
 
@@ -319,7 +283,6 @@ def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
     table.players[0].resign()
     for after, etag in ((1, anew.etag), (1, ""), (0, begin.etag)):
         assert [each.version for each in watch(after, etag)][-1] == 2
-    servers.stop(server)
 
 
 # Other rules
@@ -336,16 +299,18 @@ def test_a_stream_goes_on_only_from_the_version_of_its_etag(servers):
         ("whist", 1, {"game": "whist", "rules_version": "1"}),
     ],
 )
-def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_version, metadata):
+def test_a_match_of_unknown_rules_is_refused(
+    servers, start, tmp_path, game, rules_version, metadata
+):
     place = MemoryPlace()
     store = place.store()
     ruleset = ruleset_of("skystones").SerializeToString()
     other = header("other", game=game, ruleset=ruleset, rules_version=rules_version)
     servers.run(store.create(other, MatchStatus()))
     (tmp_path / "key").write_bytes(KEY)
-    server, address = servers.start(store, token_key_file=tmp_path / "key")
+    _, client = start(store, token_key_file=tmp_path / "key")
     token = Tokens(KEY).make(Caller("other", 0))
-    player = Player(Client(address), "matches/other", token)
+    player = Player(client, "matches/other", token)
     for call in (
         player.view,
         player.resign,
@@ -357,7 +322,6 @@ def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_vers
         assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "RULES_CHANGED")
         assert refusal.metadata == metadata
     assert servers.run(read(store, "other", 0)) == []
-    servers.stop(server)
 
 
 def _an_action(client):
@@ -374,9 +338,9 @@ def watch_with_heartbeats(player, after=None, seconds=1):
     return player._call(player._client.matches.WatchMatch, request)
 
 
-def test_a_resumed_stream_says_at_once_that_nothing_has_happened(servers):
-    _, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+def test_a_resumed_stream_says_at_once_that_nothing_has_happened(start):
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     for player in table.everyone():
         version = player.view().version
         # An interval that the test does not wait for.
@@ -391,9 +355,9 @@ def test_a_resumed_stream_says_at_once_that_nothing_has_happened(servers):
         stream.cancel()
 
 
-def test_a_quiet_stream_proves_that_it_lives(servers):
-    _, address = servers.start()
-    table = Client(address).create(ruleset_of("skystones"))
+def test_a_quiet_stream_proves_that_it_lives(start):
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
     player = table.players[0]
     version = player.view().version
     stream = watch_with_heartbeats(player, version)
@@ -404,9 +368,9 @@ def test_a_quiet_stream_proves_that_it_lives(servers):
     assert [each.version for each in told] == [version + 1]
 
 
-def test_the_headers_of_a_stream_come_at_once(servers):
-    _, address = servers.start()
-    player = Client(address).create(ruleset_of("skystones")).players[0]
+def test_the_headers_of_a_stream_come_at_once(start):
+    _, client = start()
+    player = client.create(ruleset_of("skystones")).players[0]
     stream = player.watch(player.view().version)
     # Returns only when the headers are there: nothing else is to be sent.
     assert stream.initial_metadata()
@@ -414,9 +378,9 @@ def test_the_headers_of_a_stream_come_at_once(servers):
 
 
 @pytest.mark.parametrize("interval", [{"nanos": 1}, {"seconds": 61}, {"seconds": -5}])
-def test_an_interval_out_of_range_is_refused(servers, interval):
-    _, address = servers.start()
-    player = Client(address).create(ruleset_of("skystones")).players[0]
+def test_an_interval_out_of_range_is_refused(start, interval):
+    _, client = start()
+    player = client.create(ruleset_of("skystones")).players[0]
     request = match_pb2.WatchMatchRequest(name=player.match, heartbeat_interval=interval)
     refusal = refused(list, player._call(player._client.matches.WatchMatch, request))
     assert refusal.reason == "INVALID_FIELD"

@@ -48,14 +48,10 @@ def loop():
 
 
 @pytest.mark.parametrize("calls", [0, 1])
-def test_tasks_get_their_quota_of_the_time(loop, calls):
+async def test_tasks_get_their_quota_of_the_time(loop, calls):
     loop.calls_in_a_pause = calls
-
-    async def run():
-        for number in range(100):
-            assert await loop.quota.run(loop.task, number, BURST_SECONDS / 2) == number
-
-    asyncio.run(run())
+    for number in range(100):
+        assert await loop.quota.run(loop.task, number, BURST_SECONDS / 2) == number
     # The first pause cannot know yet whether calls come in during pauses.
     worked = loop.now - BURST_SECONDS
     quota = worked / (worked + sum(loop.pauses[1:]))
@@ -63,62 +59,46 @@ def test_tasks_get_their_quota_of_the_time(loop, calls):
     assert len(loop.pauses) == 49
 
 
-def test_time_between_waits_counts(loop):
-    async def run():
-        await loop.quota.run(loop.task, "first", BURST_SECONDS / 10, 9)
-        assert not loop.pauses
-        await loop.quota.run(loop.task, "second")
-
-    asyncio.run(run())
+async def test_time_between_waits_counts(loop):
+    await loop.quota.run(loop.task, "first", BURST_SECONDS / 10, 9)
+    assert not loop.pauses
+    await loop.quota.run(loop.task, "second")
     assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_QUOTA - 1))]
 
 
-def test_a_pause_is_bounded(loop):
-    async def run():
-        for number in range(3):
-            await loop.quota.run(loop.task, number, 100.0)
-
-    asyncio.run(run())
+async def test_a_pause_is_bounded(loop):
+    for number in range(3):
+        await loop.quota.run(loop.task, number, 100.0)
     assert loop.pauses == [event_loop.MAX_PAUSE_SECONDS] * 2
 
 
-def test_tasks_begin_in_order_and_few_are_under_way(loop):
-    async def run():
-        tasks = [loop.quota.run(loop.task, number, BURST_SECONDS, 3) for number in range(50)]
-        await asyncio.gather(*tasks)
-
-    asyncio.run(run())
+async def test_tasks_begin_in_order_and_few_are_under_way(loop):
+    tasks = [loop.quota.run(loop.task, number, BURST_SECONDS, 3) for number in range(50)]
+    await asyncio.gather(*tasks)
     assert loop.order == list(range(50))
     assert loop.most_under_way <= event_loop.MAX_AT_ONCE
     assert len(loop.pauses) >= 40
 
 
-def test_a_long_task_holds_up_no_other(loop):
-    async def run():
-        end = asyncio.Event()
-        slow = [
-            asyncio.create_task(loop.quota.begin(end.wait))
-            for _ in range(2 * event_loop.MAX_AT_ONCE)
-        ]
-        await loop.quota.run(loop.task, "short")
-        end.set()
-        await asyncio.gather(*slow)
-
-    asyncio.run(run())
+async def test_a_long_task_holds_up_no_other(loop):
+    end = asyncio.Event()
+    slow = [
+        asyncio.create_task(loop.quota.begin(end.wait)) for _ in range(2 * event_loop.MAX_AT_ONCE)
+    ]
+    await loop.quota.run(loop.task, "short")
+    end.set()
+    await asyncio.gather(*slow)
 
 
-def test_an_urgent_task_waits_for_no_turn_but_its_time_counts(loop):
-    async def run():
-        for number in range(3):
-            await loop.quota.run_now(loop.task, number, BURST_SECONDS)
-        assert not loop.pauses
-        await loop.quota.run(loop.task, "other")
-        assert len(loop.pauses) == 1
-
-    asyncio.run(run())
+async def test_an_urgent_task_waits_for_no_turn_but_its_time_counts(loop):
+    for number in range(3):
+        await loop.quota.run_now(loop.task, number, BURST_SECONDS)
+    assert not loop.pauses
+    await loop.quota.run(loop.task, "other")
+    assert len(loop.pauses) == 1
 
 
-def test_errors_and_cancellations_pass_through(loop):
+async def test_errors_and_cancellations_pass_through(loop):
     caught = []
 
     async def fail():
@@ -141,21 +121,18 @@ def test_errors_and_cancellations_pass_through(loop):
         future.get_loop().call_soon(future.set_exception, ZeroDivisionError())
         await future
 
-    async def run():
-        with pytest.raises(KeyError):
-            await loop.quota.run(fail)
-        waiting = [asyncio.create_task(loop.quota.run(wait)) for _ in range(20)]
-        for _ in range(5):
-            await asyncio.sleep(0)
-        for task in waiting:
-            task.cancel()
-        await asyncio.wait(waiting)
-        assert all(task.cancelled() for task in waiting)
-        assert caught == ["cancelled"] * event_loop.MAX_AT_ONCE
-        # The slots are free again.
-        assert await loop.quota.run(recover) == "recovered"
-
-    asyncio.run(run())
+    with pytest.raises(KeyError):
+        await loop.quota.run(fail)
+    waiting = [asyncio.create_task(loop.quota.run(wait)) for _ in range(20)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    assert all(task.cancelled() for task in waiting)
+    assert caught == ["cancelled"] * event_loop.MAX_AT_ONCE
+    # The slots are free again.
+    assert await loop.quota.run(recover) == "recovered"
 
 
 def test_the_time_of_a_real_task_is_measured():

@@ -50,45 +50,35 @@ def test_work_returns_its_result(loop, steps):
     assert finish_now(spin(loop, steps, "result")) == "result"
 
 
-def test_an_error_is_raised_and_others_go_on(loop):
+async def test_an_error_is_raised_and_others_go_on(loop):
     def failing(steps):
         yield from spin(loop, steps)
         raise ValueError("failed")
 
-    async def both():
-        work = LongWork()
-        for steps in (0, 200):
-            with pytest.raises(ValueError, match="failed"):
-                await work.finish(failing(steps))
-        return await work.finish(spin(loop, 200, 1))
-
-    assert asyncio.run(both()) == 1
+    work = LongWork()
+    for steps in (0, 200):
+        with pytest.raises(ValueError, match="failed"):
+            await work.finish(failing(steps))
+    assert await work.finish(spin(loop, 200, 1)) == 1
 
 
-def test_a_turn_of_the_loop_comes_after_each_piece(loop):
-    async def count_turns():
-        turns, done = 0, []
-        working = asyncio.create_task(LongWork().finish(spin(loop, 400, done=done)))
-        most, before = 0, 0
-        while not working.done():
-            turns += 1
-            await loop._sleep(0)
-            most, before = max(most, len(done) - before), len(done)
-        await working
-        return turns, most
-
-    turns, most = asyncio.run(count_turns())
+async def test_a_turn_of_the_loop_comes_after_each_piece(loop):
+    turns, done = 0, []
+    working = asyncio.create_task(LongWork().finish(spin(loop, 400, done=done)))
+    most, before = 0, 0
+    while not working.done():
+        turns += 1
+        await loop._sleep(0)
+        most, before = max(most, len(done) - before), len(done)
+    await working
     # A piece may take a step more than its time.
     assert most <= PIECE_SECONDS / STEP_SECONDS + 1
     assert turns >= 400 / most
 
 
-def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
-    async def several():
-        work = LongWork()
-        await asyncio.gather(*(work.finish(spin(loop, 400)) for _ in range(5)))
-
-    asyncio.run(several())
+async def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
+    work = LongWork()
+    await asyncio.gather(*(work.finish(spin(loop, 400)) for _ in range(5)))
     assert loop.slept.count(0) == 5 * FIRST_PIECES
     # What it sleeps is four times what it works, but for the first pieces.
     worked = 5 * 400 * STEP_SECONDS
@@ -97,18 +87,15 @@ def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more(loop):
     assert part * (worked - 2 * first) <= sum(loop.slept) <= part * worked
 
 
-def test_work_that_is_cancelled_lets_others_have_their_turns(loop):
-    async def cancelled():
-        work = LongWork()
-        endless = [asyncio.create_task(work.finish(spin(loop, 10**9))) for _ in range(3)]
-        other = asyncio.create_task(work.finish(spin(loop, 200, "other")))
-        for _ in range(5 * FIRST_PIECES):
-            await loop._sleep(0)
-        for each in endless:
-            each.cancel()
-        assert await other == "other"
-        for each in endless:
-            with pytest.raises(asyncio.CancelledError):
-                await each
-
-    asyncio.run(cancelled())
+async def test_work_that_is_cancelled_lets_others_have_their_turns(loop):
+    work = LongWork()
+    endless = [asyncio.create_task(work.finish(spin(loop, 10**9))) for _ in range(3)]
+    other = asyncio.create_task(work.finish(spin(loop, 200, "other")))
+    for _ in range(5 * FIRST_PIECES):
+        await loop._sleep(0)
+    for each in endless:
+        each.cancel()
+    assert await other == "other"
+    for each in endless:
+        with pytest.raises(asyncio.CancelledError):
+            await each

@@ -69,33 +69,27 @@ def test_the_step_that_fails_is_charged(timer, charged):
     assert charged == [1, 2, 3]
 
 
-def test_what_a_cancelled_call_does_is_charged(timer, charged):
+async def test_what_a_cancelled_call_does_is_charged(timer, charged):
     async def work():
         try:
             await asyncio.Event().wait()
         finally:
             timer.work(7)
 
-    async def main():
-        task = asyncio.ensure_future(metered(work(), charged.append, timer))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
-
-    asyncio.run(main())
+    task = asyncio.ensure_future(metered(work(), charged.append, timer))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
     assert charged == [0, 7]
 
 
-def test_items_of_a_generator_are_charged_as_they_are_made(timer, charged):
+async def test_items_of_a_generator_are_charged_as_they_are_made(timer, charged):
     async def numbers():
         for number in (1, 2):
             timer.work(number)
             yield number
 
-    async def main():
-        items = numbers()
-        return [await metered(anext(items), charged.append, timer) for _ in range(2)]
-
-    assert asyncio.run(main()) == [1, 2]
+    items = numbers()
+    assert [await metered(anext(items), charged.append, timer) for _ in range(2)] == [1, 2]
     assert charged == [1, 2]

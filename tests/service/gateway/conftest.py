@@ -3,7 +3,7 @@
 import pytest
 
 from service.gateway.listener import WebOptions
-from tests.support.serving import Client, Servers
+from tests.support.serving import Client, Servers, starting
 from tests.support.web import Caller
 
 PROTOCOLS = ("connect", "json", "grpc-web")
@@ -16,6 +16,13 @@ def web_servers():
     servers = Servers()
     yield servers
     servers.close()
+
+
+@pytest.fixture
+def start_web(web_servers):
+    """Starts a server with a web gateway, and returns it with a client. Both end with the test."""
+    with starting(web_servers) as start:
+        yield lambda web=WebOptions(port=0), **options: start(web=web, **options)  # noqa: B008
 
 
 @pytest.fixture(scope="session")

@@ -46,9 +46,9 @@ def pages(tmp_path):
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 @pytest.mark.parametrize("named", [True, False], ids=["named", "foreign"])
-def test_a_page_of_another_origin_in_a_browser(web_servers, pages, tmp_path, named):
+def test_a_page_of_another_origin_in_a_browser(start_web, pages, tmp_path, named):
     directory, origin = pages
-    server, _ = web_servers.start(web=WebOptions(port=0, origins=(origin,) if named else ()))
+    server, _ = start_web(WebOptions(port=0, origins=(origin,) if named else ()))
     url = server.web_url.rstrip("/") + path_of("CatalogService.GetGame")
     script = PAGE.replace("{url}", url).replace("{{", "{").replace("}}", "}")
     (directory / "page.html").write_text(script)
@@ -65,4 +65,3 @@ def test_a_page_of_another_origin_in_a_browser(web_servers, pages, tmp_path, nam
     assert told, done.stderr
     # GetGame refuses the game, and the page can read that.
     assert told[1] == ("404 not_found" if named else "failed: TypeError")
-    web_servers.stop(server)

@@ -10,14 +10,12 @@ import pytest
 
 from croupier.v1 import catalog_pb2, match_pb2
 from service.gateway import listener
-from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_JSON_BYTES
 from service.listening import http
 from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.listening.http import MAX_HEADER_BYTES
 from service.listening.tls import Files
-from tests.support.certificates import Authority
-from tests.support.serving import Client, ruleset_of
+from tests.support.serving import ruleset_of
 from tests.support.web import Caller, Failed, connect, path_of, read_all, reset
 
 LIST = path_of("CatalogService.ListGames")
@@ -32,21 +30,13 @@ BINARY = (
 
 
 @pytest.fixture
-def start(web_servers, plain):
-    started = []
-
+def start(start_web, plain):
     def start(tls=None, **limits):
         if tls is None and not limits:
             return plain.web_url
-        server, _ = web_servers.start(
-            web=WebOptions(port=0), connections=ConnectionLimits(**limits), tls=tls
-        )
-        started.append(server)
-        return server.web_url
+        return start_web(connections=ConnectionLimits(**limits), tls=tls)[0].web_url
 
-    yield start
-    for server in started:
-        web_servers.stop(server)
+    return start
 
 
 def list_games(url):
@@ -177,16 +167,6 @@ def test_a_reader_that_stalls_is_disconnected(start, monkeypatch):
 # TLS
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def authority(directory):
-    return Authority(directory, "authority")
-
-
 def secure_list(url, authority, client=None):
     context = ssl.create_default_context(cafile=authority.cert)
     if client is not None:
@@ -217,8 +197,8 @@ def test_tls_for_clients_with_a_certificate(start, authority):
     assert not answer
 
 
-def test_new_tls_files_serve_both_listeners_without_a_restart(web_servers, authority, directory):
-    cert, key = directory / "current.crt", directory / "current.key"
+def test_new_tls_files_serve_both_listeners_without_a_restart(start_web, authority, tmp_path):
+    cert, key = tmp_path / "current.crt", tmp_path / "current.key"
 
     def replace():
         for source, target in zip(authority.issue(), (cert, key), strict=True):
@@ -226,8 +206,8 @@ def test_new_tls_files_serve_both_listeners_without_a_restart(web_servers, autho
             target.with_suffix(".new").rename(target)
 
     replace()
-    server, address = web_servers.start(web=WebOptions(port=0), tls=Files(cert, key))
-    port = int(address.rpartition(":")[2])
+    server, client = start_web(tls=Files(cert, key))
+    port = int(client.address.rpartition(":")[2])
     first = secure_list(server.web_url, authority)[1]
     replace()
     second = secure_list(server.web_url, authority)[1]
@@ -240,7 +220,6 @@ def test_new_tls_files_serve_both_listeners_without_a_restart(web_servers, autho
         context.wrap_socket(plain, server_hostname="localhost") as secure,
     ):
         assert secure.getpeercert()["serialNumber"] == second
-    web_servers.stop(server)
 
 
 def test_silent_handshakes_lock_nobody_out(start, authority):
@@ -274,7 +253,7 @@ def test_the_oldest_connection_closed_while_the_next_comes_ends_no_listener(
         assert list_games(url)
 
 
-def test_a_port_that_fails_is_served_again(web_servers, monkeypatch):
+def test_a_port_that_fails_is_served_again(start_web, monkeypatch):
     accept = listener.accept
     failures = [LookupError(), SystemExit(1)]
 
@@ -284,16 +263,6 @@ def test_a_port_that_fails_is_served_again(web_servers, monkeypatch):
         await accept(*arguments)
 
     monkeypatch.setattr(listener, "accept", fail)
-    server, _ = web_servers.start(web=WebOptions(port=0))
+    server, _ = start_web()
     assert list_games(server.web_url)
     assert server.metrics.tasks.failures()["web port"] == 2
-    web_servers.stop(server)
-
-
-def test_both_listeners_serve_the_same_matches(web_servers):
-    server, address = web_servers.start(web=WebOptions(port=0))
-    table = Client(address).create(ruleset_of("skystones"))
-    request = match_pb2.GetViewRequest(name=table.name)
-    view = Caller(server.web_url).call("MatchService.GetView", request, table.players[0].token).view
-    assert view == table.players[0].view()
-    web_servers.stop(server)

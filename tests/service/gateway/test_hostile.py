@@ -23,6 +23,7 @@ from service.listening import http
 from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.listening.http import MAX_CHUNKS, MAX_HEADER_BYTES, MAX_HEADERS, Connections
 from service.observability.logs import JsonFormatter, TextFormatter
+from tests.support.logs import logged
 from tests.support.server_process import ServerProcess
 from tests.support.serving import ruleset_of
 from tests.support.web import (
@@ -43,51 +44,31 @@ CLOSE = b"connection: close\r\n"
 
 
 @pytest.fixture
-def start(web_servers, plain, tmp_path):
+def start(start_web, plain):
     """Returns a server, or starts one with options.
 
     Where an address has some calls, it has no more when time passes.
     """
-    started = []
 
     def start(calls=None, **options):
         if calls is None and not options:
             return plain
         if calls is not None:
-            file = tmp_path / "callers.toml"
-            file.write_text(
+            options["callers"] = (
                 f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = {calls}\n'
             )
-            options["callers_file"] = file
-        server, _ = web_servers.start(web=options.pop("web", WebOptions(port=0)), **options)
+        server, _ = start_web(**options)
         server._admission._ledger._now = lambda: 0.0
-        started.append(server)
         return server
 
-    yield start
-    for server in started:
-        web_servers.stop(server)
-
-
-class Lines(logging.Handler):
-    """The lines of the log."""
-
-    def __init__(self, formatter):
-        super().__init__()
-        self.setFormatter(formatter)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
+    return start
 
 
 @pytest.fixture(params=[TextFormatter, JsonFormatter])
 def log(request):
     """All lines that the server and its libraries log."""
-    handler = Lines(request.param())
-    logging.getLogger().addHandler(handler)
-    yield handler.lines
-    logging.getLogger().removeHandler(handler)
+    with logged(request.param(), name="", level=logging.WARNING) as (lines,):
+        yield lines
 
 
 # Names of hosts

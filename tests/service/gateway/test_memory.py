@@ -8,7 +8,6 @@ import pytest
 
 from service.gateway.listener import WebOptions
 from service.listening.tls import Files
-from tests.support.certificates import Authority
 from tests.support.long_form import LONG_FORM
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import wait_until, waiting_for
@@ -51,11 +50,6 @@ SAID = {
     "upgrade": post(upgrade="h2c", connection="upgrade"),
 }
 WITHOUT_ANSWER = {"nothing", "part of a request", "part of a body", "part of a large body"}
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates"), "authority")
 
 
 @pytest.fixture(scope="module")

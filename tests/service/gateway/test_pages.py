@@ -8,7 +8,6 @@ import pytest
 
 from croupier.v1 import catalog_pb2
 from service.admission.budgets import Budget
-from service.gateway.listener import WebOptions
 from service.gateway.site import Site
 from tests.service.gateway.conftest import FRIEND
 from tests.support.web import get_url, path_of
@@ -238,12 +237,9 @@ def test_unknown_methods(ask):
         assert response.status in (404, 405)
 
 
-def test_files_count_as_calls_of_their_address(web_servers, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
-        f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = 3\n'
-    )
-    server, _ = web_servers.start(web=WebOptions(port=0), callers_file=callers)
+def test_files_count_as_calls_of_their_address(start_web):
+    callers = f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = 3\n'
+    server, _ = start_web(callers=callers)
     ask = Http(server.web_url)
     # A budget of calls refills, so a slow machine needs some more of them.
     statuses = []
@@ -253,4 +249,3 @@ def test_files_count_as_calls_of_their_address(web_servers, tmp_path):
     assert statuses[:3] == [200, 200, 200] and statuses[-1] == 429
     assert response.headers["retry-after"] == "1"
     assert ask("GET", "/", x_forwarded_for="192.0.2.2")[0].status == 200
-    web_servers.stop(server)

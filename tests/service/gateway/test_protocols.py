@@ -16,9 +16,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.admission.budgets import Budget
-from service.gateway.listener import WebOptions
 from service.searching.searches import OwnThreads
-from tests.support.serving import INVITED, OPEN, Client, ruleset_of
+from tests.support.serving import INVITED, OPEN, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
 from tests.support.web import Caller, Failed, WebClient, method_of
 
@@ -121,8 +120,8 @@ def test_every_method(caller, grpc_client):
     assert len(services) == 3
 
 
-def test_an_unexpected_error_reveals_nothing(web_servers, caplog):
-    server, _ = web_servers.start(web=WebOptions(port=0))
+def test_an_unexpected_error_reveals_nothing(start_web, caplog):
+    server, _ = start_web()
 
     async def fail(*_):
         raise RuntimeError("the queen of hearts")
@@ -134,7 +133,6 @@ def test_an_unexpected_error_reveals_nothing(web_servers, caplog):
         assert "queen" not in str(failure)
     # The traceback quotes the line that raises, which is ours, but not what the error says.
     assert "RuntimeError: " not in caplog.text
-    web_servers.stop(server)
 
 
 def test_fields_of_newer_clients_are_left_out(url, grpc_client):
@@ -148,14 +146,10 @@ def test_fields_of_newer_clients_are_left_out(url, grpc_client):
 
 
 @pytest.fixture
-def small(web_servers):
+def small(start_web):
     """A server that runs one search at a time, its client over gRPC, and a player."""
-    server, address = web_servers.start(
-        web=WebOptions(port=0), search_threads=1, searches_running=1, allow_seeds=True
-    )
-    client = Client(address)
-    yield server, client.create(ruleset_of("champion_chess"), seed=1).players[0]
-    web_servers.stop(server)
+    server, client = start_web(search_threads=1, searches_running=1, allow_seeds=True)
+    return server, client.create(ruleset_of("champion_chess"), seed=1).players[0]
 
 
 def long_search(player):
@@ -206,16 +200,14 @@ def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     wait_until(lambda: not searches(server))
 
 
-def test_budgets_are_shared_between_the_listeners(web_servers, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
-        'trusted_proxies = ["127.0.0.0/8"]\n'
+def test_budgets_are_shared_between_the_listeners(start_web):
+    server, client = start_web(
+        callers='trusted_proxies = ["127.0.0.0/8"]\n'
         f"[budgets.address]\n{Budget.MATCHES} = 3\n{Budget.CALLS} = 10000\n"
     )
-    server, address = web_servers.start(web=WebOptions(port=0), callers_file=callers)
     request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("skystones"))
     home = [("x-forwarded-for", "192.0.2.1")]
-    Client(address).matches.CreateMatch(request, metadata=home)
+    client.matches.CreateMatch(request, metadata=home)
     for protocol in ("connect", "grpc-web"):
         Caller(server.web_url, protocol).call("MatchService.CreateMatch", request, headers=home)
     for protocol in PROTOCOLS:
@@ -224,7 +216,6 @@ def test_budgets_are_shared_between_the_listeners(web_servers, tmp_path):
         assert (failure.code, failure.reason) == ("RESOURCE_EXHAUSTED", "BUDGET_EXHAUSTED")
         assert failure.details[0].metadata["budget"] == Budget.MATCHES
         caller.call("MatchService.CreateMatch", request, headers=[("x-forwarded-for", "192.0.2.2")])
-    web_servers.stop(server)
 
 
 def counted(web, protocol):

@@ -7,23 +7,13 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from service import wire
 from service.hosting.entries import EntryKind, Expiry
-from service.hosting.match_state import MatchState
-from service.hosting.records import RecordError, digest, verify, write_record
-from service.store import Entry, Header
+from service.hosting.records import verify, write_record
 from tests.support.manual_clock import ManualClock
-from tests.support.play import note_on_failure, seeded
-from tests.support.serving import (
-    OPEN,
-    Client,
-    bot,
-    read_error,
-    refused,
-    ruleset_of,
-    view_of,
-)
+from tests.support.play import seeded
+from tests.support.random_matches import BEGAN, begin, check_forgeries, decide
+from tests.support.serving import OPEN, Client, bot, read_error, refused, ruleset_of, view_of
 from tests.support.stores import MemoryPlace, bare
 
-BEGAN = 1_700_000_000_000
 SECOND = 1_000
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 LIMIT = 3
@@ -40,34 +30,16 @@ def control(limit=LIMIT, **fields):
     )
 
 
-def begin(game_id, limit=LIMIT, bots=(0, 0)):
-    ruleset = ruleset_of(game_id).SerializeToString()
-    rules = wire.hosted_games()[game_id].rules_version
-    data = control(limit).SerializeToString(deterministic=True)
-    header = Header(
-        "one", game_id, ruleset, rules, bytes(32), "one", bots, BEGAN, time_control=data
-    )
-    return MatchState.begin(header)
-
-
-def act(state, seat, rng):
-    """The match after a random action of a seat."""
-    action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
-    return state.after(Entry(EntryKind.ACTION, seat, state.time, action, state.version))
-
-
-def expire(state):
-    """The match when the time of a seat has run out."""
-    return state.after(Expiry.due(state, state.deadline))
-
-
 def played_by(game_id, rng, present, limit=LIMIT, bots=(0, 0)):
     """The states of a match in which only some seats act in time."""
-    state = begin(game_id, limit, bots)
+    state = begin(game_id, control(limit), bots=bots)
     yield state
     while not state.over:
         acting = [seat for seat in state.deciders if present(seat, state)]
-        state = act(state, acting[0], rng) if acting else expire(state)
+        if acting:
+            state = decide(state, acting[0], choose=rng.choice)
+        else:
+            state = state.after(Expiry.due(state, state.deadline))
         yield state
 
 
@@ -157,13 +129,10 @@ def test_the_end_is_not_earlier_and_nothing_else_comes_at_that_time(game_id):
     [last] = bare(over.entries[-1:])
     with pytest.raises(ActionError):
         before.after(last._replace(at=last.at - 1))
-    action = view_of(before, 1).legal_actions[0].SerializeToString()
     with pytest.raises(ActionError):
-        before.after(Entry(EntryKind.ACTION, 1, last.at, action, before.version))
+        decide(before, 1, last.at)
     # The seat can come back until then.
-    assert not before.after(
-        Entry(EntryKind.ACTION, 1, last.at - 1, action, before.version)
-    ).default_actions[1]
+    assert not decide(before, 1, last.at - 1).default_actions[1]
     # One default action fewer does not end the match.
     for state in [*one_is_present(game_id)][:-2]:
         if Expiry.due(state, 10**13):
@@ -193,13 +162,7 @@ def test_the_end_is_verified(game_id, played):
     def no_end(record):
         del record.entries[-1]
 
-    for change in (other_loser, other_reason, other_limit, no_limit, no_end):
-        changed = match_pb2.MatchRecord()
-        changed.CopyFrom(record)
-        change(changed)
-        changed.digest = digest(changed)
-        with note_on_failure(change=change.__name__), pytest.raises(RecordError):
-            verify(changed)
+    check_forgeries(record, other_loser, other_reason, other_limit, no_limit, no_end)
 
 
 def test_a_view_says_how_many_default_actions_were_played():
@@ -251,29 +214,25 @@ def test_the_limit_of_the_server_is_kept_with_the_match(servers, clock):
     assert verify(record)
 
 
-def test_a_match_may_have_a_smaller_limit_than_the_server(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=4)
-    client = Client(address)
-    table = client.create(ruleset_of(IN_TURN), time_control=control(3))
-    assert time_control_of(table) == control(3)
+FORFEITS = clock_pb2.TimeControl(per_decision={"seconds": 9})
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [(4, control(3)), (0, control(0)), (0, control(1000)), (4, FORFEITS)],
+    ids=["smaller", "none", "of the match alone", "forfeits"],
+)
+def test_a_limit_that_the_server_allows_is_that_of_the_match(start, clock, limit, asked):
+    _, client = start(None, clock, max_default_actions=limit)
+    table = client.create(ruleset_of(IN_TURN), time_control=asked)
+    assert time_control_of(table) == asked
+
+
+def test_a_limit_above_that_of_the_server_is_refused(start, clock):
+    _, client = start(None, clock, max_default_actions=4)
     refusal = refused(client.create, ruleset_of(IN_TURN), (), None, control(5))
     assert refusal.reason == "INVALID_FIELD"
     assert refusal.fields == ["time_control.max_default_actions"]
-
-
-def test_a_server_without_a_limit_leaves_it_to_the_match(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=0)
-    client = Client(address)
-    for limit in (0, 1000):
-        table = client.create(ruleset_of(IN_TURN), time_control=control(limit))
-        assert time_control_of(table) == control(limit)
-
-
-def test_a_time_control_that_forfeits_gets_no_limit(servers, clock):
-    _, address = servers.start(None, clock, max_default_actions=4)
-    forfeits = clock_pb2.TimeControl(per_decision={"seconds": 9})
-    table = Client(address).create(ruleset_of(IN_TURN), time_control=forfeits)
-    assert time_control_of(table) == forfeits
 
 
 def test_a_repeated_creation_is_answered_alike_under_another_limit(servers, clock):
@@ -296,11 +255,11 @@ def test_a_repeated_creation_is_answered_alike_under_another_limit(servers, cloc
         assert refusal.reason == "REQUEST_ID_REUSED"
 
 
-def test_a_rematch_keeps_the_limit_but_not_above_that_of_the_server(servers, clock):
+def test_a_rematch_keeps_the_limit_but_not_above_that_of_the_server(servers, start, clock):
     store = MemoryPlace().store()
-    _, address = servers.start(store, clock, max_default_actions=9)
+    _, client = start(store, clock, max_default_actions=9)
     tables = [
-        Client(address).create(ruleset_of(IN_TURN), [OPEN, bot("RANDOM")], None, control(limit))
+        client.create(ruleset_of(IN_TURN), [OPEN, bot("RANDOM")], None, control(limit))
         for limit in (0, 1)
     ]
     other = Client(servers.start(store, clock, max_default_actions=2)[1])

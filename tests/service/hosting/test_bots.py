@@ -1,6 +1,5 @@
 """Bots play by themselves, and play the same with the same seed."""
 
-import asyncio
 from itertools import groupby
 
 import pytest
@@ -9,16 +8,15 @@ from croupier.v1.match_pb2 import BotStrength
 from lab.players import BotPlayer
 from service import wire
 from service.hosting.bots import Bots, _chance
-from service.hosting.entries import EntryKind
-from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
 from service.searching.options import BOT_STRENGTHS
-from service.store import Entry, Header, MemoryStore
+from service.store import MemoryStore
 from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
+from tests.support.random_matches import begin, decide
 from tests.support.searching import bot_searches
-from tests.support.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games, view_of
+from tests.support.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games
 
 BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
@@ -108,50 +106,34 @@ def test_a_bot_decides_at_once_although_the_other_seat_has_not(client, game_id):
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
-    async def run():
-        ruleset = ruleset_of(game_id).SerializeToString()
-        rules = wire.hosted_games()[game_id].rules_version
-        before = MatchState.begin(
-            Header("one", game_id, ruleset, rules, bytes(32), "", (0, BEGINNER), 0)
+async def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
+    before = begin(game_id, bots=(0, BEGINNER))
+    after = decide(before, 0)
+    searches, pool = bot_searches()
+    bots = Bots(Matches(MemoryStore(), Metrics()), searches)
+    for seed in range(10):
+        one, other = (
+            state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
+            for state in (before, after)
         )
-        action = view_of(before, 0).legal_actions[0].SerializeToString()
-        after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
-        searches, pool = bot_searches()
-        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
-        for seed in range(10):
-            one, other = (
-                state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
-                for state in (before, after)
-            )
-            assert await bots._choose(one, 1) == await bots._choose(other, 1)
-        pool.close()
-
-    asyncio.run(run())
+        assert await bots._choose(one, 1) == await bots._choose(other, 1)
+    pool.close()
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_bot_decides_as_the_arena_measures_it(game_id):
-    async def run():
-        ruleset = ruleset_of(game_id).SerializeToString()
-        rules = wire.hosted_games()[game_id].rules_version
-        searches, pool = bot_searches()
-        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
-        # Its model weighs what the opponent has chosen so far.
-        past = 14 if game_id == "skystones" else 0
-        for number, strength in BOT_STRENGTHS.items():
-            header = Header("one", game_id, ruleset, rules, bytes(32), "", (0, number), 0)
-            state = MatchState.begin(header)
-            while state.version < past or 1 not in state.deciders:
-                seat = state.deciders[0]
-                action = view_of(state, seat).legal_actions[0].SerializeToString()
-                state = state.after(Entry(EntryKind.ACTION, seat, 0, action))
-            view, legal = state.dealt().view(1), state.dealt().legal(1)
-            for seed in range(10 if LONG_FORM else 2):
-                state = state._replace(header=header._replace(secret=bytes([seed]) * 32))
-                choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
-                action = await bots._choose(state, 1)
-                assert action == wire.write_action(state.game, choice.action)
-        pool.close()
-
-    asyncio.run(run())
+async def test_a_bot_decides_as_the_arena_measures_it(game_id):
+    searches, pool = bot_searches()
+    bots = Bots(Matches(MemoryStore(), Metrics()), searches)
+    # Its model weighs what the opponent has chosen so far.
+    past = 14 if game_id == "skystones" else 0
+    for number, strength in BOT_STRENGTHS.items():
+        state = begin(game_id, bots=(0, number))
+        while state.version < past or 1 not in state.deciders:
+            state = decide(state, state.deciders[0])
+        view, legal = state.dealt().view(1), state.dealt().legal(1)
+        for seed in range(10 if LONG_FORM else 2):
+            state = state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
+            choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
+            action = await bots._choose(state, 1)
+            assert action == wire.write_action(state.game, choice.action)
+    pool.close()

@@ -1,18 +1,15 @@
 """Entropy from the seats: when each seat owes it, and its effect on the chance of the match."""
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from croupier.client import OPEN, Client, CroupierError, bot
+from croupier.client import Client, CroupierError, bot
 from engine.match import Match
 from service import wire
 from service.hosting.entries import EntryKind
-from service.hosting.match_state import MatchState
-from service.hosting.records import verify
-from service.store import Entry, Header
-from tests.support.play import seeded
+from service.store import Entry
+from tests.support.random_matches import begin
 from tests.support.serving import ruleset_of
 
 
@@ -29,53 +26,6 @@ def refusal(call, *arguments, **more):
 
 def hash_of(data):
     return hashlib.sha256(data).digest()
-
-
-def finish(seats, rng):
-    """Plays random actions until the match is over."""
-    while True:
-        view = seats[0].view()
-        if not view.deciders:
-            return
-        seat = seats[rng.choice(view.deciders)]
-        seat.submit(rng.choice(seat.view().legal_actions))
-
-
-@pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
-    with Client(address) as client, ThreadPoolExecutor() as pool:
-        match = client.create_match(game_id, entropy_from_seats=True)
-        stream = match.spectator.watch()
-        assert next(stream).view.entropy_owed.hash_seats == [0, 1]
-        shares = [b"0" * 16, b"1" * 64]
-        # Both contribute in parallel, because each waits for the other.
-        list(pool.map(lambda seat: match.seats[seat].contribute(shares[seat]), (0, 1)))
-        events = [event for response in list_until(stream, 4) for event in response.events]
-        kinds = [event.WhichOneof("event") for event in events]
-        assert kinds[:4] == ["entropy_hash"] * 2 + ["entropy"] * 2
-        assert set(kinds[4:]) <= {game_id}
-        assert {event.entropy.seat: event.entropy.entropy for event in events[2:4]} == dict(
-            enumerate(shares)
-        )
-        view = match.seats[0].view()
-        assert view.version == 4
-        assert not view.HasField("entropy_owed")
-        assert view.deciders and view.HasField(game_id)
-        finish(match.seats, seeded("entropy", game_id))
-        record = match.spectator.record()
-        assert record.secret_hash == match.secret_hash
-        assert record.entropy_from_seats
-        verify(record)
-
-
-def list_until(stream, version):
-    """The responses of a stream up to a version."""
-    responses = []
-    for response in stream:
-        responses.append(response)
-        if response.version == version:
-            return responses
-    raise AssertionError("the stream has ended")
 
 
 def test_no_entropy_is_accepted_before_all_hashes(address):
@@ -105,27 +55,6 @@ def test_no_entropy_is_accepted_before_all_hashes(address):
         assert refusal(one._contribute, entropy=share) == "ENTROPY_NOT_OWED"
 
 
-def test_against_a_bot_one_seat_contributes_and_the_bot_goes_on(address):
-    with Client(address) as client:
-        match = client.create_match(
-            "champion_chess", (bot("random"), OPEN), entropy_from_seats=True
-        )
-        match.seats[1].contribute()
-        for view in match.seats[1].turns():
-            match.seats[1].submit(view.legal_actions[0])
-        verify(match.spectator.record())
-
-
-def test_a_seat_may_resign_instead(address):
-    with Client(address) as client:
-        match = client.create_match("champion_chess", entropy_from_seats=True)
-        match.seats[0]._contribute(entropy_hash=bytes(32))
-        view = match.seats[1].resign()
-        assert list(view.result.scores) == [1.0, 0.0]
-        assert refusal(match.seats[1]._contribute, entropy_hash=bytes(32)) == "MATCH_OVER"
-        verify(match.spectator.record())
-
-
 def test_entropy_requests_that_are_refused(shared_server):
     with Client(shared_server[1]) as client:
         for more in ({"seed": 1}, {"seats": (bot("random"), bot("random"))}):
@@ -143,11 +72,8 @@ def test_entropy_requests_that_are_refused(shared_server):
 
 
 def test_the_chance_is_drawn_as_the_documentation_says():
-    ruleset = ruleset_of("skystones")
     secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
-    state = MatchState.begin(
-        Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
-    )
+    state = begin("skystones", secret=secret, created=0, entropy_from_seats=True)
     for seat, share in enumerate(shares):
         state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
     for seat, share in enumerate(shares):
@@ -155,7 +81,7 @@ def test_the_chance_is_drawn_as_the_documentation_says():
     mixed = b"croupier/entropy/v1\0" + secret
     for seat, share in enumerate(shares):
         mixed += bytes([seat, len(share)]) + share
-    game = wire.read_ruleset(ruleset, "ruleset")
+    game = wire.read_ruleset(ruleset_of("skystones"), "ruleset")
     assert state.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
     assert state.match.version == state.version == 4
     assert state.match.position != Match(game, state.match.secret, "one").position

@@ -14,30 +14,16 @@ from service.hosting.entries import EntryKind, Idle, Resignation
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.records import RecordError, digest, verify, write_record
+from service.hosting.records import verify, write_record
 from service.hosting.seats import Caller
 from service.hosting.sweeps import BATCH, IdleMatches
 from service.observability.metrics import Metrics
 from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
-from tests.support.play import note_on_failure
-from tests.support.serving import (
-    Client,
-    bot,
-    events_of,
-    refused,
-    ruleset_of,
-    simultaneous_games,
-    view_of,
-)
-from tests.support.stores import (
-    MemoryPlace,
-    action,
-    append,
-    header,
-    opened,
-    resignation,
-)
+from tests.support.random_matches import check_forgeries
+from tests.support.scheduling import act
+from tests.support.serving import bot, events_of, refused, ruleset_of, simultaneous_games, view_of
+from tests.support.stores import MemoryPlace, action, append, header, opened, resignation
 
 IDLE = game_pb2.EndReason.END_REASON_IDLE
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
@@ -56,77 +42,62 @@ class Hosting:
     def create(self, game_id=IN_TURN, bots=(0, 0), **options):
         return self.matches.create(NewMatch(ruleset_of(game_id), bots, **options))
 
-    async def act(self, match_id):
-        state = await self.matches.load(match_id)
-        seat = state.deciders[0]
-        chosen = view_of(state, seat).legal_actions[0]
-        await self.matches.submit(Caller(match_id, seat), state.version, chosen, "")
-
     async def result(self, match_id):
         return (await self.matches.load(match_id)).result
 
 
-def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting = Hosting(store, clock)
-            left, played = [(await hosting.create()).header.match_id for _ in range(2)]
-            clock.advance(HOUR)
-            await hosting.act(played)
-            await hosting.idle.sweep()
-            assert await hosting.result(left) is None
-            clock.advance(1)
-            await hosting.idle.sweep()
-            result = await hosting.result(left)
-            assert result.reason == IDLE
-            (loser,) = finish_now((await hosting.matches.load(left)).going_back(0)).deciders
-            assert list(result.scores) == [float(loser != 0), float(loser != 1)]
-            assert await hosting.result(played) is None
-            clock.advance(HOUR)
-            await hosting.idle.sweep()
-            assert (await hosting.result(played)).reason == IDLE
-            ended = {"game": IN_TURN, "state": "idle"}
-            counted = hosting.metrics.registry.get_sample_value("croupier_matches_total", ended)
-            assert counted == 2
-            # From now on they fall under retention.
-            assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
-
-    asyncio.run(run())
+async def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(store):
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    left, played = [(await hosting.create()).header.match_id for _ in range(2)]
+    clock.advance(HOUR)
+    await act(hosting.matches, played)
+    await hosting.idle.sweep()
+    assert await hosting.result(left) is None
+    clock.advance(1)
+    await hosting.idle.sweep()
+    result = await hosting.result(left)
+    assert result.reason == IDLE
+    (loser,) = finish_now((await hosting.matches.load(left)).going_back(0)).deciders
+    assert list(result.scores) == [float(loser != 0), float(loser != 1)]
+    assert await hosting.result(played) is None
+    clock.advance(HOUR)
+    await hosting.idle.sweep()
+    assert (await hosting.result(played)).reason == IDLE
+    ended = {"game": IN_TURN, "state": "idle"}
+    counted = hosting.metrics.registry.get_sample_value("croupier_matches_total", ended)
+    assert counted == 2
+    # From now on they fall under retention.
+    assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
 
 
-def test_only_a_match_that_waits_without_a_clock_is_idle(place):
+async def test_only_a_match_that_waits_without_a_clock_is_idle(store):
     control = clock_pb2.TimeControl(per_decision={"seconds": 30 * 24 * 3600})
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting = Hosting(store, clock)
-            clocked = await hosting.create(time_control=control)
-            of_bots = await hosting.create(bots=(1, 1))
-            over = await hosting.create()
-            await hosting.matches.carry_out(Caller(over.header.match_id, 0), Resignation.ask)
-            entropy = await hosting.create(entropy_from_seats=True, time_control=control)
-            clock.advance(HOUR + 1)
-            await hosting.idle.sweep()
-            ended = [
-                (await hosting.matches.load(each.header.match_id)).early_end
-                for each in (clocked, of_bots, over, entropy)
-            ]
-            assert [each and each.reason for each in ended] == [
-                None,
-                None,
-                game_pb2.EndReason.END_REASON_RESIGNATION,
-                IDLE,
-            ]
-            # Missing entropy is held against no seat.
-            assert ended[-1].scores == (0.5, 0.5)
-            # Not even if it is asked for.
-            for each in (clocked, of_bots):
-                await hosting.matches.end_idle(each.header.match_id, clock.now())
-                assert await hosting.result(each.header.match_id) is None
-
-    asyncio.run(run())
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    clocked = await hosting.create(time_control=control)
+    of_bots = await hosting.create(bots=(1, 1))
+    over = await hosting.create()
+    await hosting.matches.carry_out(Caller(over.header.match_id, 0), Resignation.ask)
+    entropy = await hosting.create(entropy_from_seats=True, time_control=control)
+    clock.advance(HOUR + 1)
+    await hosting.idle.sweep()
+    ended = [
+        (await hosting.matches.load(each.header.match_id)).early_end
+        for each in (clocked, of_bots, over, entropy)
+    ]
+    assert [each and each.reason for each in ended] == [
+        None,
+        None,
+        game_pb2.EndReason.END_REASON_RESIGNATION,
+        IDLE,
+    ]
+    # Missing entropy is held against no seat.
+    assert ended[-1].scores == (0.5, 0.5)
+    # Not even if it is asked for.
+    for each in (clocked, of_bots):
+        await hosting.matches.end_idle(each.header.match_id, clock.now())
+        assert await hosting.result(each.header.match_id) is None
 
 
 def test_an_idle_match_of_two_that_decide_at_the_same_time_is_a_draw():
@@ -143,7 +114,7 @@ def idle_states(game_id):
         async with opened(MemoryPlace()) as store:
             hosting = Hosting(store, clock)
             names = [(await hosting.create(game_id)).header.match_id for _ in range(2)]
-            await hosting.act(names[1])
+            await act(hosting.matches, names[1])
             clock.advance(HOUR + 1)
             await hosting.idle.sweep()
             return [MatchState.load(await store.load(name)) for name in names]
@@ -178,13 +149,7 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
         def with_a_clock(record):
             record.time_control.per_decision.FromSeconds(100_000)
 
-        for change in (other_loser, other_reason, earlier, twice, with_a_clock):
-            changed = match_pb2.MatchRecord()
-            changed.CopyFrom(record)
-            change(changed)
-            changed.digest = digest(changed)
-            with note_on_failure(change=change.__name__), pytest.raises(RecordError):
-                verify(changed)
+        check_forgeries(record, other_loser, other_reason, earlier, twice, with_a_clock)
 
 
 def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
@@ -196,109 +161,92 @@ def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
         bots.after(Idle.end(bots, bots.time))
 
 
-def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(place, caplog):
+async def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(store, caplog):
     count = BATCH + 20
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting = Hosting(store, clock)
-            states = [await hosting.create() for _ in range(count)]
-            other_rules = states[0].header._replace(match_id="a0", rules_version=99)
-            broken = states[0].header._replace(match_id="a1", ruleset=b"broken")
-            for each in (other_rules, broken):
-                await store.create(each, MatchStatus())
-            clock.advance(HOUR + 1)
-            fresh = Hosting(store, clock)
-            await fresh.idle.sweep()
-            for state in states:
-                assert (await hosting.result(state.header.match_id)).reason == IDLE
-            left = await store.list_idle(clock.now(), None, count)
-            assert [each.match_id for each in left] == ["a0", "a1"]
-            # They have taken no place in memory.
-            assert len(fresh.matches._cache) == 0
-
-    asyncio.run(run())
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    states = [await hosting.create() for _ in range(count)]
+    other_rules = states[0].header._replace(match_id="a0", rules_version=99)
+    broken = states[0].header._replace(match_id="a1", ruleset=b"broken")
+    for each in (other_rules, broken):
+        await store.create(each, MatchStatus())
+    clock.advance(HOUR + 1)
+    fresh = Hosting(store, clock)
+    await fresh.idle.sweep()
+    for state in states:
+        assert (await hosting.result(state.header.match_id)).reason == IDLE
+    left = await store.list_idle(clock.now(), None, count)
+    assert [each.match_id for each in left] == ["a0", "a1"]
+    # They have taken no place in memory.
+    assert len(fresh.matches._cache) == 0
     assert caplog.text.count("idle match of ") == 1
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["at this server", "at another"])
-def test_a_match_that_changes_during_the_sweep_goes_on(place, here):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting = Hosting(store, clock)
-            match_id = (await hosting.create()).header.match_id
-            clock.advance(HOUR + 1)
-            list_idle = store.list_idle
+async def test_a_match_that_changes_during_the_sweep_goes_on(store, here):
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    match_id = (await hosting.create()).header.match_id
+    clock.advance(HOUR + 1)
+    list_idle = store.list_idle
 
-            async def list_and_act(*arguments):
-                listed = await list_idle(*arguments)
-                if listed:
-                    await (hosting if here else Hosting(store, clock)).act(match_id)
-                return listed
+    async def list_and_act(*arguments):
+        listed = await list_idle(*arguments)
+        if listed:
+            await act((hosting if here else Hosting(store, clock)).matches, match_id)
+        return listed
 
-            store.list_idle = list_and_act
-            await hosting.idle.sweep()
-            assert await hosting.result(match_id) is None
-
-    asyncio.run(run())
+    store.list_idle = list_and_act
+    await hosting.idle.sweep()
+    assert await hosting.result(match_id) is None
 
 
-def test_the_store_lists_idle_matches_in_order(place):
-    async def run():
-        async with opened(place) as store:
-            statuses = {"due": MatchStatus(due=9)}
-            created_at = {"d": 5, "b": 5, "a": 7, "due": 1, "over": 1, "new": 9}
-            for name, created in created_at.items():
-                await store.create(header(name, created=created), statuses.get(name, MatchStatus()))
-            await append(store, "over", 0, resignation(0, at=2), MatchStatus(over=True))
-            await append(store, "a", 0, action(0, at=8), MatchStatus())
-            everything = [IdleMatch(5, "b"), IdleMatch(5, "d"), IdleMatch(7, "a")]
-            assert list(await store.list_idle(9, None, 10)) == everything
-            assert list(await store.list_idle(9, None, 2)) == everything[:2]
-            assert list(await store.list_idle(9, everything[0], 10)) == everything[1:]
-            assert list(await store.list_idle(9, everything[-1], 10)) == []
-            # An action is younger than the match.
-            assert list(await store.list_idle(8, None, 10)) == everything[:2]
-            assert await store.list_due(9, 9) == [DueMatch("due", 9)]
-
-    asyncio.run(run())
+async def test_the_store_lists_idle_matches_in_order(store):
+    statuses = {"due": MatchStatus(due=9)}
+    created_at = {"d": 5, "b": 5, "a": 7, "due": 1, "over": 1, "new": 9}
+    for name, created in created_at.items():
+        await store.create(header(name, created=created), statuses.get(name, MatchStatus()))
+    await append(store, "over", 0, resignation(0, at=2), MatchStatus(over=True))
+    await append(store, "a", 0, action(0, at=8), MatchStatus())
+    everything = [IdleMatch(5, "b"), IdleMatch(5, "d"), IdleMatch(7, "a")]
+    assert list(await store.list_idle(9, None, 10)) == everything
+    assert list(await store.list_idle(9, None, 2)) == everything[:2]
+    assert list(await store.list_idle(9, everything[0], 10)) == everything[1:]
+    assert list(await store.list_idle(9, everything[-1], 10)) == []
+    # An action is younger than the match.
+    assert list(await store.list_idle(8, None, 10)) == everything[:2]
+    assert await store.list_due(9, 9) == [DueMatch("due", 9)]
 
 
-def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
-    async def run():
-        clock = ManualClock()
-        control = clock_pb2.TimeControl(per_decision={"seconds": 1}, on_expiry=2)
-        async with opened(MemoryPlace()) as store:
-            hosting = Hosting(store, clock)
-            left = await hosting.create(time_control=control)
-            played = [await hosting.create() for _ in range(MAX_CACHED)]
-            first = played[0].header.match_id
-            assert hosting.matches._cache.get(left.header.match_id) is None
-            clock.advance(1_000)
-            assert (await hosting.matches.expire(left.header.match_id)).version == 1
-            assert hosting.matches._cache.get(left.header.match_id) is None
-            assert hosting.matches._cache.get(first) is not None
-            # Where there is room, it is remembered, and it is the first to go.
-            hosting.matches._cache.drop(first)
-            clock.advance(1_000)
-            assert (await hosting.matches.expire(left.header.match_id)).version == 2
-            assert hosting.matches._cache.get(left.header.match_id) is not None
-            await hosting.matches.load(first)
-            assert hosting.matches._cache.get(left.header.match_id) is None
-            assert hosting.matches._cache.get(first) is not None
-
-    asyncio.run(run())
+async def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
+    clock = ManualClock()
+    control = clock_pb2.TimeControl(per_decision={"seconds": 1}, on_expiry=2)
+    async with opened(MemoryPlace()) as store:
+        hosting = Hosting(store, clock)
+        left = await hosting.create(time_control=control)
+        played = [await hosting.create() for _ in range(MAX_CACHED)]
+        first = played[0].header.match_id
+        assert hosting.matches._cache.get(left.header.match_id) is None
+        clock.advance(1_000)
+        assert (await hosting.matches.expire(left.header.match_id)).version == 1
+        assert hosting.matches._cache.get(left.header.match_id) is None
+        assert hosting.matches._cache.get(first) is not None
+        # Where there is room, it is remembered, and it is the first to go.
+        hosting.matches._cache.drop(first)
+        clock.advance(1_000)
+        assert (await hosting.matches.expire(left.header.match_id)).version == 2
+        assert hosting.matches._cache.get(left.header.match_id) is not None
+        await hosting.matches.load(first)
+        assert hosting.matches._cache.get(left.header.match_id) is None
+        assert hosting.matches._cache.get(first) is not None
 
 
 # Servers
 
 
-def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
+def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers, start):
     clock = ManualClock()
-    server, address = servers.start(None, clock, end_idle=3600.0)
-    client = Client(address)
+    server, client = start(None, clock, end_idle=3600.0)
     table = client.create(ruleset_of(IN_TURN), [bot("RANDOM"), match_pb2.SeatConfig(open={})])
     player = table.players[1]
     stream = player.watch()
@@ -314,21 +262,17 @@ def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
     assert verify(player.record()).result == last.view.result
 
 
-def test_a_server_may_let_matches_be_idle(servers):
-    server, _ = servers.start(end_idle=None)
+def test_a_server_may_let_matches_be_idle(start):
+    server, _ = start(end_idle=None)
     assert server._idle_matches is None
 
 
-def test_a_match_is_ended_though_another_server_was_the_last_that_acted_in_it(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            hosting, other = Hosting(store, clock), Hosting(store, clock)
-            match_id = (await hosting.create()).header.match_id
-            clock.advance(1)
-            await other.act(match_id)
-            clock.advance(HOUR + 1)
-            await hosting.idle.sweep()
-            assert (await hosting.result(match_id)).reason == IDLE
-
-    asyncio.run(run())
+async def test_a_match_is_ended_though_another_server_was_the_last_that_acted_in_it(store):
+    clock = ManualClock()
+    hosting, other = Hosting(store, clock), Hosting(store, clock)
+    match_id = (await hosting.create()).header.match_id
+    clock.advance(1)
+    await act(other.matches, match_id)
+    clock.advance(HOUR + 1)
+    await hosting.idle.sweep()
+    assert (await hosting.result(match_id)).reason == IDLE

@@ -11,14 +11,7 @@ from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
 from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import (
-    FAR,
-    RANDOM,
-    ActingServer,
-    SlowBots,
-    create,
-    note_complaints,
-)
+from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, create, note_complaints
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
@@ -42,21 +35,18 @@ class LateAnswers(MemoryStore):
         return added
 
 
-def test_what_is_committed_while_a_server_shuts_down_is_released_too():
-    async def run():
-        clock, store = ManualClock(), LateAnswers()
-        async with ActingServer(store, clock, SlowBots) as server:
-            state = await create(server.matches, "powershot_soccer")
-            clock.drift(1)
-            server.scheduler._bots.may_decide.set()
-            await store.added.wait()
-        match_id = state.header.match_id
-        assert await store.list_due(clock.now(), 9) == []
-        store.may_answer.set()
-        while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
-            await asyncio.sleep(0)
-
-    asyncio.run(run())
+async def test_what_is_committed_while_a_server_shuts_down_is_released_too():
+    clock, store = ManualClock(), LateAnswers()
+    async with ActingServer(store, clock, SlowBots) as server:
+        state = await create(server.matches, "powershot_soccer")
+        clock.drift(1)
+        server.scheduler._bots.may_decide.set()
+        await store.added.wait()
+    match_id = state.header.match_id
+    assert await store.list_due(clock.now(), 9) == []
+    store.may_answer.set()
+    while await store.list_due(clock.now(), 9) != [DueMatch(match_id, clock.now())]:
+        await asyncio.sleep(0)
 
 
 class LateRenewals(MemoryStore):
@@ -73,89 +63,77 @@ class LateRenewals(MemoryStore):
         return done
 
 
-def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
-    async def run():
-        clock, store = ManualClock(), LateRenewals()
-        async with ActingServer(store, clock, SlowBots) as server:
-            state = await create(server.matches)
-            await server.scheduler._bots.thinking.wait()
-            clock.advance(LEASE_MILLISECONDS - 500)
-            await store.renewed.wait()
-            closing = asyncio.create_task(server.scheduler.close())
-            await asyncio.sleep(0)
-            store.may_answer.set()
-            await closing
-            due = DueMatch(state.header.match_id, clock.now())
-            assert await store.list_due(clock.now(), 9) == [due]
-
-    asyncio.run(run())
+async def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
+    clock, store = ManualClock(), LateRenewals()
+    async with ActingServer(store, clock, SlowBots) as server:
+        state = await create(server.matches)
+        await server.scheduler._bots.thinking.wait()
+        clock.advance(LEASE_MILLISECONDS - 500)
+        await store.renewed.wait()
+        closing = asyncio.create_task(server.scheduler.close())
+        await asyncio.sleep(0)
+        store.may_answer.set()
+        await closing
+        due = DueMatch(state.header.match_id, clock.now())
+        assert await store.list_due(clock.now(), 9) == [due]
 
 
-def test_a_renewal_that_is_answered_late_does_not_hide_the_lease_of_a_newer_entry():
-    async def run():
-        clock, store = ManualClock(), LateRenewals()
-        async with ActingServer(store, clock, SlowBots) as server:
-            await create(server.matches, "powershot_soccer")
-            bots = server.scheduler._bots
-            await bots.thinking.wait()
-            clock.advance(LEASE_MILLISECONDS - 500)
-            await store.renewed.wait()
-            clock.drift(1)
-            bots.thinking.clear()
-            # One decision: the next one waits again.
-            bots.may_decide.set()
-            bots.may_decide.clear()
-            await bots.thinking.wait()
-            store.may_answer.set()
-            async with server.scheduler._lease_lock:
-                assert server.scheduler._leases(FAR) == await store.list_due(FAR, 9)
-
-    asyncio.run(run())
+async def test_a_renewal_that_is_answered_late_does_not_hide_the_lease_of_a_newer_entry():
+    clock, store = ManualClock(), LateRenewals()
+    async with ActingServer(store, clock, SlowBots) as server:
+        await create(server.matches, "powershot_soccer")
+        bots = server.scheduler._bots
+        await bots.thinking.wait()
+        clock.advance(LEASE_MILLISECONDS - 500)
+        await store.renewed.wait()
+        clock.drift(1)
+        bots.thinking.clear()
+        # One decision: the next one waits again.
+        bots.may_decide.set()
+        bots.may_decide.clear()
+        await bots.thinking.wait()
+        store.may_answer.set()
+        async with server.scheduler._lease_lock:
+            assert server.scheduler._leases(FAR) == await store.list_due(FAR, 9)
 
 
-def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
-    async def run():
-        clock, store = ManualClock(), LateAnswers()
-        control = TimeControl()
-        control.per_decision.FromMilliseconds(2_000)
-        async with ActingServer(store, clock, SlowBots) as server:
-            # Both decide at the same time.
-            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
-            bots = server.scheduler._bots
-            await bots.thinking.wait()
-            bots.may_decide.set()
-            await store.added.wait()
-            # The bot has decided, but its server does not know it yet, and renews the lease.
-            clock.advance(1_000)
-            await clock.all_asleep(2)
-            store.may_answer.set()
-            await server.rest()
-            clock.advance(1_000)
-            await wait_past(store, state.header.match_id, 1)
-            entries = (await store.load(state.header.match_id)).entries
-            assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
-
-    asyncio.run(run())
+async def test_a_lease_that_is_renewed_too_late_does_not_stop_the_clock_of_the_other_seat():
+    clock, store = ManualClock(), LateAnswers()
+    control = TimeControl()
+    control.per_decision.FromMilliseconds(2_000)
+    async with ActingServer(store, clock, SlowBots) as server:
+        # Both decide at the same time.
+        state = await create(server.matches, "champion_chess", (0, RANDOM), control)
+        bots = server.scheduler._bots
+        await bots.thinking.wait()
+        bots.may_decide.set()
+        await store.added.wait()
+        # The bot has decided, but its server does not know it yet, and renews the lease.
+        clock.advance(1_000)
+        await clock.all_asleep(2)
+        store.may_answer.set()
+        await server.rest()
+        clock.advance(1_000)
+        await wait_past(store, state.header.match_id, 1)
+        entries = (await store.load(state.header.match_id)).entries
+        assert [each.kind for each in entries[:2]] == [EntryKind.ACTION, EntryKind.EXPIRY]
 
 
-def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
-    async def run():
-        complaints = note_complaints()
-        async with (
-            opened(MemoryPlace()) as store,
-            ActingServer(store, ManualClock(), SlowBots) as server,
-        ):
-            await create(server.matches)
-            await server.scheduler._bots.thinking.wait()
+async def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
+    complaints = note_complaints()
+    async with (
+        opened(MemoryPlace()) as store,
+        ActingServer(store, ManualClock(), SlowBots) as server,
+    ):
+        await create(server.matches)
+        await server.scheduler._bots.thinking.wait()
 
-            async def fail(due, at):
-                raise store_unavailable()
+        async def fail(due, at):
+            raise store_unavailable()
 
-            store.reschedule = fail
-            await server.scheduler.close()
-        assert complaints() == []
-
-    asyncio.run(run())
+        store.reschedule = fail
+        await server.scheduler.close()
+    assert complaints() == []
 
 
 class LateFailingBots(Bots):
@@ -187,75 +165,64 @@ async def fail_while_it_is_renewed(server, clock, renewing):
         await asyncio.sleep(0)
 
 
-def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
-            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
+async def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(store):
+    clock = ManualClock()
+    async with ActingServer(store, clock, LateFailingBots) as server:
+        extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
 
-            async def postpone_slowly(due, to):
-                done = await postpone(due, to)
-                if not extended.is_set():
-                    extended.set()
-                    await answer.wait()
-                return done
+        async def postpone_slowly(due, to):
+            done = await postpone(due, to)
+            if not extended.is_set():
+                extended.set()
+                await answer.wait()
+            return done
 
-            store.reschedule = postpone_slowly
-            state = await create(server.matches)
-            await fail_while_it_is_renewed(server, clock, extended)
-            answer.set()
-            await server.rest()
-            await clock.all_asleep(1)
-            assert server.scheduler._bots.tries.empty()
-            # The match waits as long again as it has waited.
-            (due,) = await store.list_due(FAR, 9)
-            now = clock.now()
-            assert due == DueMatch(state.header.match_id, now + now - state.time)
-
-    asyncio.run(run())
+        store.reschedule = postpone_slowly
+        state = await create(server.matches)
+        await fail_while_it_is_renewed(server, clock, extended)
+        answer.set()
+        await server.rest()
+        await clock.all_asleep(1)
+        assert server.scheduler._bots.tries.empty()
+        # The match waits as long again as it has waited.
+        (due,) = await store.list_due(FAR, 9)
+        now = clock.now()
+        assert due == DueMatch(state.header.match_id, now + now - state.time)
 
 
-def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(place):
-    async def run():
-        complaints = note_complaints()
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
-            renewing, answer, reschedule = asyncio.Event(), asyncio.Event(), store.reschedule
-            taken = []
+async def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(store):
+    complaints = note_complaints()
+    clock = ManualClock()
+    async with ActingServer(store, clock, LateFailingBots) as server:
+        renewing, answer, reschedule = asyncio.Event(), asyncio.Event(), store.reschedule
+        taken = []
 
-            async def renew_too_late(due, to):
-                if not taken:
-                    taken.append(due._replace(at=due.at + LEASE_MILLISECONDS))
-                    assert await reschedule(due, taken[0].at)  # The other server.
-                    renewing.set()
-                    await answer.wait()
-                return await reschedule(due, to)
+        async def renew_too_late(due, to):
+            if not taken:
+                taken.append(due._replace(at=due.at + LEASE_MILLISECONDS))
+                assert await reschedule(due, taken[0].at)  # The other server.
+                renewing.set()
+                await answer.wait()
+            return await reschedule(due, to)
 
-            store.reschedule = renew_too_late
-            await create(server.matches)
-            await fail_while_it_is_renewed(server, clock, renewing)
-            answer.set()
-            await server.rest()
-            assert await store.list_due(FAR, 9) == taken
-        assert complaints() == []
-
-    asyncio.run(run())
+        store.reschedule = renew_too_late
+        await create(server.matches)
+        await fail_while_it_is_renewed(server, clock, renewing)
+        answer.set()
+        await server.rest()
+        assert await store.list_due(FAR, 9) == taken
+    assert complaints() == []
 
 
-def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_read(place, caplog):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            matches = Matches(store, Metrics(), clock)
-            control = TimeControl(per_decision={"seconds": 60})
-            state = await create(matches, bots=(0, 0), time_control=control)
-            due = DueMatch(state.header.match_id, state.deadline)
-            assert await store.list_due(FAR, 9) == [due]
-            assert await store.reschedule(due, due.at + 2**33)  # As one bit that has changed.
-            again = Matches(store, Metrics(), clock)
-            await again.load(due.match_id)
-            while await store.list_due(FAR, 9) != [due]:
-                await asyncio.sleep(0)
-            assert "is due at" in caplog.text
-
-    asyncio.run(run())
+async def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_read(store, caplog):
+    clock = ManualClock()
+    control = TimeControl(per_decision={"seconds": 60})
+    matches = Matches(store, Metrics(), clock)
+    state = await create(matches, bots=(0, 0), time_control=control)
+    due = DueMatch(state.header.match_id, state.deadline)
+    assert await store.list_due(FAR, 9) == [due]
+    assert await store.reschedule(due, due.at + 2**33)  # As one bit that has changed.
+    await Matches(store, Metrics(), clock).load(due.match_id)
+    while await store.list_due(FAR, 9) != [due]:
+        await asyncio.sleep(0)
+    assert "is due at" in caplog.text

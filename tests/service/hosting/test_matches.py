@@ -19,14 +19,9 @@ from service.observability.metrics import Metrics
 from service.store import ANOTHER_LOG, MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
-from tests.support.serving import (
-    Client,
-    Player,
-    play_on,
-    ruleset_of,
-    view_of,
-)
-from tests.support.stores import LosingStore, MemoryPlace, lose, opened, read
+from tests.support.scheduling import act
+from tests.support.serving import Client, Player, as_bytes, play_on, ruleset_of, view_of
+from tests.support.stores import LosingStore, MemoryPlace, lose, read
 
 
 @pytest.fixture
@@ -42,10 +37,6 @@ def clients(servers):
 def elsewhere(client, player):
     """The same player with a client of another server."""
     return Player(client, player.match, player.token)
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -75,110 +66,89 @@ def shows_the_same(table, other):
             stream.cancel()
 
 
-def test_the_number_of_cached_matches_is_bounded():
+async def test_the_number_of_cached_matches_is_bounded():
     ruleset = ruleset_of("champion_chess")
+    server = Matches(MemoryStore(), Metrics())
+    first = await server.create(NewMatch(ruleset))
+    for _ in range(MAX_CACHED):
+        await server.create(NewMatch(ruleset))
+    assert len(server._cache) == MAX_CACHED
+    assert server._cache.get(first.header.match_id) is None
+    again = await server.load(first.header.match_id)
+    assert serialize_view(again, 0) == serialize_view(first, 0)
 
-    async def create_many():
-        server = Matches(MemoryStore(), Metrics())
-        first = await server.create(NewMatch(ruleset))
+
+async def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
+    ruleset = ruleset_of("champion_chess")
+    store = MemoryStore()
+    server = Matches(store, Metrics())
+    state = await server.create(NewMatch(ruleset))
+    match_id = state.header.match_id
+    read = []
+    load = store.load
+
+    async def counted(name):
+        read.append(name)
+        return await load(name)
+
+    store.load = counted
+    with server.watch(match_id):
+        await server.load(match_id)
         for _ in range(MAX_CACHED):
             await server.create(NewMatch(ruleset))
-        assert len(server._cache) == MAX_CACHED
-        assert server._cache.get(first.header.match_id) is None
-        again = await server.load(first.header.match_id)
-        assert serialize_view(again, 0) == serialize_view(first, 0)
-
-    asyncio.run(create_many())
-
-
-def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
-    ruleset = ruleset_of("champion_chess")
-
-    async def play():
-        store = MemoryStore()
-        server = Matches(store, Metrics())
-        state = await server.create(NewMatch(ruleset))
-        match_id = state.header.match_id
-        read = []
-        load = store.load
-
-        async def counted(name):
-            read.append(name)
-            return await load(name)
-
-        store.load = counted
-        with server.watch(match_id):
-            await server.load(match_id)
-            for _ in range(MAX_CACHED):
-                await server.create(NewMatch(ruleset))
-            assert server._cache.get(match_id) is None
-            for seat in state.deciders:
-                legal = view_of(state, seat).legal_actions[0]
-                await server.submit(Caller(match_id, seat), 0, legal, f"{seat}")
-            assert (await server.load(match_id)).version == len(state.deciders)
-            assert read == []
-        server._cache.drop(match_id)
-        assert (await server.load(match_id)).version == len(state.deciders)
-        assert read == [match_id]
-
-    asyncio.run(play())
-
-
-def test_what_is_told_while_a_match_is_read_is_read_once_more():
-    async def run():
-        server = Matches(MemoryStore(), Metrics())
-        match_id = (await server.create(NewMatch(ruleset_of("skystones")))).header.match_id
-        begun, may_end = [], asyncio.Event()
-
-        async def load(name):
-            begun.append(name)
-            await may_end.wait()
-
-        server.load = load
-        with server.watch(match_id):
-            for version in range(1, 6):
-                server._hear(match_id, version)
-                await asyncio.sleep(0)
-            may_end.set()
-            await asyncio.gather(*server.tasks._spawned)
-        assert begun == [match_id] * 2
-
-    asyncio.run(run())
-
-
-def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
-    async def play():
-        store, clock = MemoryStore(), ManualClock(1000)
-        server = Matches(store, Metrics(), clock)
-        state = await server.create(NewMatch(ruleset_of("skystones")))
-        match_id = state.header.match_id
-        for version, now in enumerate((900, 1100, 50, 60)):
-            # A server that has just started applies each action.
-            server = Matches(store, Metrics(), ManualClock(now))
-            state = await server.load(match_id)
-            seat = state.deciders[0]
+        assert server._cache.get(match_id) is None
+        for seat in state.deciders:
             legal = view_of(state, seat).legal_actions[0]
-            await server.submit(Caller(match_id, seat), version, legal, f"{version}")
-        assert state.header.created == 1000
-        assert [entry.at for entry in await read(store, match_id, 0)] == [1000, 1100, 1100, 1100]
+            await server.submit(Caller(match_id, seat), 0, legal, f"{seat}")
+        assert (await server.load(match_id)).version == len(state.deciders)
+        assert read == []
+    server._cache.drop(match_id)
+    assert (await server.load(match_id)).version == len(state.deciders)
+    assert read == [match_id]
 
-    asyncio.run(play())
+
+async def test_what_is_told_while_a_match_is_read_is_read_once_more():
+    server = Matches(MemoryStore(), Metrics())
+    match_id = (await server.create(NewMatch(ruleset_of("skystones")))).header.match_id
+    begun, may_end = [], asyncio.Event()
+
+    async def load(name):
+        begun.append(name)
+        await may_end.wait()
+
+    server.load = load
+    with server.watch(match_id):
+        for version in range(1, 6):
+            server._hear(match_id, version)
+            await asyncio.sleep(0)
+        may_end.set()
+        await asyncio.gather(*server.tasks._spawned)
+    assert begun == [match_id] * 2
+
+
+async def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
+    store, clock = MemoryStore(), ManualClock(1000)
+    server = Matches(store, Metrics(), clock)
+    state = await server.create(NewMatch(ruleset_of("skystones")))
+    match_id = state.header.match_id
+    for now in (900, 1100, 50, 60):
+        # A server that has just started applies each action.
+        server = Matches(store, Metrics(), ManualClock(now))
+        await act(server, match_id, f"at {now}")
+    assert state.header.created == 1000
+    assert [entry.at for entry in await read(store, match_id, 0)] == [1000, 1100, 1100, 1100]
 
 
 @pytest.mark.parametrize("first", ["look", "decide", "repeat"])
 @pytest.mark.parametrize("kept, grown", [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)])
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(
-    game_id, kept, grown, first, place
+async def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(
+    game_id, kept, grown, first, store
 ):
     """A standby lacks the last commits, and other decisions take their place at another server.
 
     They come at the same times.
     """
-
-    async def play():
-        async with opened(place) as store:
-            await play_on_log(store)
 
     async def play_on_log(store):
         clock = ManualClock(1000)
@@ -216,56 +186,46 @@ def test_a_server_drops_what_the_log_has_lost_when_another_goes_on(
             await server.submit(*await next_decision(stored, 0), "goes on")
             assert (await in_log()).version == stored.version + 1
 
-    asyncio.run(play())
+    await play_on_log(store)
 
 
-def test_a_deleted_match_is_not_shown_to_anybody(place):
+async def test_a_deleted_match_is_not_shown_to_anybody(store):
     """Neither where it was deleted, nor at another server, and whoever still follows it."""
-
-    async def run():
-        async with opened(place) as store:
-            clock = ManualClock(1000)
-            servers = [Matches(store, Metrics(), clock) for _ in range(3)]
-            state = await servers[0].create(NewMatch(ruleset_of("skystones")))
-            match_id = state.header.match_id
-            await servers[0].carry_out(Caller(match_id, 0), Resignation.ask)
-            with servers[0].watch(match_id), servers[1].watch(match_id):
-                for each in servers:
-                    assert (await each.load(match_id)).over
-                assert await servers[0].delete_ended(clock.now() + 1, 9) == 1
-                for each in servers:
-                    assert await each.find(match_id) is None
-
-    asyncio.run(run())
+    clock = ManualClock(1000)
+    servers = [Matches(store, Metrics(), clock) for _ in range(3)]
+    state = await servers[0].create(NewMatch(ruleset_of("skystones")))
+    match_id = state.header.match_id
+    await servers[0].carry_out(Caller(match_id, 0), Resignation.ask)
+    with servers[0].watch(match_id), servers[1].watch(match_id):
+        for each in servers:
+            assert (await each.load(match_id)).over
+        assert await servers[0].delete_ended(clock.now() + 1, 9) == 1
+        for each in servers:
+            assert await each.find(match_id) is None
 
 
-def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
+async def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
     monkeypatch.setattr(matches, "MIN_REREAD_SECONDS", 0.0)
+    store = LosingStore()
+    server = Matches(store, Metrics())
+    state = await server.create(NewMatch(ruleset_of("powershot_soccer")))
+    match_id = state.header.match_id
+    await act(server, match_id)
+    fails, read = asyncio.Event(), store.read
 
-    async def run():
-        store = LosingStore()
-        server = Matches(store, Metrics())
-        state = await server.create(NewMatch(ruleset_of("powershot_soccer")))
-        match_id = state.header.match_id
-        legal = view_of(state, state.deciders[0]).legal_actions[0]
-        await server.submit(Caller(match_id, state.deciders[0]), 0, legal, "")
-        fails, read = asyncio.Event(), store.read
+    async def fail(*asked):
+        store.read = read
+        await fails.wait()
+        raise store_unavailable()
 
-        async def fail(*asked):
-            store.read = read
-            await fails.wait()
-            raise store_unavailable()
-
-        with server.watch(match_id) as watch:
-            known = await server.load(match_id)
-            store.read = fail
-            server._hear(match_id, 2)
-            await asyncio.sleep(0)
-            # It comes while the log is read, which then fails.
-            store.lose(match_id, 0)
-            server._hear(match_id, ANOTHER_LOG)
-            fails.set()
-            with pytest.raises(SetBack):
-                await watch.newer(known)
-
-    asyncio.run(run())
+    with server.watch(match_id) as watch:
+        known = await server.load(match_id)
+        store.read = fail
+        server._hear(match_id, 2)
+        await asyncio.sleep(0)
+        # It comes while the log is read, which then fails.
+        store.lose(match_id, 0)
+        server._hear(match_id, ANOTHER_LOG)
+        fails.set()
+        with pytest.raises(SetBack):
+            await watch.newer(known)

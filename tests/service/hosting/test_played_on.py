@@ -1,5 +1,6 @@
 """Matches that are played on from a moment of another match, on a real server."""
 
+import copy
 import hashlib
 import random
 import uuid
@@ -21,7 +22,6 @@ from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import (
     INVITED,
     OPEN,
-    Client,
     Table,
     bot,
     hosted_cases,
@@ -63,16 +63,8 @@ def known(state, viewer):
 
 
 @pytest.fixture
-def operator(tmp_path):
-    """The option of a server whose operator may begin a match from any record."""
-    file = tmp_path / "operator"
-    file.write_text(OPERATOR)
-    return {"operator_token_file": file}
-
-
-@pytest.fixture
-def client(start_client, operator):
-    return start_client(allow_seeds=True, **operator)
+def client(start):
+    return start(allow_seeds=True, operator=OPERATOR)[1]
 
 
 @pytest.fixture
@@ -184,7 +176,7 @@ def test_a_decision_that_was_held_back_is_made_anew(client):
         assert game_part(again.players[1].view()) == game_part(view)
 
 
-def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place, operator):
+def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, place):
     rng = seeded("restart")
     source = random_match("castle_rampage", "default", rng)
     moment = random_moment(source, rng)
@@ -193,8 +185,7 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, place, 
     for most in (0, 2 * SNAPSHOT_EVERY, None):
         store = place.store()
         servers.run(store.open())
-        server, address = servers.start(store, **operator)
-        client = Client(address)
+        server, client = start(store, operator=OPERATOR)
         if table is None:
             table = create(client, record.ruleset, moment.version, record)
             views = table.views()
@@ -282,8 +273,7 @@ def test_people_play_on_only_from_what_the_log_holds(client, over):
         record.start.origin.logged = True
         assert refused_start(client, record) == ["start_from.record"]
     # Another course of a match that the log holds, or that of a match that is not over.
-    other = match_pb2.MatchRecord()
-    other.CopyFrom(over.spectator.record())
+    other = over.spectator.record()
     first = next(each for each in other.entries if each.HasField("action"))
     legal = finish_now(replaying_record(other, 0)).dealt().legal(first.action.seat)
     game = wire.read_ruleset(ruleset, "ruleset")
@@ -293,8 +283,7 @@ def test_people_play_on_only_from_what_the_log_holds(client, over):
     )
     assert refused_start(client, other, version=2) == ["start_from.record"]
     running = client.create(ruleset, (OPEN, OPEN), seed=7)
-    known = match_pb2.MatchRecord()
-    known.CopyFrom(made_up)
+    known = copy.deepcopy(made_up)
     known.name, known.seeded, known.secret = running.name, True, secret_of_seed(7)
     known.secret_hash = hashlib.sha256(known.secret).digest()
     del known.entries[:]
@@ -332,8 +321,7 @@ def test_what_cannot_be_played_on_is_refused(client, over):
     running = client.create(ruleset, (OPEN, OPEN))
     waiting = client.create(ruleset, (OPEN, INVITED))
     waiting.players[0].resign()
-    illegal = match_pb2.MatchRecord()
-    illegal.CopyFrom(record)
+    illegal = copy.deepcopy(record)
     acts = [each for each in illegal.entries if each.HasField("action")]
     acts[1].action.action.CopyFrom(acts[-1].action.action)
     foreign = "x" + over.players[0].token[1:]

@@ -1,5 +1,6 @@
 """A record is accepted as it is, and rejected after any change."""
 
+import copy
 import os
 import re
 from collections import defaultdict
@@ -52,8 +53,7 @@ def record_of(seed, **kind):
 
 def with_new_digest(record):
     """A copy of a record with the digest recomputed, as a forger would do."""
-    changed = match_pb2.MatchRecord()
-    changed.CopyFrom(record)
+    changed = copy.deepcopy(record)
     changed.digest = digest(changed)
     return changed
 
@@ -214,8 +214,7 @@ def test_times_must_not_decrease():
     assert rejected(record) is None
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
     for number, before in ((actions[0], record.create_time), (actions[3], None)):
-        changed = match_pb2.MatchRecord()
-        changed.CopyFrom(record)
+        changed = copy.deepcopy(record)
         limit = before or record.entries[actions[2]].time
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds())
         # Equal times are allowed.

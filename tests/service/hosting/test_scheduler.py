@@ -13,19 +13,10 @@ from service.hosting.clocks import Clock
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
-from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import (
-    FAR,
-    RANDOM,
-    ActingServer,
-    SlowBots,
-    create,
-    ended,
-)
-from tests.support.serving import view_of
+from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, act, create, ended
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
@@ -45,86 +36,75 @@ class FailingBots(Bots):
         return await super()._choose(state, seat)
 
 
-def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, FailingBots) as server:
-            state = await create(server.matches)
-            bots = server.scheduler._bots
-            began = await bots.tries.get()
-            for _ in range(6):
-                # Until the log has been told of the next try, the clock stands still.
-                await server.rest()
-                now = clock.now()
-                [due] = await store.list_due(FAR, 9)
-                assert due.at - now >= min(
-                    max(now - began, scheduler.MIN_RETRY_MILLISECONDS),
-                    scheduler.MAX_RETRY_MILLISECONDS,
-                )
-                while bots.tries.empty():
-                    await clock.all_asleep(1)
-                    clock.advance(250)
-                    await clock.all_asleep(1)
-                await bots.tries.get()
-            await ended(store, state.header.match_id)
-            failed = server.metrics.registry.get_sample_value("croupier_bot_failures_total")
-            assert failed == 6
-
-    asyncio.run(run())
+async def test_a_failing_bot_is_retried_less_and_less_often(store, caplog):
+    clock = ManualClock()
+    async with ActingServer(store, clock, FailingBots) as server:
+        state = await create(server.matches)
+        bots = server.scheduler._bots
+        began = await bots.tries.get()
+        for _ in range(6):
+            # Until the log has been told of the next try, the clock stands still.
+            await server.rest()
+            now = clock.now()
+            [due] = await store.list_due(FAR, 9)
+            assert due.at - now >= min(
+                max(now - began, scheduler.MIN_RETRY_MILLISECONDS),
+                scheduler.MAX_RETRY_MILLISECONDS,
+            )
+            while bots.tries.empty():
+                await clock.all_asleep(1)
+                clock.advance(250)
+                await clock.all_asleep(1)
+            await bots.tries.get()
+        await ended(store, state.header.match_id)
+        failed = server.metrics.registry.get_sample_value("croupier_bot_failures_total")
+        assert failed == 6
     assert "RuntimeError" in caplog.text
     assert f"seat {0} holds" not in caplog.text
     assert f"seat {1} holds" not in caplog.text
 
 
-def test_a_match_in_which_nothing_is_due_costs_no_task(place):
-    async def run():
-        # A clock that stands still: no lease expires, and nothing is polled for again.
-        async with opened(place) as store, ActingServer(store, ManualClock()) as server:
-            names = []
-            for game_id in wire.hosted_games():
-                for _ in range(5):
-                    state = await create(server.matches, game_id, (0, RANDOM))
-                    names.append(state.header.match_id)
-            await server.rest()
-            assert await store.list_due(FAR, 9) == []
-            assert server.scheduler._known == {}
-            for name in names:
-                state = await server.matches.load(name)
-                # The bot has made all decisions that it can make, and no task waits for the open
-                # seat.
-                assert state.deciders == (0,)
-
-    asyncio.run(run())
+async def test_a_match_in_which_nothing_is_due_costs_no_task(store):
+    # A clock that stands still: no lease expires, and nothing is polled for again.
+    async with ActingServer(store, ManualClock()) as server:
+        names = []
+        for game_id in wire.hosted_games():
+            for _ in range(5):
+                state = await create(server.matches, game_id, (0, RANDOM))
+                names.append(state.header.match_id)
+        await server.rest()
+        assert await store.list_due(FAR, 9) == []
+        assert server.scheduler._known == {}
+        for name in names:
+            state = await server.matches.load(name)
+            # The bot has made all decisions that it can make, and no task waits for the open
+            # seat.
+            assert state.deciders == (0,)
 
 
-def test_a_change_during_a_task_is_not_missed():
-    async def run():
-        async with opened(MemoryPlace()) as store, ActingServer(store, ManualClock()) as server:
-            state = await create(server.matches, bots=(0, RANDOM))
-            match_id = state.header.match_id
-            await server.rest()
-            expire = server.matches.expire
-            entered, go_on = asyncio.Event(), asyncio.Event()
+async def test_a_change_during_a_task_is_not_missed():
+    async with opened(MemoryPlace()) as store, ActingServer(store, ManualClock()) as server:
+        state = await create(server.matches, bots=(0, RANDOM))
+        match_id = state.header.match_id
+        await server.rest()
+        expire = server.matches.expire
+        entered, go_on = asyncio.Event(), asyncio.Event()
 
-            async def slowly(match_id):
-                looked = await expire(match_id)
-                entered.set()
-                await go_on.wait()
-                return looked
+        async def slowly(match_id):
+            looked = await expire(match_id)
+            entered.set()
+            await go_on.wait()
+            return looked
 
-            server.matches.expire = slowly
-            server.scheduler._start(match_id)
-            await entered.wait()
-            state = await server.matches.load(match_id)
-            action = view_of(state, 0).legal_actions[0]
-            await server.matches.submit(Caller(match_id, 0), state.version, action, "mine")
-            version = state.version + 1
-            assert (await server.matches.load(match_id)).bot_due is not None
-            go_on.set()
-            # At once: by this clock, the lease never expires.
-            await wait_past(store, match_id, version)
-
-    asyncio.run(run())
+        server.matches.expire = slowly
+        server.scheduler._start(match_id)
+        await entered.wait()
+        version = (await server.matches.load(match_id)).version + 1
+        await act(server.matches, match_id)
+        assert (await server.matches.load(match_id)).bot_due is not None
+        go_on.set()
+        # At once: by this clock, the lease never expires.
+        await wait_past(store, match_id, version)
 
 
 class RecordingBots(SlowBots):
@@ -139,72 +119,60 @@ class RecordingBots(SlowBots):
         return await super()._choose(state, seat)
 
 
-def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
+async def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
     # In Skystones both seats pick at the same time.
-    async def run():
-        async with (
-            opened(MemoryPlace()) as store,
-            ActingServer(store, ManualClock(), RecordingBots) as server,
-        ):
-            bots = server.scheduler._bots
-            creation = Call("Create", "test")
-            current_call.set(creation)
-            state = await create(server.matches, bots=(0, RANDOM))
-            assert await bots.causes.get() is creation
-            submission = Call("Submit", "test")
-            current_call.set(submission)
-            action = view_of(state, 0).legal_actions[0]
-            caller = Caller(state.header.match_id, 0)
-            await server.matches.submit(caller, state.version, action, "mine")
-            bots.may_decide.set()
-            assert await bots.causes.get() is submission
-
-    asyncio.run(run())
+    async with (
+        opened(MemoryPlace()) as store,
+        ActingServer(store, ManualClock(), RecordingBots) as server,
+    ):
+        bots = server.scheduler._bots
+        creation = Call("Create", "test")
+        current_call.set(creation)
+        state = await create(server.matches, bots=(0, RANDOM))
+        assert await bots.causes.get() is creation
+        submission = Call("Submit", "test")
+        current_call.set(submission)
+        await act(server.matches, state.header.match_id)
+        bots.may_decide.set()
+        assert await bots.causes.get() is submission
 
 
-def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_first():
-    async def run():
-        clock = ManualClock()
-        async with (
-            opened(MemoryPlace()) as store,
-            ActingServer(store, clock, SlowBots) as server,
-        ):
-            control = TimeControl(per_decision={"seconds": 10})
-            state = await create(server.matches, bots=(0, RANDOM), time_control=control)
-            await server.scheduler._bots.thinking.wait()
-            await clock.all_asleep(2)
-            expire, failed = server.matches.expire, asyncio.Event()
+async def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_first():
+    clock = ManualClock()
+    async with (
+        opened(MemoryPlace()) as store,
+        ActingServer(store, clock, SlowBots) as server,
+    ):
+        control = TimeControl(per_decision={"seconds": 10})
+        state = await create(server.matches, bots=(0, RANDOM), time_control=control)
+        await server.scheduler._bots.thinking.wait()
+        await clock.all_asleep(2)
+        expire, failed = server.matches.expire, asyncio.Event()
 
-            async def fail(match_id):
-                server.matches.expire = expire
-                failed.set()
-                raise store_unavailable()
+        async def fail(match_id):
+            server.matches.expire = expire
+            failed.set()
+            raise store_unavailable()
 
-            server.matches.expire = fail
-            clock.advance(10_000)
-            await failed.wait()
-            ending = asyncio.ensure_future(ended(store, state.header.match_id))
-            while not ending.done():
-                await clock.all_asleep(1)
-                clock.advance(250)
-                await asyncio.sleep(0)
-            assert ending.result()[-1].kind == EntryKind.EXPIRY
-
-    asyncio.run(run())
+        server.matches.expire = fail
+        clock.advance(10_000)
+        await failed.wait()
+        ending = asyncio.ensure_future(ended(store, state.header.match_id))
+        while not ending.done():
+            await clock.all_asleep(1)
+            clock.advance(250)
+            await asyncio.sleep(0)
+        assert ending.result()[-1].kind == EntryKind.EXPIRY
 
 
-def test_overdue_time_is_measured(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            await create(Matches(store, Metrics(), clock))
-            clock.advance(LEASE_MILLISECONDS + 3000)
-            async with ActingServer(store, clock, SlowBots) as server:
-                await server.scheduler._bots.thinking.wait()
-                value = server.metrics.registry.get_sample_value("croupier_overdue_seconds")
-                assert value == 3.0
-
-    asyncio.run(run())
+async def test_overdue_time_is_measured(store):
+    clock = ManualClock()
+    await create(Matches(store, Metrics(), clock))
+    clock.advance(LEASE_MILLISECONDS + 3000)
+    async with ActingServer(store, clock, SlowBots) as server:
+        await server.scheduler._bots.thinking.wait()
+        value = server.metrics.registry.get_sample_value("croupier_overdue_seconds")
+        assert value == 3.0
 
 
 class Pauses:
@@ -225,139 +193,117 @@ class Pauses:
         await self.go_on.wait()
 
 
-def test_an_opponent_of_a_bot_does_not_wait_for_other_tasks(place):
-    async def run():
-        pauses, clock = Pauses(), ManualClock()
-        async with (
-            opened(place) as store,
-            ActingServer(store, clock, share=pauses.share) as server,
-        ):
-            of_bots = (await create(server.matches)).header.match_id
-            await pauses.pausing.wait()
-            versions = len((await store.load(of_bots)).entries)
-            for game_id in wire.hosted_games():
-                match_id = (await create(server.matches, game_id, (0, RANDOM))).header.match_id
-                for _ in range(3):
+async def test_an_opponent_of_a_bot_does_not_wait_for_other_tasks(store):
+    pauses, clock = Pauses(), ManualClock()
+    async with (
+        ActingServer(store, clock, share=pauses.share) as server,
+    ):
+        of_bots = (await create(server.matches)).header.match_id
+        await pauses.pausing.wait()
+        versions = len((await store.load(of_bots)).entries)
+        for game_id in wire.hosted_games():
+            match_id = (await create(server.matches, game_id, (0, RANDOM))).header.match_id
+            for _ in range(3):
+                state = await server.matches.load(match_id)
+                while state.bot_due is not None:
+                    await wait_past(store, match_id, state.version)
                     state = await server.matches.load(match_id)
-                    while state.bot_due is not None:
-                        await wait_past(store, match_id, state.version)
-                        state = await server.matches.load(match_id)
-                    if state.over:
-                        break
-                    action = view_of(state, 0).legal_actions[0]
-                    await server.matches.submit(Caller(match_id, 0), state.version, action, "")
-            assert len((await store.load(of_bots)).entries) <= versions + 1
-            pauses.go_on.set()
-            await ended(store, of_bots)
-
-    asyncio.run(run())
+                if state.over:
+                    break
+                await act(server.matches, match_id)
+        assert len((await store.load(of_bots)).entries) <= versions + 1
+        pauses.go_on.set()
+        await ended(store, of_bots)
 
 
-def test_many_due_matches_wait_in_the_log_and_not_in_memory(place, monkeypatch):
+async def test_many_due_matches_wait_in_the_log_and_not_in_memory(store, monkeypatch):
     monkeypatch.setattr(scheduler, "MAX_WAITING", 16)
     control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1})
     count = 5 * scheduler.MAX_WAITING
+    clock = ManualClock()
+    dead = Matches(store, Metrics(), clock)
+    names = []
+    for _ in range(count):
+        state = await create(dead, "powershot_soccer", (0, 0), control)
+        names.append(state.header.match_id)
+        clock.advance(1)
+    clock.advance(1_000)
+    waiting, taken = [], []
+    reschedule = store.reschedule
 
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            dead = Matches(store, Metrics(), clock)
-            names = []
-            for _ in range(count):
-                state = await create(dead, "powershot_soccer", (0, 0), control)
-                names.append(state.header.match_id)
-                clock.advance(1)
-            clock.advance(1_000)
-            waiting, taken = [], []
-            reschedule = store.reschedule
+    async def note_and_reschedule(due, to):
+        taken.append(due.match_id)
+        return await reschedule(due, to)
 
-            async def note_and_reschedule(due, to):
-                taken.append(due.match_id)
-                return await reschedule(due, to)
+    store.reschedule = note_and_reschedule
+    async with ActingServer(store, clock) as server:
+        expire = server.matches.expire
 
-            store.reschedule = note_and_reschedule
-            async with ActingServer(store, clock) as server:
-                expire = server.matches.expire
+        async def note_and_expire(match_id):
+            waiting.append(server.scheduler._waiting)
+            return await expire(match_id)
 
-                async def note_and_expire(match_id):
-                    waiting.append(server.scheduler._waiting)
-                    return await expire(match_id)
-
-                server.matches.expire = note_and_expire
-                for name in names:
-                    await wait_past(store, name, 0)
-                await server.rest()
-                for name in names:
-                    (entry,) = (await store.load(name)).entries
-                    assert entry.kind == EntryKind.EXPIRY
-            # The most overdue first, each once, and at most so many in memory.
-            assert taken == names
-            assert 0 < max(waiting) <= scheduler.MAX_WAITING
-
-    asyncio.run(run())
+        server.matches.expire = note_and_expire
+        for name in names:
+            await wait_past(store, name, 0)
+        await server.rest()
+        for name in names:
+            (entry,) = (await store.load(name)).entries
+            assert entry.kind == EntryKind.EXPIRY
+    # The most overdue first, each once, and at most so many in memory.
+    assert taken == names
+    assert 0 < max(waiting) <= scheduler.MAX_WAITING
 
 
-def test_due_matches_are_not_kept_out_by_the_bots_of_others(place, monkeypatch):
+async def test_due_matches_are_not_kept_out_by_the_bots_of_others(store, monkeypatch):
     """People whose clocks run out do not wait for as many slow bots as a server polls for."""
     monkeypatch.setattr(scheduler, "MAX_TASKS", 2)
     control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1})
-
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store, ActingServer(store, clock, SlowBots) as server:
-            for _ in range(2):
-                await create(server.matches)
-            state = await create(server.matches, "powershot_soccer", (0, 0), control)
-            clock.advance(1_000)
-            await wait_past(store, state.header.match_id, 0)
-
-    asyncio.run(run())
+    clock = ManualClock()
+    async with ActingServer(store, clock, SlowBots) as server:
+        for _ in range(2):
+            await create(server.matches)
+        state = await create(server.matches, "powershot_soccer", (0, 0), control)
+        clock.advance(1_000)
+        await wait_past(store, state.header.match_id, 0)
 
 
-def test_a_refused_lease_does_not_keep_others_from_their_matches(place):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            dead = Matches(store, Metrics(), clock)
-            refused, *names = [(await create(dead)).header.match_id for _ in range(3)]
-            clock.advance(LEASE_MILLISECONDS)
-            reschedule = store.reschedule
+async def test_a_refused_lease_does_not_keep_others_from_their_matches(store):
+    clock = ManualClock()
+    dead = Matches(store, Metrics(), clock)
+    refused, *names = [(await create(dead)).header.match_id for _ in range(3)]
+    clock.advance(LEASE_MILLISECONDS)
+    reschedule = store.reschedule
 
-            async def refuse_one(due, to):
-                if due.match_id == refused:
-                    raise store_unavailable()
-                return await reschedule(due, to)
+    async def refuse_one(due, to):
+        if due.match_id == refused:
+            raise store_unavailable()
+        return await reschedule(due, to)
 
-            store.reschedule = refuse_one
-            async with ActingServer(store, clock):
-                for name in names:
-                    await wait_past(store, name, 0)
-
-    asyncio.run(run())
+    store.reschedule = refuse_one
+    async with ActingServer(store, clock):
+        for name in names:
+            await wait_past(store, name, 0)
 
 
-def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog):
-    async def run():
-        clock = ManualClock()
-        async with opened(place) as store:
-            dead = Matches(store, Metrics(), clock)
-            state = await create(dead)
-            header = state.header._replace(match_id="other", rules_version=99)
-            await store.create(header, leased_status(state))
-            clock.advance(LEASE_MILLISECONDS)
-            async with ActingServer(store, clock) as server:
-                await ended(store, state.header.match_id)
-                await server.rest()
-                due = DueMatch("other", clock.now())
-                assert await store.list_due(FAR, 9) == [due]
-                # It does not take that one again, and acts in what is due later.
-                state = await create(dead)
-                clock.advance(LEASE_MILLISECONDS)
-                await ended(store, state.header.match_id)
-                await server.rest()
-                assert await store.list_due(FAR, 9) == [due]
-
-    asyncio.run(run())
+async def test_a_match_of_another_rules_version_is_left_to_other_servers(store, caplog):
+    clock = ManualClock()
+    dead = Matches(store, Metrics(), clock)
+    state = await create(dead)
+    header = state.header._replace(match_id="other", rules_version=99)
+    await store.create(header, leased_status(state))
+    clock.advance(LEASE_MILLISECONDS)
+    async with ActingServer(store, clock) as server:
+        await ended(store, state.header.match_id)
+        await server.rest()
+        due = DueMatch("other", clock.now())
+        assert await store.list_due(FAR, 9) == [due]
+        # It does not take that one again, and acts in what is due later.
+        state = await create(dead)
+        clock.advance(LEASE_MILLISECONDS)
+        await ended(store, state.header.match_id)
+        await server.rest()
+        assert await store.list_due(FAR, 9) == [due]
     assert not caplog.text
 
 

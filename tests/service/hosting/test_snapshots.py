@@ -4,19 +4,17 @@ import os
 
 import pytest
 
-from engine.game import SPECTATOR
 from service import wire
 from service.hosting import history
 from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
-from service.hosting.records import write_record
-from service.store import Entry, Header, Snapshot, chain
+from service.store import Entry, Snapshot, chain
 from tests.support.play import seeded
-from tests.support.serving import events_of, ruleset_of, view_of
+from tests.support.random_matches import begin
+from tests.support.serving import shown, view_of
 from tests.support.stores import bare, stored_match
 
-VIEWERS = (0, 1, SPECTATOR)
 SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "10"))  # Of each match.
 
 
@@ -25,12 +23,7 @@ def match_states(game_id, resigned=False, invited=()):
 
     With an invited seat, tokens are replaced before the deal and during the match.
     """
-    ruleset = ruleset_of(game_id).SerializeToString()
-    rules = wire.hosted_games()[game_id].rules_version
-    header = Header(
-        "one", game_id, ruleset, rules, bytes(range(32)), "one", (0, 0), 5, invited=invited
-    )
-    state = MatchState.begin(header)
+    state = begin(game_id, secret=bytes(range(32)), created=5, invited=invited)
     rng = seeded(game_id, "snapshots")
     for seat in invited:
         state = state.after(Entry(EntryKind.TOKEN, 1 - seat, 6), Entry(EntryKind.JOIN, seat, 6))
@@ -55,16 +48,6 @@ def sample(matches, rng):
         return matches
     few = SNAPSHOTS // 3
     return [*matches[:few], *rng.sample(matches[few:-few], SNAPSHOTS - 2 * few), *matches[-few:]]
-
-
-def shown(state):
-    """All views and events of a match and its record, as bytes."""
-    messages = [view_of(state, viewer) for viewer in VIEWERS]
-    for version in range(state.version + 1):
-        messages += [event for viewer in VIEWERS for event in events_of(state, version, viewer)]
-    if state.over:
-        messages.append(write_record(state))
-    return [message.SerializeToString(deterministic=True) for message in messages]
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

@@ -35,58 +35,49 @@ def test_every_watch_of_a_match_gets_its_newest_state():
     assert watches.known("one") is None
 
 
-def test_a_watch_waits_for_a_newer_state_only():
-    async def run():
-        watches = Watches()
-        with watches.watch("one") as watch:
-            known = state(2)
-            waiting = asyncio.ensure_future(watch.newer(known))
-            for old in (1, 2):
-                await asyncio.sleep(0)
-                watches.publish(state(old))
+async def test_a_watch_waits_for_a_newer_state_only():
+    watches = Watches()
+    with watches.watch("one") as watch:
+        known = state(2)
+        waiting = asyncio.ensure_future(watch.newer(known))
+        for old in (1, 2):
             await asyncio.sleep(0)
-            assert not waiting.done()
-            new = state(3)
-            watches.publish(new)
-            assert await waiting is new
-            assert await watch.newer(known) is new
-
-    asyncio.run(run())
+            watches.publish(state(old))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        new = state(3)
+        watches.publish(new)
+        assert await waiting is new
+        assert await watch.newer(known) is new
 
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_slow_reader_is_not_led_to_another_branch(version, told):
-    async def run():
-        watches = Watches()
-        with watches.watch("one") as slow, watches.watch("one") as waiting:
-            known = state(2, branch="lost")
-            watches.publish(known)
-            waits = asyncio.ensure_future(waiting.newer(known))
-            await asyncio.sleep(0)
-            # The slow reader does not ask before others have gone on.
-            if told:
-                watches.forget("one")
-            watches.publish(state(version, branch="anew"))
-            for call in (waits, slow.newer(known)):
-                with pytest.raises(SetBack):
-                    await call
+async def test_a_slow_reader_is_not_led_to_another_branch(version, told):
+    watches = Watches()
+    with watches.watch("one") as slow, watches.watch("one") as waiting:
+        known = state(2, branch="lost")
+        watches.publish(known)
+        waits = asyncio.ensure_future(waiting.newer(known))
+        await asyncio.sleep(0)
+        # The slow reader does not ask before others have gone on.
+        if told:
+            watches.forget("one")
+        watches.publish(state(version, branch="anew"))
+        for call in (waits, slow.newer(known)):
             with pytest.raises(SetBack):
-                slow.next(known)
+                await call
+        with pytest.raises(SetBack):
+            slow.next(known)
 
-    asyncio.run(run())
 
-
-def test_waiting_ends_when_the_server_shuts_down():
-    async def run():
-        watches = Watches()
-        known = state(0)
-        with watches.watch("one") as watch:
-            waiting = asyncio.ensure_future(watch.newer(known))
-            await asyncio.sleep(0)
-            watches.close()
-            assert await waiting is known
-            with watches.watch("one") as late:
-                assert await late.newer(known) is known
-
-    asyncio.run(run())
+async def test_waiting_ends_when_the_server_shuts_down():
+    watches = Watches()
+    known = state(0)
+    with watches.watch("one") as watch:
+        waiting = asyncio.ensure_future(watch.newer(known))
+        await asyncio.sleep(0)
+        watches.close()
+        assert await waiting is known
+        with watches.watch("one") as late:
+            assert await late.newer(known) is known

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from service.listening import connections
 from service.listening.connections import ConnectionLimits, channel_options, max_connections
-from tests.support.serving import Client, ruleset_of
+from tests.support.serving import ruleset_of
 from tests.support.waiting import FOREVER, wait_until
 
 GOAWAY = 7
@@ -20,21 +20,13 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0
 
 
 @pytest.fixture
-def start(servers):
-    started = []
-
-    def start(**limits):
-        server, address = servers.start(connections=ConnectionLimits(**limits))
-        started.append(server)
-        return address
-
-    yield start
-    for server in started:
-        servers.stop(server)
+def serve(start):
+    """Starts a server with limits, and returns a client of it."""
+    return lambda **limits: start(connections=ConnectionLimits(**limits))[1]
 
 
-def connect(address):
-    host, _, port = address.rpartition(":")
+def connect(client):
+    host, _, port = client.address.rpartition(":")
     return socket.create_connection((host, int(port)))
 
 
@@ -52,13 +44,12 @@ def frames(connection):
             data = data[length:]
 
 
-def test_too_many_connections_are_closed_and_those_with_calls_stay(start):
-    address = start(connections=8)
-    client = Client(address)
+def test_too_many_connections_are_closed_and_those_with_calls_stay(serve):
+    client = serve(connections=8)
     table = client.create(ruleset_of("skystones"))
     stream = table.players[0].watch()
     assert next(stream).version == 0
-    silent = [connect(address) for _ in range(30)]
+    silent = [connect(client) for _ in range(30)]
     # The new ones, or the oldest ones.
     wait_until(lambda: sum(map(_is_closed, silent)) >= 30 - 8)
     table.players[0].resign()
@@ -79,26 +70,25 @@ def _is_closed(connection):
     return True
 
 
-def test_a_connection_that_says_nothing_is_closed(start, monkeypatch):
+def test_a_connection_that_says_nothing_is_closed(serve, monkeypatch):
     monkeypatch.setattr(connections, "HANDSHAKE_SECONDS", 0.2)
-    address = start()
-    with connect(address) as silent:
+    client = serve()
+    with connect(client) as silent:
         list(frames(silent))
 
 
-def test_an_idle_connection_is_closed_with_a_word(start):
-    with connect(start(idle=0.2)) as idle:
+def test_an_idle_connection_is_closed_with_a_word(serve):
+    with connect(serve(idle=0.2)) as idle:
         idle.sendall(PREFACE)
         assert GOAWAY in list(frames(idle))
 
 
-def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(start):
-    address = start(age=0.2, age_grace=FOREVER)
-    client = Client(address)
+def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(serve):
+    client = serve(age=0.2, age_grace=FOREVER)
     table = client.create(ruleset_of("skystones"))
     stream = table.players[0].watch()
     assert next(stream).version == 0
-    with connect(address) as other:
+    with connect(client) as other:
         other.sendall(PREFACE)
         assert GOAWAY in frames(other)
     # By now the client's own connection is old too; the stream goes on, and so do new calls.
@@ -107,9 +97,8 @@ def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(start):
     assert [response.version for response in stream] == []
 
 
-def test_streams_of_one_connection_are_limited(start):
-    address = start(streams=2)
-    client = Client(address)
+def test_streams_of_one_connection_are_limited(serve):
+    client = serve(streams=2)
     table = client.create(ruleset_of("skystones"))
     streams = [table.spectator.watch() for _ in range(2)]
     for stream in streams:
@@ -120,8 +109,8 @@ def test_streams_of_one_connection_are_limited(start):
     assert waiting.result().view.version == 0
 
 
-def test_metadata_that_is_too_large_is_refused(start):
-    client = Client(start())
+def test_metadata_that_is_too_large_is_refused(serve):
+    client = serve()
     table = client.create(ruleset_of("skystones"))
     player = table.players[0]
     player.token = "a" * (connections.MAX_METADATA_BYTES + 1)

@@ -27,34 +27,19 @@ CONNECTIONS = 60  # During the reload.
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def authority(directory):
-    return Authority(directory, "authority")
-
-
-@pytest.fixture(scope="module")
-def stranger(directory):
+def stranger(tmp_path_factory):
     """An authority that nobody trusts."""
-    return Authority(directory, "stranger")
+    return Authority(tmp_path_factory.mktemp("stranger"), "stranger")
 
 
 @pytest.fixture
-def serve(servers):
+def serve(start):
     """Starts a server with TLS files, and returns its port."""
-    started = []
+    return lambda *files: port_of(start(tls=tls.Files(*files))[1])
 
-    def serve(*files):
-        server, address = servers.start(tls=tls.Files(*files))
-        started.append(server)
-        return address.rpartition(":")[2]
 
-    yield serve
-    for server in started:
-        servers.stop(server)
+def port_of(client):
+    return client.address.rpartition(":")[2]
 
 
 def games(address, **security):
@@ -90,16 +75,11 @@ def test_a_certificate_of_another_host_is_not_trusted(serve, authority):
     assert "Hostname Verification Check failed" in fault(f"localhost:{port}", ca=authority.cert)
 
 
-def test_a_server_whose_certificate_has_expired_since_is_not_trusted(
-    servers, authority, monkeypatch
-):
+def test_a_server_whose_certificate_has_expired_since_is_not_trusted(serve, authority, monkeypatch):
     # The server would not start with it, so it does not look.
     monkeypatch.setattr(tls, "_expiry", lambda cert, key: 0)
-    server, address = servers.start(tls=tls.Files(*authority.issue(days=-1)))
-    port = address.rpartition(":")[2]
-    message = fault(f"localhost:{port}", ca=authority.cert)
-    servers.stop(server)
-    assert "certificate has expired" in message
+    port = serve(*authority.issue(days=-1))
+    assert "certificate has expired" in fault(f"localhost:{port}", ca=authority.cert)
 
 
 def test_a_client_in_the_clear_and_a_server_in_the_clear_are_told_apart(
@@ -112,8 +92,8 @@ def test_a_client_in_the_clear_and_a_server_in_the_clear_are_told_apart(
     assert "WRONG_VERSION_NUMBER" in fault(shared_server[1], ca=authority.cert)
 
 
-def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stranger, directory):
-    clients = Authority(directory, "clients")
+def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stranger, tmp_path):
+    clients = Authority(tmp_path, "clients")
     port = serve(*authority.issue(), clients.cert)
     server = f"localhost:{port}", authority.cert
     cert, key = clients.issue("DNS:front-end")
@@ -133,9 +113,9 @@ def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stran
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("gateway", ["grpc", "web"])
-def test_tls_before_1_2_is_refused(servers, authority, gateway):
-    server, address = servers.start(tls=tls.Files(*authority.issue()), web=WebOptions(port=0))
-    url = address if gateway == "grpc" else urlsplit(server.web_url).netloc
+def test_tls_before_1_2_is_refused(start, authority, gateway):
+    server, client = start(tls=tls.Files(*authority.issue()), web=WebOptions(port=0))
+    url = client.address if gateway == "grpc" else urlsplit(server.web_url).netloc
     context = ssl.create_default_context(cafile=authority.cert)
     # A client that would speak any version.
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -150,16 +130,14 @@ def test_tls_before_1_2_is_refused(servers, authority, gateway):
                     served.add(connection.version())
             except (ssl.SSLError, OSError):
                 continue
-    servers.stop(server)
     assert served == {"TLSv1.2", "TLSv1.3"}
 
 
-def test_metrics_are_in_the_clear_whatever_the_listeners_speak(servers, authority):
+def test_metrics_are_in_the_clear_whatever_the_listeners_speak(start, authority):
     port = own_port()
-    server, _ = servers.start(tls=tls.Files(*authority.issue()), metrics_port=port)
+    start(tls=tls.Files(*authority.issue()), metrics_port=port)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
         assert answer.read().strip() == b"ready"
-    servers.stop(server)
 
 
 # New files
@@ -179,10 +157,9 @@ class Shown:
             new.replace(target)
 
 
-def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplog):
+def test_a_reload_under_load_refuses_no_call(serve, authority, tmp_path, caplog):
     shown = Shown(tmp_path, authority.issue())
-    server, address = servers.start(tls=shown.files)
-    address = f"localhost:{address.rpartition(':')[2]}"
+    address = f"localhost:{serve(*shown.files)}"
     done, failures = threading.Semaphore(0), []
 
     def call():
@@ -213,7 +190,6 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
         for caller in callers:
             caller.join()
         games(address, ca=authority.cert)
-    servers.stop(server)
     assert not failures
     reloads = [each for each in caplog.messages if "used for new connections" in each]
     assert 1 <= len(reloads) <= 5
@@ -278,7 +254,7 @@ def test_the_expiry_is_a_metric_of_servers_with_tls(authority):
 # The command line
 
 
-def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, directory, tmp_path):
+def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, tmp_path):
     cert, key = authority.issue()
     _, other = authority.issue()
     expired, its_key = authority.issue(days=-1)
@@ -296,14 +272,14 @@ def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, dire
             tls.Certificate(tls.Files(*files), lambda _: None)
 
 
-def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tmp_path, capsys):
+def test_every_command_of_a_client_speaks_tls(replicas, authority, tmp_path, capsys):
     def run(*arguments):
         """Runs a command, and returns its status and what it says of errors."""
         with pytest.raises(SystemExit) as ended:
             main(list(map(str, arguments)))
         return ended.value.code, capsys.readouterr().err
 
-    clients = Authority(directory, "people")
+    clients = Authority(tmp_path, "people")
     cert, key = authority.issue()
     word = tmp_path / "operator"
     word.write_text("the-operator-of-a-server-with-mutual-tls")
@@ -350,7 +326,7 @@ def test_options_that_do_not_fit_are_refused(options, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_serving_other_hosts_in_the_clear_is_warned_of(servers, authority, caplog):
+def test_serving_other_hosts_in_the_clear_is_warned_of(start, authority, caplog):
     files = tls.Files(*authority.issue())
     for options, warned in (
         ({"host": "0.0.0.0"}, True),
@@ -358,5 +334,5 @@ def test_serving_other_hosts_in_the_clear_is_warned_of(servers, authority, caplo
         ({}, False),
     ):
         caplog.clear()
-        servers.stop(servers.start(**options)[0])
+        start(**options)
         assert ("tokens travel in the clear on 0.0.0.0" in caplog.text) is warned

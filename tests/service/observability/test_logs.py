@@ -13,6 +13,7 @@ import pytest
 from croupier.v1 import catalog_pb2, match_pb2
 from service.gateway.listener import WebOptions
 from service.observability.logs import BURST_LINES, JsonFormatter, LineLimit, TextFormatter
+from tests.support.logs import logged
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, Client, Player, bot, ruleset_of
 from tests.support.web import Caller
@@ -20,36 +21,16 @@ from tests.support.web import Caller
 MADE = re.compile(r"[0-9a-f]{16}")
 
 
-class Lines(logging.Handler):
-    """The lines of the log in one format."""
-
-    def __init__(self, formatter):
-        super().__init__(logging.DEBUG)
-        self.setFormatter(formatter)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
-
-
 @pytest.fixture
 def log():
     """The log of the servers in this process, in JSON and in text, at level debug."""
-    handlers = [Lines(JsonFormatter()), Lines(TextFormatter())]
-    logger = logging.getLogger("service")
-    before = logger.level
-    logger.setLevel(logging.DEBUG)
-    for handler in handlers:
-        logger.addHandler(handler)
-    yield handlers
-    for handler in handlers:
-        logger.removeHandler(handler)
-    logger.setLevel(before)
+    with logged(JsonFormatter(), TextFormatter()) as lines:
+        yield lines
 
 
 def of_calls(log):
     """The lines of calls, read from JSON."""
-    lines = [json.loads(line) for line in log[0].lines]
+    lines = [json.loads(line) for line in log[0]]
     return [line for line in lines if line["logger"] == "service.api.calls"]
 
 
@@ -59,9 +40,8 @@ def received_id(call):
     return found
 
 
-def test_a_line_says_all_of_its_call(servers, log):
-    server, address = servers.start(web=WebOptions(port=0))
-    client = Client(address)
+def test_a_line_says_all_of_its_call(start, log):
+    _, client = start(web=WebOptions(port=0))
     table = client.create(ruleset_of("skystones"))
     player = table.players[0]
     view = player.view()
@@ -83,17 +63,15 @@ def test_a_line_says_all_of_its_call(servers, log):
     assert line["protocol"] == "grpc"
     assert line["caller"].startswith("seat:")
     assert line["duration_ms"] > 0
-    text = log[1].lines[-1]
+    text = log[1][-1]
     assert "SubmitAction ABORTED (STALE_VERSION)" in text
     assert f"request_id=trace-me/17 match={match_id} caller=seat:" in text
     created, read, _ = of_calls(log)
     assert created["match"] == match_id
     assert (read["level"], read["code"]) == ("debug", "OK")
     # No token in any line.
-    everything = "".join(line for handler in log for line in handler.lines)
+    everything = "".join(line for lines in log for line in lines)
     assert not [each for each in table.everyone() if each.token in everything]
-    client.close()
-    servers.stop(server)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +93,8 @@ def test_an_id_that_cannot_be_used_is_replaced(shared_server, sent):
     assert MADE.fullmatch(received_id(call))
 
 
-def test_every_kind_of_call_returns_its_id(servers):
-    server, address = servers.start(web=WebOptions(port=0))
-    client = Client(address)
+def test_every_kind_of_call_returns_its_id(start):
+    _, client = start(web=WebOptions(port=0))
     table = client.create(ruleset_of("skystones"))
     ids = []
     _, call = client.catalog.ListGames.with_call(catalog_pb2.ListGamesRequest())
@@ -131,29 +108,24 @@ def test_every_kind_of_call_returns_its_id(servers):
     ids.append(received_id(caught.value))
     assert len(set(ids)) == 3
     assert all(MADE.fullmatch(each) for each in ids)
-    client.close()
-    servers.stop(server)
 
 
-def test_what_a_call_sets_off_belongs_to_it(servers, log, monkeypatch):
-    server, address = servers.start()
+def test_what_a_call_sets_off_belongs_to_it(servers, start, log, monkeypatch):
+    server, client = start()
 
     async def fail(state, seat):
         raise RuntimeError("a bot that cannot decide")
 
     monkeypatch.setattr(server._scheduler._bots, "decide", fail)
-    client = Client(address)
     request = match_pb2.CreateMatchRequest(
         ruleset=ruleset_of("skystones"), seats=[bot("BEGINNER"), OPEN]
     )
     metadata = [("x-request-id", "the-cause")]
     client.matches.CreateMatch(request, metadata=metadata)
-    failures = lambda: [json.loads(each) for each in log[0].lines if "a bot failed" in each]  # noqa: E731
+    failures = lambda: [json.loads(each) for each in log[0] if "a bot failed" in each]  # noqa: E731
     while not failures():
         servers.run(_turn())
     assert failures()[0]["request_id"] == "the-cause"
-    client.close()
-    servers.stop(server)
 
 
 async def _turn():
@@ -249,8 +221,8 @@ def test_a_process_logs_objects():
 
 
 @pytest.mark.parametrize("protocol", ["connect", "json", "grpc-web"])
-def test_browsers_get_their_id_too(servers, protocol):
-    server, _ = servers.start(web=WebOptions(port=0))
+def test_browsers_get_their_id_too(start, protocol):
+    server, _ = start(web=WebOptions(port=0))
     caller = Caller(server.web_url, protocol)
     request = catalog_pb2.ListGamesRequest()
     for headers in ({}, {"x-request-id": "from-a-page"}):
@@ -261,4 +233,3 @@ def test_browsers_get_their_id_too(servers, protocol):
     request = match_pb2.GetViewRequest(name="matches/none")
     with caller.start("MatchService.GetView", request, headers={"x-request-id": "1"}) as answer:
         assert answer.response.headers["x-request-id"] == "1"
-    servers.stop(server)

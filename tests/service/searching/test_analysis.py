@@ -35,8 +35,8 @@ from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, task_of
-from tests.support.serving import Client, hosted_cases, play_on, refused, ruleset_of
-from tests.support.waiting import FOREVER, PAUSE
+from tests.support.serving import hosted_cases, play_on, refused, ruleset_of
+from tests.support.waiting import PAUSE
 
 FEW = hint_pb2.SearchLimits(iterations=2000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
@@ -143,18 +143,6 @@ def test_an_analysis_of_one_action_ends_before_its_limit(client):
     hint = check_reports(list(analysis(client, view, LONG, include_actions=only)), "SINGLE_ACTION")
     assert [each.action for each in hint.actions] == list(only)
     assert hint.action == only[0]
-
-
-def test_a_server_that_shuts_down_sends_the_final_report(servers):
-    server, address = servers.start(search_threads=1, allow_seeds=True)
-    client = Client(address)
-    call = analysis(client, some_view(client), LONG, report_interval=OFTEN)
-    first = next(call)
-    servers._running.remove(server)
-    stopping = asyncio.run_coroutine_threadsafe(server.stop(grace=FOREVER), servers.loop)
-    hint = check_reports([first, *call], "SHUTDOWN")
-    assert hint.iterations >= first.hint.iterations
-    stopping.result()
 
 
 # Include and exclude
@@ -339,7 +327,7 @@ def view_of_many_actions():
     return match.view(0)
 
 
-def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
+async def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
     view = some_view(client)
     told = []
 
@@ -351,28 +339,24 @@ def test_an_unread_stream_keeps_only_the_newest_report(client, monkeypatch):
         return answer(task, job, every, tell_and_note)
 
     monkeypatch.setattr(searches, "answer", answer_and_note)
-
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
-        request = hint_pb2.AnalyzePositionRequest(
-            search={"view": view, "limits": LONG},
-            report_interval=OFTEN,
-        )
-        threads = Searches(OwnThreads({Kind.HINT: pool}, Tasks()))
-        service = HintService(threads, Admission(Callers(), Metrics()), Metrics())
-        reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
-        first = await anext(reports)
-        assert not first.final_report
-        while len(told) < 4:  # Without a reader.
-            await asyncio.sleep(PAUSE)
-        pool.end_searches()
-        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
-        rest = [report async for report in reports]
-        assert len(rest) == 1
-        assert rest[0].final_report
-        pool.close()
-
-    asyncio.run(run())
+    pool = SearchPool("test", 1, Metrics())
+    request = hint_pb2.AnalyzePositionRequest(
+        search={"view": view, "limits": LONG},
+        report_interval=OFTEN,
+    )
+    threads = Searches(OwnThreads({Kind.HINT: pool}, Tasks()))
+    service = HintService(threads, Admission(Callers(), Metrics()), Metrics())
+    reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
+    first = await anext(reports)
+    assert not first.final_report
+    while len(told) < 4:  # Without a reader.
+        await asyncio.sleep(PAUSE)
+    pool.end_searches()
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+    rest = [report async for report in reports]
+    assert len(rest) == 1
+    assert rest[0].final_report
+    pool.close()
 
 
 async def until_idle(pool):
@@ -381,7 +365,7 @@ async def until_idle(pool):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_cancelled_search_ends_within_a_few_iterations(threads):
+async def test_a_cancelled_search_ends_within_a_few_iterations(threads):
     view = view_of_many_actions()
     began, cancelled = threading.Event(), threading.Event()
     jobs, at = [], []
@@ -396,18 +380,15 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
 
         return answer(task_of(view), job, every=0.02, report=hold)
 
-    async def run():
-        pool = SearchPool("test", threads, Metrics())
-        task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
-        await asyncio.to_thread(began.wait)
-        task.cancel()
-        await asyncio.wait([task])
-        cancelled.set()
-        await until_idle(pool)
-        assert pool._queue.free == threads
-        pool.close()
-
-    asyncio.run(run())
+    pool = SearchPool("test", threads, Metrics())
+    task = asyncio.create_task(outcome_in(pool, Limits(seconds=60, threads=threads), work))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    await asyncio.wait([task])
+    cancelled.set()
+    await until_idle(pool)
+    assert pool._queue.free == threads
+    pool.close()
     assert len(jobs) == 1
     assert jobs[0].iterations - at[0] < 20
 

@@ -5,11 +5,9 @@ A search stops when its caller leaves, and is refused when too many wait.
 
 import asyncio
 import os
-import queue
 import sys
 import time
 
-import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
@@ -27,16 +25,12 @@ from service.searching.tasks import Kind
 from tests.support.own_thread import patch_here
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import in_time, outcome_in, search_in, task_of
-from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
+from tests.support.serving import as_bytes, hosted_cases, play_on, ruleset_of
 from tests.support.waiting import wait_until
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 LATE = 14  # A version from which a match of Skystones may be searched to its end.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
@@ -142,15 +136,13 @@ def start_hint(client, view, limits=LONG, **options):
 
 
 @pytest.fixture
-def small_server(servers):
+def small_server(start):
     """A client, a view and a pool; the server runs one search at a time and queues two."""
-    server, address = servers.start(
+    server, client = start(
         search_threads=1, searches_running=1, searches_waiting=2, allow_seeds=True
     )
-    client = Client(address)
     view = client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
-    yield client, view, server._own_threads._pools[Kind.HINT]
-    servers.stop(server)
+    return client, view, server._own_threads._pools[Kind.HINT]
 
 
 def test_a_search_ends_when_its_caller_hangs_up(small_server):
@@ -170,26 +162,6 @@ def test_a_search_ends_with_the_deadline_of_its_caller(small_server):
     hint = in_time(lambda seconds: start_hint(client, view, timeout=seconds).result()).hint
     assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_DEADLINE
     assert hint.iterations > 0
-    after = start_hint(client, view, LIMITS)
-    assert after.result().hint.iterations == LIMITS.iterations
-
-
-def test_a_full_queue_is_refused_with_a_delay(small_server):
-    client, view, _ = small_server
-    calls = [start_hint(client, view) for _ in range(8)]
-    # One search runs and two wait; the server refuses the others at once.
-    ended = queue.SimpleQueue()
-    for call in calls:
-        call.add_done_callback(ended.put)
-    for _ in range(5):
-        refusal = read_error(ended.get().exception())
-        assert refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert refusal.reason == "TOO_MANY_SEARCHES"
-        assert refusal.retry_seconds >= 1
-        assert refusal.quotas == ["at most 2 searches of one caller may wait at a time"]
-    assert ended.empty()
-    for call in calls:
-        call.cancel()
     after = start_hint(client, view, LIMITS)
     assert after.result().hint.iterations == LIMITS.iterations
 
@@ -214,74 +186,61 @@ def test_time_in_the_queue_is_not_search_time(monkeypatch):
     assert (report.queue_time.ToSeconds(), report.search_time.ToSeconds()) == (5, 2)
 
 
-def test_a_cancelled_search_leaves_the_queue():
+async def test_a_cancelled_search_leaves_the_queue():
     view = some_view("champion_chess")
-
-    async def run():
-        metrics = Metrics()
-        pool = SearchPool("test", 1, metrics)
-        tasks = [
-            asyncio.create_task(search_in(pool, view, Limits(seconds=60), 1)) for _ in range(3)
-        ]
+    metrics = Metrics()
+    pool = SearchPool("test", 1, metrics)
+    tasks = [asyncio.create_task(search_in(pool, view, Limits(seconds=60), 1)) for _ in range(3)]
+    await asyncio.sleep(0)
+    value = metrics.registry.get_sample_value
+    assert value("croupier_searches_waiting", {"kind": "test"}) == 2
+    tasks[1].cancel()
+    tasks[0].cancel()
+    await asyncio.wait(tasks[:2])
+    tasks[2].cancel()
+    await asyncio.wait(tasks)
+    result, _ = await search_in(pool, view, Limits(iterations=50), 1)
+    assert result.iterations == 50
+    # The thread of the search tells so after the search has answered.
+    while pool._queue.free != 1:
         await asyncio.sleep(0)
-        value = metrics.registry.get_sample_value
-        assert value("croupier_searches_waiting", {"kind": "test"}) == 2
-        tasks[1].cancel()
-        tasks[0].cancel()
-        await asyncio.wait(tasks[:2])
-        tasks[2].cancel()
-        await asyncio.wait(tasks)
-        result, _ = await search_in(pool, view, Limits(iterations=50), 1)
-        assert result.iterations == 50
-        # The thread of the search tells so after the search has answered.
-        while pool._queue.free != 1:
-            await asyncio.sleep(0)
-        assert value("croupier_searches_waiting", {"kind": "test"}) == 0
-        pool.close()
-
-    asyncio.run(run())
+    assert value("croupier_searches_waiting", {"kind": "test"}) == 0
+    pool.close()
 
 
-def test_a_search_is_answered_whatever_fails_at_its_end():
-    async def run():
-        metrics = Metrics()
-        pool = SearchPool("test", 1, metrics)
+async def test_a_search_is_answered_whatever_fails_at_its_end():
+    metrics = Metrics()
+    pool = SearchPool("test", 1, metrics)
 
-        def fail(_):
-            raise LookupError
+    def fail(_):
+        raise LookupError
 
-        def leave(_):
-            raise SystemExit(1)
+    def leave(_):
+        raise SystemExit(1)
 
-        assert await outcome_in(pool, Limits(), lambda job: 1, charge=fail) == 1
-        with pytest.raises(TaskFailedError):
-            await outcome_in(pool, Limits(), leave)
-        assert await outcome_in(pool, Limits(), lambda job: 2) == 2
-        assert metrics.tasks.failures()["search"] == 2
-        pool.close()
-
-    asyncio.run(run())
+    assert await outcome_in(pool, Limits(), lambda job: 1, charge=fail) == 1
+    with pytest.raises(TaskFailedError):
+        await outcome_in(pool, Limits(), leave)
+    assert await outcome_in(pool, Limits(), lambda job: 2) == 2
+    assert metrics.tasks.failures()["search"] == 2
+    pool.close()
 
 
-def test_searches_have_the_lowest_priority(monkeypatch):
+async def test_searches_have_the_lowest_priority(monkeypatch):
     monkeypatch.delenv("SEARCH_PRIORITY")  # With which tests run.
     # On Linux each thread has its own priority; elsewhere a thread has that of the process.
     own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
+    pool = SearchPool("test", 1, Metrics())
 
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
+    def check():
+        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+        seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
 
-        def check():
-            seen.append(os.getpriority(os.PRIO_PROCESS, 0))
-            seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
-
-        view, limits = some_view("champion_chess"), Limits(iterations=5000)
-        result, _ = await search_in(pool, view, limits, 1, check)
-        pool.close()
-        # The priority does not change the result.
-        assert result == search(view, iterations=5000, seed=1)
-
-    asyncio.run(run())
+    view, limits = some_view("champion_chess"), Limits(iterations=5000)
+    result, _ = await search_in(pool, view, limits, 1, check)
+    pool.close()
+    # The priority does not change the result.
+    assert result == search(view, iterations=5000, seed=1)
     assert seen == [LOWEST_PRIORITY if linux else own, linux]
     assert os.getpriority(os.PRIO_PROCESS, 0) == own

@@ -1,6 +1,5 @@
 """What was learned of a game, at a server: hints name it, and an operator can leave it out."""
 
-import asyncio
 from functools import partial
 
 import pytest
@@ -11,14 +10,10 @@ from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import name_opponent, open_models, opponent_sharpness
 from tests.support.models import random_model
-from tests.support.serving import OPEN, bot, ruleset_of
+from tests.support.serving import OPEN, as_bytes, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
 PAST = 14  # The version from which the opponent has made choices.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.fixture
@@ -33,6 +28,14 @@ def weights_file(tmp_path, monkeypatch):
     model._of_default_ruleset.cache_clear()
     yield path
     model._of_default_ruleset.cache_clear()
+
+
+def learn(weights_file, **options):
+    """Gives Skystones weights that were drawn at random, and returns their model."""
+    used = random_model(games()["skystones"](), 1, **options)
+    weights_file.write_text(used.write())
+    model._of_default_ruleset.cache_clear()
+    return used
 
 
 @pytest.fixture
@@ -56,9 +59,7 @@ def test_a_model_without_uses_changes_a_hint_by_its_name_only(start, weights_fil
     assert model_in_catalog(without) == ""
     before = hint_of(without)
     assert before.model == ""
-    used = random_model(games()["skystones"](), 1, uses=())
-    weights_file.write_text(used.write())
-    model._of_default_ruleset.cache_clear()
+    used = learn(weights_file, uses=())
     client = start()
     assert model_in_catalog(client) == used.name
     after = hint_of(client)
@@ -69,9 +70,7 @@ def test_a_model_without_uses_changes_a_hint_by_its_name_only(start, weights_fil
 
 def test_hints_are_by_the_model_unless_the_operator_leaves_it_out(start, weights_file):
     before = hint_of(start())
-    used = random_model(games()["skystones"](), 1)
-    weights_file.write_text(used.write())
-    model._of_default_ruleset.cache_clear()
+    used = learn(weights_file)
     client, told_not_to = start(), start(learned=False)
     after = hint_of(client)
     assert after.model == used.name
@@ -86,8 +85,7 @@ def test_another_ruleset_is_searched_without_the_model(start, weights_file):
     other = ruleset_of("skystones")
     other.skystones.special_fields = 3
     before = hint_of(start(), other)
-    weights_file.write_text(random_model(games()["skystones"](), 1).write())
-    model._of_default_ruleset.cache_clear()
+    learn(weights_file)
     after = hint_of(start(), other)
     assert after.model == ""
     assert as_bytes(after) == as_bytes(before)
@@ -103,9 +101,7 @@ def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weigh
 
     name, before = play(start())
     assert name == ""
-    used = random_model(games()["skystones"](), 1)
-    weights_file.write_text(used.write())
-    model._of_default_ruleset.cache_clear()
+    used = learn(weights_file)
     assert play(start(learned=False)) == ("", before)
     name, after = play(start())
     assert name == used.name
@@ -163,9 +159,7 @@ def test_a_bot_of_a_newer_server_is_taken_for_a_person():
 
 
 def test_a_record_names_a_model_only_if_a_bot_plays_by_it(start, weights_file):
-    used = random_model(games()["skystones"](), 1)
-    weights_file.write_text(used.write())
-    model._of_default_ruleset.cache_clear()
+    used = learn(weights_file)
     client = start()
     table = client.create(ruleset_of("skystones"), seed=3)
     table.players[0].resign()
@@ -179,9 +173,7 @@ def test_a_record_names_a_model_only_if_a_bot_plays_by_it(start, weights_file):
 
 
 def test_a_search_server_and_a_match_server_name_the_same_model(start, servers, weights_file):
-    used = random_model(games()["skystones"](), 1)
-    weights_file.write_text(used.write())
-    model._of_default_ruleset.cache_clear()
+    used = learn(weights_file)
     worker, address = servers.start_search_server()
     elsewhere, here = start(search_at=f"ipv4:{address}"), start()
     assert as_bytes(hint_of(elsewhere)) == as_bytes(hint_of(here))
@@ -189,15 +181,11 @@ def test_a_search_server_and_a_match_server_name_the_same_model(start, servers, 
     servers.stop(worker)
 
 
-async def make_server(options):
-    return Server(options)
-
-
-def test_a_server_does_not_start_with_a_broken_model(weights_file):
+async def test_a_server_does_not_start_with_a_broken_model(weights_file):
     weights_file.write_text("{}")
     model._of_default_ruleset.cache_clear()
     with pytest.raises(ValueError, match=r"weights\.json: is not of the format"):
-        asyncio.run(make_server(Options()))
-    asyncio.run(make_server(Options(learned=False)))
+        Server(Options())
+    Server(Options(learned=False))
     with pytest.raises(ValueError, match=r"weights\.json"):
         open_models(True)

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ai.softness import MAX_TEMPERATURE
 from croupier.transport import Security
-from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
+from croupier.v1 import hint_pb2, match_pb2
 from service import wire
 from service.listening.tls import Files
 from service.observability.metrics import Metrics
@@ -32,17 +32,16 @@ from service.searching.tasks import (
     read_requester,
     read_temperature,
 )
-from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.ports import own_port
 from tests.support.searching import in_time, wait_for_metric
 from tests.support.serving import (
     OPEN,
     Client,
+    as_bytes,
     bot,
     hosted_cases,
     play_on,
-    read_error,
     refused,
     ruleset_of,
 )
@@ -53,10 +52,6 @@ OFTEN = Duration(nanos=20_000_000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 SEED = 7
 ENOUGH = 12  # Versions of a match after which a player resigns.
-
-
-def as_bytes(message):
-    return message.SerializeToString(deterministic=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,20 +71,16 @@ def processes(servers):
 
 
 @pytest.fixture
-def start(servers):
+def start_with(servers, start):
     """Starts a server with search servers of its own, and returns all and a client."""
-    clients = []
 
-    def start(count, threads=1, **options):
+    def start_with(count, threads=1, **options):
         workers = [servers.start_search_server(threads=threads) for _ in range(count)]
         address = "ipv4:" + ",".join(address for _, address in workers)
-        server, here = servers.start(search_at=address, search_threads=1, **options)
-        clients.append(Client(here, [("grpc.use_local_subchannel_pool", 1)]))
-        return [worker for worker, _ in workers], server, clients[-1]
+        server, client = start(search_at=address, search_threads=1, **options)
+        return [worker for worker, _ in workers], server, client
 
-    yield start
-    for client in clients:
-        client.close()
+    return start_with
 
 
 def calls_to_search_servers(server, kind, outcome):
@@ -170,8 +161,8 @@ def test_a_search_ends_near_the_deadline_of_its_caller(processes):
     assert response.hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
 
 
-def test_a_search_server_whose_caller_leaves_stops_searching(start):
-    (worker,), _, client = start(1)
+def test_a_search_server_whose_caller_leaves_stops_searching(start_with):
+    (worker,), _, client = start_with(1)
     player = client.create(ruleset_of("skystones")).players[0]
     call = player.analysis(limits=LONG)
     next(call)
@@ -179,9 +170,8 @@ def test_a_search_server_whose_caller_leaves_stops_searching(start):
     wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 0)
 
 
-def test_a_killed_process_costs_no_error_and_is_replaced(servers):
-    server, address = servers.start(search_processes=2, search_threads=2, allow_seeds=True)
-    client = Client(address)
+def test_a_killed_process_costs_no_error_and_is_replaced(servers, start):
+    server, client = start(search_processes=2, search_threads=2, allow_seeds=True)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
     charged = []
     server._admission.charge = lambda call, budget, seconds: charged.append(seconds)
@@ -199,30 +189,28 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
         assert [as_bytes(call.result().hint) for call in searching] == [expected] * 2
     assert calls_to_search_servers(server, "hint", "lost") >= 1
     assert len(charged) == 1 + 2 * len(pids)  # Nobody pays for what was lost.
-    client.close()
     servers.stop(server)
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
 
-def test_a_process_that_cannot_be_started_is_tried_again(servers, monkeypatch):
-    start, failures = asyncio.create_subprocess_exec, [BlockingIOError("no process left")]
+def test_a_process_that_cannot_be_started_is_tried_again(start, monkeypatch):
+    execute, failures = asyncio.create_subprocess_exec, [BlockingIOError("no process left")]
 
     async def fail(*arguments, **options):
         if failures:
             raise failures.pop()
-        return await start(*arguments, **options)
+        return await execute(*arguments, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
-    server, _ = servers.start(search_processes=1, search_threads=1)
+    server, _ = start(search_processes=1, search_threads=1)
     assert server.metrics.tasks.failures()["search process"] == 1
     assert len(server._search_processes.pids) == 1
-    servers.stop(server)
 
 
-def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start):
-    workers, server, client = start(2, allow_seeds=True)
+def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start_with):
+    workers, server, client = start_with(2, allow_seeds=True)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
     # When both are connected, they take turns.
     done = "croupier_search_seconds_count", {"game": "skystones", "kind": "hint"}
@@ -249,18 +237,16 @@ def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start
     assert calls_to_search_servers(server, "hint", "lost") >= 1
 
 
-def test_without_a_search_server_the_own_threads_search(client, servers):
-    server, address = servers.start(search_at="127.0.0.1:1", search_threads=1)
-    elsewhere = Client(address)
+def test_without_a_search_server_the_own_threads_search(client, start):
+    server, elsewhere = start(search_at="127.0.0.1:1", search_threads=1)
     view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
     here = client.hint(view, LIMITS, SEED).hint
     assert as_bytes(elsewhere.hint(view, LIMITS, SEED).hint) == as_bytes(here)
     assert calls_to_search_servers(server, "hint", "unanswered") == 1
-    elsewhere.close()
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_proxy_that_lost_its_server_lets_no_bot_wait(servers, monkeypatch, answers):
+def test_a_proxy_that_lost_its_server_lets_no_bot_wait(start, monkeypatch, answers):
     class Proxy(grpc.GenericRpcHandler):
         def service(self, details):
             return grpc.unary_unary_rpc_method_handler(self.give_up)
@@ -276,19 +262,15 @@ def test_a_proxy_that_lost_its_server_lets_no_bot_wait(servers, monkeypatch, ans
     proxy = grpc.server(ThreadPoolExecutor(1), [Proxy()])
     port = proxy.add_insecure_port("127.0.0.1:0")
     proxy.start()
-    server, address = servers.start(search_at=f"127.0.0.1:{port}", search_threads=1)
-    client = Client(address)
+    server, client = start(search_at=f"127.0.0.1:{port}", search_threads=1)
     table = client.create(ruleset_of("champion_chess"), [bot("CASUAL"), OPEN])
     assert table.spectator.wait_later(1).result().view.version >= 1
     assert calls_to_search_servers(server, "bot", "unanswered") >= 1
-    client.close()
-    servers.stop(server)
     proxy.stop(None)
 
 
-def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers):
-    server, address = servers.start(search_processes=1, search_threads=2)
-    client = Client(address)
+def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers, start):
+    server, client = start(search_processes=1, search_threads=2)
     player = client.create(ruleset_of("skystones")).players[0]
     streams = [player.analysis(OFTEN, limits=LONG) for _ in range(2)]
     for stream in streams:
@@ -299,29 +281,24 @@ def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers)
         assert last.final_report
         assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
         assert last.hint.iterations > 0
-    client.close()
 
 
-def test_a_server_that_stops_does_not_wait_for_search_servers(servers, start):
-    _, server, client = start(1, threads=2)
+def test_a_server_that_stops_does_not_wait_for_search_servers(servers, start_with):
+    _, server, client = start_with(1, threads=2)
     player = client.create(ruleset_of("skystones")).players[0]
     asked = player.hint_later(limits=LONG)
     followed = player.analysis(OFTEN, limits=LONG)
     next(followed)
     servers.stop(server, grace=FOREVER)
-    with pytest.raises(grpc.RpcError) as caught:
-        asked.result()
-    error = read_error(caught.value)
-    assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+    assert refused(asked.result)[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
     *_, last = followed
     assert last.final_report
     assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
 
 
-def test_the_metrics_include_those_of_search_processes(servers):
+def test_the_metrics_include_those_of_search_processes(start):
     port = own_port()
-    server, address = servers.start(search_processes=2, search_threads=4, metrics_port=port)
-    client = Client(address)
+    _, client = start(search_processes=2, search_threads=4, metrics_port=port)
     view = client.create(ruleset_of("skystones")).players[0].view()
     for _ in range(3):
         client.hint(view, LIMITS)
@@ -340,8 +317,6 @@ def test_the_metrics_include_those_of_search_processes(servers):
         ("croupier_searches_waiting", ("kind", "hint")): 0,
     }
     wait_until(lambda: expected.items() <= found().items(), lambda: str(expected))
-    client.close()
-    servers.stop(server)
 
 
 def test_failures_of_tasks_of_search_processes_are_added():
@@ -366,8 +341,9 @@ def test_a_search_server_hosts_no_match(servers):
     client.close()
 
 
-def test_a_search_server_asks_for_the_certificate_of_its_match_server(client, servers, tmp_path):
-    authority = Authority(tmp_path, "authority")
+def test_a_search_server_asks_for_the_certificate_of_its_match_server(
+    client, servers, start, authority
+):
     cert, key = authority.issue()
     _, address = servers.start_search_server(
         threads=1, tls=Files(cert, key, client_ca=authority.cert)
@@ -376,10 +352,8 @@ def test_a_search_server_asks_for_the_certificate_of_its_match_server(client, se
     known = Security(ca=authority.cert, cert=cert, key=key)
     stranger = Security(ca=authority.cert)
     for security, outcome in ((known, "answered"), (stranger, "unanswered")):
-        server, here = servers.start(search_at=address, search_security=security, search_threads=1)
-        with Client(here, [("grpc.use_local_subchannel_pool", 1)]).channel as channel:
-            request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": LIMITS})
-            hint_pb2_grpc.HintServiceStub(channel).SuggestAction(request)
+        server, here = start(search_at=address, search_security=security, search_threads=1)
+        here.hint(view, LIMITS)
         assert calls_to_search_servers(server, "hint", outcome) == 1
 
 

@@ -16,14 +16,13 @@ from engine.match import Match
 from service import wire
 from service.common.errors import Refusal
 from service.hosting.bots import Bots
-from service.hosting.match_state import MatchState
 from service.observability.metrics import Metrics
 from service.searching import fair_queue
 from service.searching.hints import answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
-from service.store import Header
+from tests.support.random_matches import begin
 from tests.support.searching import outcome_in, search_in, task_of
-from tests.support.serving import Client, read_error, refused, ruleset_of
+from tests.support.serving import read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
 SHORT = Limits(iterations=200)
@@ -67,92 +66,74 @@ async def cancel(tasks):
     await asyncio.wait(tasks)
 
 
-def test_a_refusal_names_the_limit_and_when_to_come_back(monkeypatch):
+async def test_a_refusal_names_the_limit_and_when_to_come_back(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 60.0)  # No search is paused for another.
-
-    async def run():
-        async with Hosted(1, quotas=Quotas(1, 2, 3)) as hosted:
-            tasks = [hosted.start("one", LONG) for _ in range(3)]
-            await asyncio.sleep(0)
-            with pytest.raises(Refusal, match="at most 2 searches of one caller may wait"):
-                await hosted.start("one", SHORT)
-            tasks.append(hosted.start("two", LONG))
-            await asyncio.sleep(0)
-            with pytest.raises(Refusal, match="at most 3 searches of all callers together"):
-                await hosted.start("three", SHORT)
-            count = hosted.metrics.registry.get_sample_value
-            for limit in ("caller", "server"):
-                labels = {"kind": "test", "limit": limit}
-                assert count("croupier_searches_refused_total", labels) == 1
-            await cancel(tasks)
-
-    asyncio.run(run())
+    async with Hosted(1, quotas=Quotas(1, 2, 3)) as hosted:
+        tasks = [hosted.start("one", LONG) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="at most 2 searches of one caller may wait"):
+            await hosted.start("one", SHORT)
+        tasks.append(hosted.start("two", LONG))
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="at most 3 searches of all callers together"):
+            await hosted.start("three", SHORT)
+        count = hosted.metrics.registry.get_sample_value
+        for limit in ("caller", "server"):
+            labels = {"kind": "test", "limit": limit}
+            assert count("croupier_searches_refused_total", labels) == 1
+        await cancel(tasks)
 
 
-def test_the_server_refuses_what_waits_when_it_shuts_down():
-    async def run():
-        async with Hosted(1) as hosted:
-            running, waiting = (hosted.start("one", LONG) for _ in range(2))
-            await asyncio.sleep(0)
-            hosted.pool.end_searches()
-            with pytest.raises(Refusal, match="shutting down"):
-                await waiting
-            await running
-            with pytest.raises(Refusal, match="shutting down"):
-                await hosted.start("one", SHORT)
-
-    asyncio.run(run())
+async def test_the_server_refuses_what_waits_when_it_shuts_down():
+    async with Hosted(1) as hosted:
+        running, waiting = (hosted.start("one", LONG) for _ in range(2))
+        await asyncio.sleep(0)
+        hosted.pool.end_searches()
+        with pytest.raises(Refusal, match="shutting down"):
+            await waiting
+        await running
+        with pytest.raises(Refusal, match="shutting down"):
+            await hosted.start("one", SHORT)
 
 
-def test_a_paused_search_ends_when_its_time_is_up():
-    async def run():
-        async with Hosted(1) as hosted:
-            gate = threading.Event()
-            short = hosted.start("short", Limits(seconds=0.2))
-            await asyncio.sleep(0)
-            other = hosted.start("other", SHORT, gate.wait)
-            await short  # Although the other one has the only thread.
-            assert not other.done()
-            gate.set()
-            await other
-
-    asyncio.run(run())
+async def test_a_paused_search_ends_when_its_time_is_up():
+    async with Hosted(1) as hosted:
+        gate = threading.Event()
+        short = hosted.start("short", Limits(seconds=0.2))
+        await asyncio.sleep(0)
+        other = hosted.start("other", SHORT, gate.wait)
+        await short  # Although the other one has the only thread.
+        assert not other.done()
+        gate.set()
+        await other
 
 
-def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
+async def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
     monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 1e-3)  # However fast the search is.
     view = some_view()
     task = task_of(view, 1, 500)
     limits = Limits(iterations=20_000)
     expected = answer(task, SearchJob(limits, Parameters())).hint
-
-    async def run():
-        async with Hosted(1) as hosted:
-            work = lambda job: answer(task, job)  # noqa: E731
-            others = [hosted.start(owner, LONG) for owner in range(3)]
-            report = await outcome_in(hosted.pool, limits, work, "one")
-            assert report.hint == expected
-            assert report.paused_time.ToNanoseconds() > 0
-            await cancel(others)
-
-    asyncio.run(run())
+    async with Hosted(1) as hosted:
+        work = lambda job: answer(task, job)  # noqa: E731
+        others = [hosted.start(owner, LONG) for owner in range(3)]
+        report = await outcome_in(hosted.pool, limits, work, "one")
+        assert report.hint == expected
+        assert report.paused_time.ToNanoseconds() > 0
+        await cancel(others)
 
 
 # Limits of time
 
 
-def test_no_hint_takes_longer_than_the_server_allows():
+async def test_no_hint_takes_longer_than_the_server_allows():
     view = some_view()
     task = task_of(view, 1, 100_000)
-
-    async def run():
-        async with Hosted(1, max_seconds=0.1) as hosted:
-            for limits in (Limits(iterations=10_000_000), Limits(seconds=60)):
-                report = await outcome_in(hosted.pool, limits, lambda job: answer(task, job))
-                assert report.hint.stop_reason == hint_pb2.STOP_REASON_TIME
-                assert 0 < report.hint.iterations < 10_000_000
-
-    asyncio.run(run())
+    async with Hosted(1, max_seconds=0.1) as hosted:
+        for limits in (Limits(iterations=10_000_000), Limits(seconds=60)):
+            report = await outcome_in(hosted.pool, limits, lambda job: answer(task, job))
+            assert report.hint.stop_reason == hint_pb2.STOP_REASON_TIME
+            assert 0 < report.hint.iterations < 10_000_000
 
 
 def test_beliefs_end_with_the_time_of_the_search():
@@ -173,11 +154,9 @@ def test_beliefs_end_with_the_time_of_the_search():
 
 
 @pytest.fixture
-def narrow_client(servers):
+def narrow_client(start):
     """The client of a server that runs one search at a time."""
-    server, address = servers.start(search_threads=1, allow_seeds=True, searches_waiting=3)
-    yield Client(address)
-    servers.stop(server)
+    return start(search_threads=1, allow_seeds=True, searches_waiting=3)[1]
 
 
 def test_each_seat_has_its_share_and_its_queue(narrow_client):
@@ -222,7 +201,7 @@ def test_an_analysis_says_how_long_it_was_paused(narrow_client):
 # Bots
 
 
-def test_a_bot_of_a_person_goes_before_bots_among_themselves():
+async def test_a_bot_of_a_person_goes_before_bots_among_themselves():
     seen = []
 
     class Seen:
@@ -230,15 +209,10 @@ def test_a_bot_of_a_person_goes_before_bots_among_themselves():
             seen.append((task.requester.owner, task.requester.rank))
             return SimpleNamespace(hint=hint_pb2.Hint())
 
-    async def run():
-        bots = Bots(None, Seen())
-        for seats in ((0, CASUAL), (CASUAL, 0), (CASUAL, CASUAL)):
-            ruleset = ruleset_of("champion_chess").SerializeToString()
-            header = Header(f"{seats}", "champion_chess", ruleset, 1, bytes(32), "", seats, 0)
-            seat = next(seat for seat in (0, 1) if seats[seat])
-            await bots._choose(MatchState.begin(header), seat)
-
-    asyncio.run(run())
+    bots = Bots(None, Seen())
+    for seats in ((0, CASUAL), (CASUAL, 0), (CASUAL, CASUAL)):
+        seat = next(seat for seat in (0, 1) if seats[seat])
+        await bots._choose(begin("champion_chess", match_id=f"{seats}", bots=seats), seat)
     assert [owner for owner, _ in seen] == [f"{s}" for s in ((0, 3), (3, 0), (3, 3))]
     ranks = [rank for _, rank in seen]
     assert ranks[0] == ranks[1] < ranks[2]
@@ -247,16 +221,15 @@ def test_a_bot_of_a_person_goes_before_bots_among_themselves():
 # Budgets
 
 
-def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
+def test_a_caller_uses_its_budgets_of_searches(start):
+    callers = (
         'trusted_proxies = ["127.0.0.1"]\n'
         "[budgets.address]\nsearches = 2\nsearch_seconds_per_minute = 1\n"
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, address = servers.start(search_threads=1, callers_file=callers)
+    server, client = start(search_threads=1, callers=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
-    client, metadata = Client(address), [("x-forwarded-for", "192.0.2.1")]
+    metadata = [("x-forwarded-for", "192.0.2.1")]
     view = client.create(ruleset_of("skystones")).players[0].view()
 
     def ask(**limits):
@@ -277,18 +250,15 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     assert refusal.metadata["budget"] == "searches"
     for call in calls:
         call.cancel()
-    servers.stop(server)
 
 
-def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp_path):
-    callers = tmp_path / "callers.toml"
-    callers.write_text(
+def test_a_caller_can_start_so_many_searches_a_second_however_short(start):
+    callers = (
         'trusted_proxies = ["127.0.0.1"]\n[budgets.address]\nsearches_per_second = 2\n'
         'processor_milliseconds_per_second = "unlimited"\n'
     )
-    server, address = servers.start(callers_file=callers)
+    server, client = start(callers=callers)
     server._admission._ledger._now = lambda: 0.0  # No budget refills.
-    client = Client(address)
     view = client.create(ruleset_of("skystones")).players[0].view()
     search = {"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
 
@@ -300,4 +270,3 @@ def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp
     assert len(refusals) == len(calls) - 2
     assert {refusal.metadata["budget"] for refusal in refusals} == {"searches_per_second"}
     assert ask("192.0.2.2").result().hint.iterations == 1
-    servers.stop(server)

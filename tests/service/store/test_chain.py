@@ -1,23 +1,20 @@
 """The chain of a match: a lost branch is known by its digests, and what was changed is told."""
 
-import asyncio
 import sqlite3
 from functools import partial
 
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import SPECTATOR
 from service.common.errors import Refusal
 from service.hosting.creation import NewMatch
 from service.hosting.entries import Join, Resignation
 from service.hosting.matches import Matches
-from service.hosting.records import write_record
 from service.hosting.seats import Caller
-from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
 from service.store import MemoryStore, Position, Query
-from tests.support.serving import Client, events_of, ruleset_of, view_of
+from tests.support.scheduling import act
+from tests.support.serving import ruleset_of, shown
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -33,34 +30,23 @@ from tests.support.stores import (
 DAMAGED = ErrorReason.ERROR_REASON_MATCH_DAMAGED
 
 
-def on_log(place, test):
-    async def run():
-        async with opened(place) as store:
-            return await test(store)
-
-    return asyncio.run(run())
-
-
 @pytest.mark.parametrize("anew", [1, 2, 3])
-def test_a_branch_that_was_lost_is_told_from_one_of_the_same_versions_and_times(place, anew):
-    async def test(store):
-        await store.create(header(), NOT_DUE)
-        one = Branch()
-        heads = [one.head]
-        for data in (b"kept", b"lost", b"lost"):
-            assert await one.append(store, action(0, data))
-            heads.append(one.head)
-        await lose(store, "one", 1)
-        for version in range(1, 1 + anew):
-            assert await append(store, "one", version, action(0, b"anew"))
-        for head in heads[:2]:
-            assert await store.read("one", head) is not None
-        for head in heads[2:]:
-            assert await store.read("one", head) is None
-        assert not await one.append(store, action(0))
-        assert await read(store, "one") == [action(0, b"kept"), *[action(0, b"anew")] * anew]
-
-    on_log(place, test)
+async def test_a_branch_that_was_lost_is_told_from_one_of_the_same_versions_and_times(store, anew):
+    await store.create(header(), NOT_DUE)
+    one = Branch()
+    heads = [one.head]
+    for data in (b"kept", b"lost", b"lost"):
+        assert await one.append(store, action(0, data))
+        heads.append(one.head)
+    await lose(store, "one", 1)
+    for version in range(1, 1 + anew):
+        assert await append(store, "one", version, action(0, b"anew"))
+    for head in heads[:2]:
+        assert await store.read("one", head) is not None
+    for head in heads[2:]:
+        assert await store.read("one", head) is None
+    assert not await one.append(store, action(0))
+    assert await read(store, "one") == [action(0, b"kept"), *[action(0, b"anew")] * anew]
 
 
 # What was changed
@@ -88,10 +74,7 @@ class Log:
             join = {"key_name": "another key", "display_name": "Bob", "request_id": "joins"}
             await matches.carry_out(Caller(match_id, 1), partial(Join.ask, **join))
             for version in range(1, 4):
-                state = await matches.load(match_id)
-                seat = state.deciders[0]
-                legal = view_of(state, seat).legal_actions[0]
-                await matches.submit(Caller(match_id, seat), version, legal, f"request {version}")
+                await act(matches, match_id, f"request {version}")
             if over:
                 await matches.carry_out(Caller(match_id, 0), Resignation.ask)
         # In a table that is not strict, a value may be of any type, as after a flip on the disk.
@@ -111,13 +94,7 @@ class Log:
             state = await matches.load(match_id)
         except Refusal as refusal:
             return refusal.reason
-        viewers = (0, 1, SPECTATOR)
-        messages = [serialize_view(state, viewer) for viewer in viewers]
-        for version in range(state.version + 1):
-            messages += [bytes(str(events_of(state, version, each)), "utf8") for each in viewers]
-        if state.over:
-            messages.append(write_record(state).SerializeToString(deterministic=True))
-        return messages
+        return shown(state)
 
     async def told(self):
         """What the lists and the feed tell, by what is listed, without what is damaged."""
@@ -164,8 +141,8 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("table", ["matches", "heads", "entries"])
-def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tmp_path):
-    async def test(store):
+async def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tmp_path):
+    async with opened(SqlitePlace(tmp_path / "log")) as store:
         log = Log(store)
         await log.fill()
         true = {match_id: await log.shown(match_id) for match_id in log.ids}
@@ -193,15 +170,15 @@ def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tmp_path
                         continue  # The table takes no such value.
                     what = (table, column, key, value, other)
                     for match_id in log.ids:
-                        shown = await log.shown(match_id)
+                        answer = await log.shown(match_id)
                         if match_id != key[0]:
-                            assert shown == true[match_id], what
-                        elif shown == DAMAGED:
+                            assert answer == true[match_id], what
+                        elif answer == DAMAGED:
                             damaged.add(column)
                         elif (table, column) == ("matches", "match_id"):
-                            assert shown == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND, what
+                            assert answer == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND, what
                         else:
-                            assert shown == true[match_id], what
+                            assert answer == true[match_id], what
                     found = await log.told()
                     for each in found:
                         if each in told and (table, column) not in BESIDE:
@@ -209,8 +186,6 @@ def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tmp_path
                     restore(log.file, table, keys, key, column, value, other)
         assert await log.told() == told
         print(table, "is damaged by", sorted(damaged), "and not by", set(columns) - damaged)
-
-    on_log(SqlitePlace(tmp_path / "log"), test)
 
 
 def restore(file, table, keys, key, column, value, other):
@@ -220,8 +195,8 @@ def restore(file, table, keys, key, column, value, other):
     assert done.rowcount == 1
 
 
-def test_names_can_be_erased_and_not_be_changed(tmp_path):
-    async def test(store):
+async def test_names_can_be_erased_and_not_be_changed(tmp_path):
+    async with opened(SqlitePlace(tmp_path / "log")) as store:
         log = Log(store)
         await log.fill()
         one, _ = log.ids
@@ -237,15 +212,13 @@ def test_names_can_be_erased_and_not_be_changed(tmp_path):
                 state = await Matches(log.store, Metrics()).load(one)
         assert state.header.display_names == ("", "")
 
-    on_log(SqlitePlace(tmp_path / "log"), test)
 
-
-def test_a_log_with_matches_and_without_a_key_is_told_of(servers, caplog):
+def test_a_log_with_matches_and_without_a_key_is_told_of(servers, start, caplog):
     store = MemoryStore()
     for expected in (0, 1):
-        server, address = servers.start(store)
+        server, client = start(store)
         assert caplog.text.count("had no key") == expected
-        client = Client(address)
+        client = client
         client.create(ruleset_of("skystones"))
         client.close()
         servers.stop(server)

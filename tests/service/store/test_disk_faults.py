@@ -8,12 +8,7 @@ import errno
 
 import pytest
 
-from tests.support.faulty_disk import (
-    READ,
-    SYNC,
-    WRITE,
-    FaultyDisk,
-)
+from tests.support.faulty_disk import READ, SYNC, WRITE, FaultyDisk
 from tests.support.play import seeded
 from tests.support.server_process import ServerProcess
 from tests.support.serving import play_on, refused, ruleset_of

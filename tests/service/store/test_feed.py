@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -19,19 +20,6 @@ from tests.support.stores import (
 
 MATCHES, ROUNDS, READERS = 12, 12, 3
 OVER = MatchStatus(over=True)
-
-
-def on_log(place, test, servers=1):
-    """Runs a test with as many stores of the log."""
-
-    async def run():
-        if servers == 1:
-            async with opened(place) as store:
-                return await test(store)
-        async with opened(place) as one, opened(place) as other:
-            return await test(one, other)
-
-    return asyncio.run(run())
 
 
 async def write(store, match_id, rng):
@@ -74,13 +62,15 @@ async def follow(store, limit, done):
 
 
 @pytest.mark.parametrize("limit", [1, 7, 500])
-def test_a_reader_beside_writers_misses_no_match(place, limit):
+async def test_a_reader_beside_writers_misses_no_match(place, limit):
     seed = random.randrange(10**9)
     print("seed", seed)
     rng = random.Random(seed)
     wanted = {f"match{number}": ROUNDS for number in range(MATCHES)}
 
-    async def test(*stores):
+    async with AsyncExitStack() as stack:
+        servers = 2 if isinstance(place, PostgresPlace) else 1
+        stores = [await stack.enter_async_context(opened(place)) for _ in range(servers)]
         done = asyncio.Event()
         readers = [
             asyncio.create_task(follow(rng.choice(stores), limit, done)) for _ in range(READERS)
@@ -91,13 +81,9 @@ def test_a_reader_beside_writers_misses_no_match(place, limit):
         for told in await asyncio.gather(*readers):
             assert told == wanted
 
-    on_log(place, test, servers=2 if isinstance(place, PostgresPlace) else 1)
 
-
-def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_missed(postgres):
-    place = PostgresPlace(postgres)
-
-    async def test(store):
+async def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_missed(postgres):
+    async with opened(PostgresPlace(postgres)) as store:
         await store.create(header("one"), MatchStatus(feed=b"0"))
         before = await store.list_updates(None, 9)
         # Another writer takes its place in the feed, and commits later than those after it.
@@ -116,40 +102,32 @@ def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_missed(
         found = await store.list_updates(Position(held.epoch, held.end), 9)
         assert [(each.match_id, each.version) for each in found.updates] == [("one", 1), ("two", 0)]
 
-    on_log(place, test)
+
+async def test_the_matches_that_run_are_listed_page_by_page(store):
+    for number in range(10):
+        owner = "ab"[number % 2]
+        given = header(f"match{number}", owner=owner, created=1000 + number // 4)
+        await store.create(given, MatchStatus(feed=b"0"))
+    await append(store, "match3", 0, action(0, at=2000), MatchStatus(feed=b"1"))
+    await append(store, "match4", 0, action(0, at=2000), MatchStatus(over=True, feed=b"1"))
+    for owner, wanted in ((None, "0123 567 89"), ("a", "02 6 8"), ("b", "13579"), ("c", "")):
+        found, after = [], (0, "")
+        while page := await store.list_running(owner, after, 3):
+            found += page
+            after = (page[-1].created, page[-1].match_id)
+        assert "".join(each.match_id[-1] for each in found) == wanted.replace(" ", "")
+        assert all(owner in (None, each.owner) for each in found)
+    [updated] = [each for each in await store.list_running(None, (0, ""), 99) if each.version]
+    assert (updated.match_id, updated.at, updated.feed) == ("match3", 2000, b"1")
 
 
-def test_the_matches_that_run_are_listed_page_by_page(place):
-    async def test(store):
-        for number in range(10):
-            owner = "ab"[number % 2]
-            given = header(f"match{number}", owner=owner, created=1000 + number // 4)
-            await store.create(given, MatchStatus(feed=b"0"))
-        await append(store, "match3", 0, action(0, at=2000), MatchStatus(feed=b"1"))
-        await append(store, "match4", 0, action(0, at=2000), MatchStatus(over=True, feed=b"1"))
-        for owner, wanted in ((None, "0123 567 89"), ("a", "02 6 8"), ("b", "13579"), ("c", "")):
-            found, after = [], (0, "")
-            while page := await store.list_running(owner, after, 3):
-                found += page
-                after = (page[-1].created, page[-1].match_id)
-            assert "".join(each.match_id[-1] for each in found) == wanted.replace(" ", "")
-            assert all(owner in (None, each.owner) for each in found)
-        [updated] = [each for each in await store.list_running(None, (0, ""), 99) if each.version]
-        assert (updated.match_id, updated.at, updated.feed) == ("match3", 2000, b"1")
-
-    on_log(place, test)
-
-
-def test_deleted_matches_are_in_the_feed_no_more(place):
-    async def test(store):
-        for match_id in ("one", "two"):
-            await store.create(header(match_id), MatchStatus(feed=b"0"))
-            await append(store, match_id, 0, action(0, at=5), OVER)
-        assert len((await store.list_updates(await begin_of(store), 9)).updates) == 2
-        assert len(await store.delete_ended(9, 1)) == 1
-        assert len((await store.list_updates(await begin_of(store), 9)).updates) == 1
-
-    on_log(place, test)
+async def test_deleted_matches_are_in_the_feed_no_more(store):
+    for match_id in ("one", "two"):
+        await store.create(header(match_id), MatchStatus(feed=b"0"))
+        await append(store, match_id, 0, action(0, at=5), OVER)
+    assert len((await store.list_updates(await begin_of(store), 9)).updates) == 2
+    assert len(await store.delete_ended(9, 1)) == 1
+    assert len((await store.list_updates(await begin_of(store), 9)).updates) == 1
 
 
 def restored_sqlite(place, tmp_path):
@@ -166,7 +144,7 @@ class Restored(PostgresPlace):
     """A copy of a schema in a database of its own."""
 
     def __init__(self, place):
-        self.server, self.schema = place.server, place.schema
+        super().__init__(place.server, place.schema)
         self._name = f"restored_{place.schema}"
         where = ("-h", self.server.socket.parent, "-U", "croupier")
         dump = self.server.socket.parent / self._name
@@ -180,37 +158,38 @@ class Restored(PostgresPlace):
         return super().url.replace("/postgres?", f"/{self._name}?")
 
 
-def test_a_restored_log_knows_which_positions_it_has_told(place, tmp_path):
-    async def end(store):
-        found = await store.list_updates(None, 9)
-        return Position(found.epoch, found.end)
+async def end_of(store):
+    found = await store.list_updates(None, 9)
+    return Position(found.epoch, found.end)
 
-    async def begin(store):
-        positions = [await end(store)]
+
+async def test_a_restored_log_knows_which_positions_it_has_told(place, tmp_path):
+    if isinstance(place, MemoryPlace):
+        pytest.skip("it ends with its process")
+    told = MatchStatus(feed=b"1")
+    async with opened(place) as store:
+        before = [await end_of(store)]
         await store.create(header("one"), MatchStatus(feed=b"0"))
-        return [*positions, await end(store)]
-
-    async def go_on(store, data=b"lost"):
+        before.append(await end_of(store))
+    backup = restored_sqlite(place, tmp_path) if isinstance(place, SqlitePlace) else Restored(place)
+    async with opened(place) as store:
         # More often than the restored log below.
         for version in range(4):
-            assert await append(store, "one", version, action(0, data), MatchStatus(feed=b"1"))
-        return await end(store)
-
-    async def restart(store):
+            assert await append(store, "one", version, action(0, b"lost"), told)
+        after = await end_of(store)
+    async with opened(place) as store:
         for each in (*before, after):
             assert await store.list_updates(each, 9) is not None
-        return await end(store)
-
-    async def look(store):
+        restarted = await end_of(store)
+    async with opened(backup) as store:
         for lost in (after, restarted):
             assert await store.list_updates(lost, 9) is None
         found = [(await store.list_updates(each, 9)).updates for each in before]
         assert [[each.version for each in updates] for updates in found] == [[0], []]
-        assert await append(store, "one", 0, action(0, b"other"), MatchStatus(feed=b"1"))
+        assert await append(store, "one", 0, action(0, b"other"), told)
         assert await store.list_updates(after, 9) is None
-        return await end(store)
-
-    async def look_again(store):
+        newest = await end_of(store)
+    async with opened(backup) as store:
         for lost in (after, restarted):
             assert await store.list_updates(lost, 9) is None
         assert (await store.list_updates(newest, 9)).updates == []
@@ -218,34 +197,14 @@ def test_a_restored_log_knows_which_positions_it_has_told(place, tmp_path):
             [update] = (await store.list_updates(each, 9)).updates
             assert update.version == 1
 
-    if isinstance(place, MemoryPlace):
-        pytest.skip("it ends with its process")
-    before = on_log(place, begin)
-    backup = restored_sqlite(place, tmp_path) if isinstance(place, SqlitePlace) else Restored(place)
-    after = on_log(place, go_on)
-    restarted = on_log(place, restart)
-    newest = on_log(backup, look)
-    on_log(backup, look_again)
 
-
-def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place):
-    async def end(test):
-        async with opened(place) as store:
-            await test(store)
-            return await store.list_updates(None, 9)
-
-    async def write_and_delete(store):
+async def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place):
+    async with opened(place) as store:
         for name in ("one", "two"):
             await store.create(header(name), MatchStatus())
             assert await append(store, name, 0, action(0), OVER)
-        last = await store.list_updates(None, 9)
+        last = await end_of(store)
         assert len(await store.delete_ended(2**60, 9)) == 2
-        assert (await store.list_updates(None, 9)).end >= last.end
-        cursors.append(last.end)
-
-    async def nothing(store):
-        pass
-
-    cursors = []
-    asyncio.run(end(write_and_delete))
-    assert asyncio.run(end(nothing)).end >= cursors[0]
+        assert (await end_of(store)).number >= last.number
+    async with opened(place) as store:
+        assert (await end_of(store)).number >= last.number

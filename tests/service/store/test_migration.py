@@ -1,6 +1,5 @@
-"""A log of schema 9, in which nothing is chained, is brought up to date where it is."""
+"""Logs of other programs: that of schema 9, in which nothing is chained, goes on where it is."""
 
-import asyncio
 import shutil
 import sqlite3
 from functools import partial
@@ -10,21 +9,21 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
-from engine.game import SPECTATOR
 from service.common.errors import Refusal
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Join, Resignation
 from service.hosting.matches import Matches
-from service.hosting.records import write_record
 from service.hosting.seats import Caller
-from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
 from service.store import Position, Query, chain, postgresql_tables, sqlite, sqlite_tables
-from tests.support.serving import events_of, ruleset_of, view_of
-from tests.support.stores import PostgresPlace, SqlitePlace, opened
+from service.store.interface import OLDEST
+from tests.support.scheduling import act
+from tests.support.serving import ruleset_of, shown
+from tests.support.stores import PostgresPlace, SqlitePlace, add, opened
 from tests.support.time_controls import control
 
 TABLES = ("matches", "entries", "snapshots", "heads", "settings")
+NEWEST = OLDEST + len(sqlite_tables.MIGRATIONS)
 OLD_EPOCH = "0123abcd"
 
 
@@ -105,14 +104,6 @@ async def set_back_postgresql(place):
     await file.close()
 
 
-async def decide(matches, match_id):
-    state = await matches.load(match_id)
-    seat = state.deciders[0]
-    legal = view_of(state, seat).legal_actions[0]
-    request = f"request {state.version}"
-    await matches.submit(Caller(match_id, seat), state.version, legal, request)
-
-
 async def play(store):
     """Plays a match that is over, one with a clock, and two without; returns their ids."""
     matches = Matches(store, Metrics())
@@ -129,25 +120,25 @@ async def play(store):
     for match_id in ids[:3]:
         join = {"key_name": "another key", "display_name": "Bob", "request_id": "joins"}
         await matches.carry_out(Caller(match_id, 1), partial(Join.ask, **join))
-        for _ in range(4):
-            await decide(matches, match_id)
+        for number in range(4):
+            await act(matches, match_id, f"request {number}")
     await matches.carry_out(Caller(ids[0], 0), Resignation.ask)
     return ids
 
 
-async def shown(store, ids, epoch):
+async def shown_by(store, ids, epoch):
     """All that a log shows, but for what tells versions of the same number from each other."""
     found = [await store.key(bytes(32))]
     for match_id in ids:
         state = await Matches(store, Metrics()).load(match_id)
-        for viewer in (0, 1, SPECTATOR):
-            view = View.FromString(serialize_view(state, viewer))
+        messages = shown(state)
+        for view in (each for each in messages if isinstance(each, View)):
             view.ClearField("etag")
-            found.append(view)
-            found += [events_of(state, version, viewer) for version in range(state.version + 1)]
-        found += [state.seats, state.header._replace(salt=b"", names_hash=b"", course=b"")]
-        if state.over:
-            found.append(write_record(state))
+        found += [
+            messages,
+            state.seats,
+            state.header._replace(salt=b"", names_hash=b"", course=b""),
+        ]
     found += [
         list(await store.list_matches(Query(), 9)),
         await store.list_running(None, (0, ""), 9),
@@ -158,74 +149,99 @@ async def shown(store, ids, epoch):
     return found
 
 
-def set_back(place):
+async def set_back(place):
     """Makes the log one of schema 9."""
     if isinstance(place, SqlitePlace):
         set_back_sqlite(place)
     else:
-        asyncio.run(set_back_postgresql(place))
+        await set_back_postgresql(place)
 
 
 @pytest.mark.parametrize("column", ["display_names", "key_names"])
-def test_a_match_of_schema_9_that_is_damaged_does_not_keep_the_others(place, column, caplog):
-    async def begin():
-        async with opened(place) as store:
-            return await play(store)
-
-    async def go_on():
-        async with opened(place) as store:
-            for match_id in ids[1:]:
-                await Matches(store, Metrics()).load(match_id)
-            with pytest.raises(Refusal) as caught:
-                await Matches(store, Metrics()).load(ids[0])
-            assert caught.value.reason == ErrorReason.ERROR_REASON_MATCH_DAMAGED
-
-    async def damage():
-        statement = f"UPDATE matches SET {column} = {{}} WHERE match_id = '{ids[0]}'"
-        if isinstance(place, SqlitePlace):
-            with sqlite3.connect(place.directory / sqlite.FILE) as file:
-                file.execute(statement.format("x'ff00'"))
-            file.close()
-        else:
-            file = await asyncpg.connect(place.url)
-            await file.execute(statement.format("'\\xff00'::bytea"))
-            await file.close()
-
-    ids = asyncio.run(begin())
-    set_back(place)
-    asyncio.run(damage())
-    asyncio.run(go_on())
+async def test_a_match_of_schema_9_that_is_damaged_does_not_keep_the_others(place, column, caplog):
+    async with opened(place) as store:
+        ids = await play(store)
+    await set_back(place)
+    statement = f"UPDATE matches SET {column} = {{}} WHERE match_id = '{ids[0]}'"
+    if isinstance(place, SqlitePlace):
+        with sqlite3.connect(place.directory / sqlite.FILE) as file:
+            file.execute(statement.format("x'ff00'"))
+        file.close()
+    else:
+        file = await asyncpg.connect(place.url)
+        await file.execute(statement.format("'\\xff00'::bytea"))
+        await file.close()
+    async with opened(place) as store:
+        for match_id in ids[1:]:
+            await Matches(store, Metrics()).load(match_id)
+        with pytest.raises(Refusal) as caught:
+            await Matches(store, Metrics()).load(ids[0])
+    assert caught.value.reason == ErrorReason.ERROR_REASON_MATCH_DAMAGED
     assert f"match '{ids[0]}' is damaged" in caplog.text
 
 
-def test_a_log_of_schema_9_goes_on_as_it_was(place):
-    async def begin():
-        async with opened(place) as store:
-            key, ids = await store.key(bytes(range(32))), await play(store)
-            assert key == bytes(range(32))
-            end = await store.list_updates(None, 9)
-            return ids, await shown(store, ids, end.epoch), end
-
-    async def go_on(ids, wanted):
+async def test_a_log_of_schema_9_goes_on_as_it_was(place):
+    async with opened(place) as store:
+        key, ids = await store.key(bytes(range(32))), await play(store)
+        assert key == bytes(range(32))
+        end = await store.list_updates(None, 9)
+        wanted = await shown_by(store, ids, end.epoch)
+    await set_back(place)
+    for _ in range(2):
         async with opened(place) as store:
             epoch = (await store.list_updates(None, 9)).epoch
-            assert await shown(store, ids, epoch) == wanted
+            assert await shown_by(store, ids, epoch) == wanted
             if isinstance(place, SqlitePlace):
                 # Its cursors are good; in PostgreSQL, an epoch was not that of a database alone.
                 updates = await store.list_updates(Position(OLD_EPOCH, end.end), 9)
                 assert updates.updates == []
                 assert await store.list_updates(Position(OLD_EPOCH, end.end + 1), 9) is None
                 assert len((await store.list_updates(Position(OLD_EPOCH, 0), 99)).updates) == 4
+    async with opened(place) as store:
+        for match_id in ids[1:3]:
+            await act(Matches(store, Metrics()), match_id)
+            assert (await Matches(store, Metrics()).load(match_id)).version == 6
 
-    async def decide_all(ids):
-        async with opened(place) as store:
-            for match_id in ids[1:3]:
-                await decide(Matches(store, Metrics()), match_id)
-            for match_id in ids[1:3]:
-                assert (await Matches(store, Metrics()).load(match_id)).version == 6
 
-    ids, wanted, end = asyncio.run(begin())
-    set_back(place)
+# Other programs
+
+
+def set_version(place, version):
+    if isinstance(place, PostgresPlace):
+        place.server.execute(f"UPDATE {place.schema}.croupier_schema SET version = {version}")
+    else:
+        with sqlite3.connect(place.directory / sqlite.FILE) as file:
+            file.execute(f"PRAGMA user_version = {version}")
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (OLDEST - 1, rf"older Croupier: .* {OLDEST - 1}, .* commit 9ce42e4"),
+        (NEWEST + 1, rf"newer Croupier: .* {NEWEST + 1}, .* {NEWEST}"),
+    ],
+)
+async def test_a_log_of_a_program_that_is_too_old_or_newer_is_refused(place, version, said):
+    async with opened(place):
+        pass
+    set_version(place, version)
+    for _ in range(2):  # It stays as it is.
+        with pytest.raises(ValueError, match=said):
+            await place.store().open()
+
+
+async def test_an_older_log_is_brought_up_to_date_once(place, monkeypatch):
+    tables = postgresql_tables if isinstance(place, PostgresPlace) else sqlite_tables
+    changed = []
+
+    def more(connection):
+        changed.append(connection)
+        return connection.execute("ALTER TABLE matches ADD COLUMN more INTEGER DEFAULT 5")
+
+    async with opened(place, "one") as store:
+        assert await add(store, 0)
+    monkeypatch.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, more))
     for _ in range(2):
-        asyncio.run(go_on(ids, wanted))
-    asyncio.run(decide_all(ids))
+        async with opened(place) as store:
+            assert len((await store.load("one")).entries) == 1
+    assert len(changed) == 1

@@ -25,8 +25,6 @@ from service.store import (
     postgresql_listener,
     postgresql_tables,
 )
-from service.store.interface import OLDEST
-from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.server_process import refused_start
 from tests.support.serving import ruleset_of, view_of
@@ -36,10 +34,12 @@ from tests.support.stores import (
     Heard,
     PostgresPlace,
     action,
+    add,
     append,
     header,
     opened,
     read,
+    refused,
     sealed,
 )
 
@@ -53,29 +53,9 @@ def place(postgres):
     return PostgresPlace(postgres)
 
 
-def on_log(place, test):
-    """Runs a test on a log that holds the match "one"."""
-
-    async def with_store():
-        async with opened(place) as store:
-            await store.create(header(), NOT_DUE)
-            return await test(store)
-
-    return asyncio.run(with_store())
-
-
-async def execute(place, command):
-    connection = await asyncpg.connect(place.url)
-    try:
-        return await connection.fetchval(command)
-    finally:
-        await connection.close()
-
-
-async def refused(call):
-    with pytest.raises(Refusal) as caught:
-        await call
-    return caught.value.reason
+@pytest.fixture
+def store(enter, place):
+    return enter(opened(place, "one"))
 
 
 async def until_done(call):
@@ -88,31 +68,20 @@ async def until_done(call):
             await asyncio.sleep(0.01)
 
 
-_SHOW = "SHOW synchronous_commit"
-
-
-async def add(store, version):
-    return await Branch().past(*[action(0)] * version).append(store, action(0))
-
-
-def test_waiters_at_another_server_are_notified(place, monkeypatch):
+async def test_waiters_at_another_server_are_notified(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
-
-    async def test(store):
-        async with opened(place) as other:
-            # Once it has heard of the match, the other server is certain to listen.
-            heard = Heard(other)
-            await add(store, 0)
-            await heard.past(0)
-            for version in range(1, 20):
-                assert max(heard.versions) == version
-                await add(store, version)
-                await heard.past(version)
-
-    on_log(place, test)
+    async with opened(place, "one") as store, opened(place) as other:
+        # Once it has heard of the match, the other server is certain to listen.
+        heard = Heard(other)
+        await add(store, 0)
+        await heard.past(0)
+        for version in range(1, 20):
+            assert max(heard.versions) == version
+            await add(store, version)
+            await heard.past(version)
 
 
-def test_notifications_are_batched(place, monkeypatch):
+async def test_notifications_are_batched(place, monkeypatch):
     notices = []
     write = postgresql.write_notices
     monkeypatch.setattr(
@@ -124,123 +93,72 @@ def test_notifications_are_batched(place, monkeypatch):
         return 1
 
     monkeypatch.setattr(postgresql_tables, "count_listeners", one_listener)
-
-    async def test(store):
+    async with opened(place, "one") as store:
         for name in names:
             await store.create(header(name), NOT_DUE)
         calls = (Branch(name).append(store, action(0)) for name in names)
         assert all(await asyncio.gather(*calls))
-
-    on_log(place, test)
     sent = [notice for each in notices for notice in each]
     assert sorted(word for each in sent for word in each.split(",")) == [f"{n} 1" for n in names]
     assert all(len(notice) < 8000 for notice in sent)
     assert len(sent) < len(names) / 4
 
 
-def test_polling_finds_changes_without_notifications(place, monkeypatch):
+async def test_polling_finds_changes_without_notifications(place, monkeypatch):
     monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
-
-    async def test(store):
-        async with opened(place) as other:
-            heard = Heard(other)
-            for version in range(3):
-                await add(store, version)
-                await heard.past(version)
-
-    on_log(place, test)
+    async with opened(place, "one") as store, opened(place) as other:
+        heard = Heard(other)
+        for version in range(3):
+            await add(store, version)
+            await heard.past(version)
 
 
-def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch):
+async def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
     cut = (
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
         "WHERE application_name = 'croupier listens'"
     )
-
-    async def test(store):
-        async with opened(place) as other:
-            heard = Heard(other)
-            version = cuts = 0
-            while cuts < 5:
-                cuts += await execute(place, cut)
-                await until_done(lambda version=version: add(store, version))
-                await heard.past(version)
-                version += 1
-
-    on_log(place, test)
+    async with opened(place, "one") as store, opened(place) as other:
+        heard = Heard(other)
+        version = cuts = 0
+        while cuts < 5:
+            cuts += int(place.server.execute(cut))
+            await until_done(lambda version=version: add(store, version))
+            await heard.past(version)
+            version += 1
 
 
-def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
+async def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
     names = [f"match{number}" for number in range(200)]
-
-    async def test(store):
-        async with opened(place) as other:
-            await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
-            heads = {name: Branch(name).head for name in names}
-            for _ in range(10):
-                asked = [
-                    (name, sealed(heads[name], action(seat)), server)
-                    for seat, server in enumerate((store, other))
-                    for name in (names if seat else reversed(names))
-                ]
-                done = await asyncio.gather(
-                    *(
-                        server.append(name, heads[name], entry, NOT_DUE)
-                        for name, entry, server in asked
-                    )
-                )
-                # Each match gets an entry from one of the servers.
-                assert sum(done) == len(names)
-                first, second = done[: len(names)], done[len(names) :]
-                assert all(a != b for a, b in zip(reversed(first), second, strict=True))
-                for (name, entry, _), added in zip(asked, done, strict=True):
-                    if added:
-                        heads[name] = Head(heads[name].version + 1, entry.digest)
-
-    on_log(place, test)
+    async with opened(place, "one") as store, opened(place) as other:
+        await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
+        heads = {name: Branch(name).head for name in names}
+        for _ in range(10):
+            asked = [
+                (name, sealed(heads[name], action(seat)), server)
+                for seat, server in enumerate((store, other))
+                for name in (names if seat else reversed(names))
+            ]
+            done = await asyncio.gather(
+                *(server.append(name, heads[name], entry, NOT_DUE) for name, entry, server in asked)
+            )
+            # Each match gets an entry from one of the servers.
+            assert sum(done) == len(names)
+            first, second = done[: len(names)], done[len(names) :]
+            assert all(a != b for a, b in zip(reversed(first), second, strict=True))
+            for (name, entry, _), added in zip(asked, done, strict=True):
+                if added:
+                    heads[name] = Head(heads[name].version + 1, entry.digest)
 
 
-def test_servers_that_start_together_create_the_tables_once(place):
-    async def test():
-        stores = [place.store() for _ in range(6)]
-        await asyncio.gather(*(store.open() for store in stores))
-        keys = await asyncio.gather(*(s.key(bytes([n]) * 32) for n, s in enumerate(stores)))
-        assert len(set(keys)) == 1
-        await asyncio.gather(*(store.close() for store in stores))
-
-    asyncio.run(test())
-
-
-def test_a_database_of_a_newer_program_is_refused(place):
-    on_log(place, lambda store: add(store, 0))
-    asyncio.run(execute(place, "UPDATE croupier_schema SET version = version + 1"))
-    with pytest.raises(ValueError, match="newer Croupier"):
-        on_log(place, lambda store: add(store, 0))
-
-
-def test_a_database_of_a_program_that_is_too_old_is_refused_with_the_way_out(place):
-    on_log(place, lambda store: add(store, 0))
-    asyncio.run(execute(place, f"UPDATE croupier_schema SET version = {OLDEST - 1}"))
-    with pytest.raises(ValueError, match=r"older Croupier: .* commit 9ce42e4"):
-        on_log(place, lambda store: add(store, 0))
-
-
-def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
-    async def more(connection):
-        await connection.execute("ALTER TABLE matches ADD COLUMN more integer DEFAULT 5")
-
-    on_log(place, lambda store: add(store, 0))
-    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (*postgresql_tables.MIGRATIONS, more))
-
-    async def look():
-        async with opened(place) as store:
-            assert len((await store.load("one")).entries) == 1
-
-    for _ in range(2):
-        asyncio.run(look())
-        assert asyncio.run(execute(place, "SELECT more FROM matches")) == 5
+async def test_servers_that_start_together_create_the_tables_once(place):
+    stores = [place.store() for _ in range(6)]
+    await asyncio.gather(*(store.open() for store in stores))
+    keys = await asyncio.gather(*(s.key(bytes([n]) * 32) for n, s in enumerate(stores)))
+    assert len(set(keys)) == 1
+    await asyncio.gather(*(store.close() for store in stores))
 
 
 def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
@@ -250,58 +168,49 @@ def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
     assert "secret" not in line
 
 
-def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
-    async def test():
-        async with opened(PostgresPlace(postgres)) as store:
-            names = [f"match{number}" for number in range(20)]
-            for name in names:
-                await store.create(header(name), NOT_DUE)
-            statuses = [NOT_DUE for _ in names]
-            statuses[7] = MatchStatus(due=1 << 70)
-            done = await asyncio.gather(
-                *(
-                    Branch(name).append(store, action(0), status)
-                    for name, status in zip(names, statuses, strict=True)
-                ),
-                return_exceptions=True,
-            )
-            assert isinstance(done.pop(7), Exception)
-            assert not any(isinstance(each, Refusal) for each in done)
-            assert set(done) == {True}
-
-    asyncio.run(test())
+async def test_only_the_faulty_request_of_a_shared_commit_fails(store):
+    names = [f"match{number}" for number in range(20)]
+    for name in names:
+        await store.create(header(name), NOT_DUE)
+    statuses = [MatchStatus(due=1 << 70) if number == 7 else NOT_DUE for number in range(20)]
+    calls = [
+        Branch(name).append(store, action(0), status)
+        for name, status in zip(names, statuses, strict=True)
+    ]
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    fault = done.pop(7)
+    assert isinstance(fault, Exception) and not isinstance(fault, Refusal)
+    assert set(done) == {True}
 
 
 @pytest.mark.parametrize("end", [SystemExit(1), asyncio.CancelledError()], ids=type)
-def test_what_ends_a_commit_is_told_and_the_next_ones_are_carried_out(place, monkeypatch, end):
-    async def test(store):
-        with monkeypatch.context() as patch:
-            for name in ("append_entries", "read_matches"):
-                patch.setattr(postgresql_tables, name, AsyncMock(side_effect=end))
-            for call in (add(store, 0), store.load("one")):
-                with pytest.raises(TaskFailedError):
-                    await call
-        assert await add(store, 0)
-        assert (await store.load("one")).entries
+async def test_what_ends_a_commit_is_told_and_the_next_ones_are_carried_out(
+    store, monkeypatch, end
+):
+    with monkeypatch.context() as patch:
+        for name in ("append_entries", "read_matches"):
+            patch.setattr(postgresql_tables, name, AsyncMock(side_effect=end))
+        for call in (add(store, 0), store.load("one")):
+            with pytest.raises(TaskFailedError):
+                await call
+    assert await add(store, 0)
+    assert (await store.load("one")).entries
 
-    on_log(place, test)
 
+@pytest.mark.parametrize(
+    ("given", "used"), [("off", "on"), ("remote_apply", "remote_apply"), ("local", "local")]
+)
+async def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, given, used):
+    def show(file):
+        return file.fetchval("SHOW synchronous_commit")
 
-def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, postgres):
-    async def test(store):
-        shown = [
-            await store._use("read", "other", lambda file: file.fetchval(_SHOW), connection)
-            for connection in (None, store._writer)
-        ]
-        return set(shown)
-
-    for given, used in (("off", "on"), ("remote_apply", "remote_apply"), ("local", "local")):
-        place = PostgresPlace(postgres)
-        asyncio.run(execute(place, f"ALTER ROLE croupier SET synchronous_commit = {given}"))
-        try:
-            assert on_log(place, test) == {used}
-        finally:
-            asyncio.run(execute(place, "ALTER ROLE croupier RESET synchronous_commit"))
+    place.server.execute(f"ALTER ROLE croupier SET synchronous_commit = {given}")
+    try:
+        async with opened(place) as store:
+            for connection in (None, store._writer):
+                assert await store._use("read", "other", show, connection) == used
+    finally:
+        place.server.execute("ALTER ROLE croupier RESET synchronous_commit")
 
 
 def test_a_missing_package_is_reported_with_the_one_to_install(monkeypatch):
@@ -312,25 +221,21 @@ def test_a_missing_package_is_reported_with_the_one_to_install(monkeypatch):
         open_store(Options(store="postgresql://anywhere"), Metrics())
 
 
-def test_a_full_disk_is_reported_and_changes_nothing(place):
+async def test_a_full_disk_is_reported_and_changes_nothing(store):
     # PostgreSQL reports this error when a file cannot grow.
     full = """
         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$;
         CREATE TRIGGER full_disk BEFORE INSERT ON entries EXECUTE FUNCTION fail();
     """
-
-    async def test(store):
-        await add(store, 0)
-        await store._use("write", "other", lambda file: file.execute(full))
-        assert await refused(add(store, 1)) == FULL
-        await store._use(
-            "write", "other", lambda file: file.execute("DROP TRIGGER full_disk ON entries")
-        )
-        assert await until_done(lambda: add(store, 1))
-        assert len(await read(store, "one", 0)) == 2
-
-    on_log(place, test)
+    await add(store, 0)
+    await store._use("write", "other", lambda file: file.execute(full))
+    assert await refused(add(store, 1)) == FULL
+    await store._use(
+        "write", "other", lambda file: file.execute("DROP TRIGGER full_disk ON entries")
+    )
+    assert await until_done(lambda: add(store, 1))
+    assert len(await read(store, "one", 0)) == 2
 
 
 @pytest.fixture
@@ -341,70 +246,63 @@ def one_quiet_connection(monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
 
-def store_behind(place, proxy):
-    """A store that reaches its database store_behind a proxy."""
-    return PostgresStore(place.server.url(place.schema, proxy.host))
+@pytest.fixture
+def proxy(enter, store, place):
+    """A proxy in front of the database."""
+    return enter(Proxy(place.server.socket))
+
+
+@pytest.fixture
+def behind(enter, place, proxy):
+    """A store that reaches the database through the proxy."""
+    return enter(opened(PostgresPlace(place.server, place.schema, proxy.host)))
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place):
-    async def test(direct):
-        async with Proxy(place.server.socket) as proxy:
-            store = store_behind(place, proxy)
-            await store.open()
-            matches = Matches(store, Metrics())
-            state = await matches.create(NewMatch(ruleset_of("skystones")))
-            caller = Caller(state.header.match_id, state.deciders[0])
-            legal = view_of(state, caller.seat).legal_actions[0]
+async def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(
+    store, proxy, behind
+):
+    matches = Matches(behind, Metrics())
+    state = await matches.create(NewMatch(ruleset_of("skystones")))
+    caller = Caller(state.header.match_id, state.deciders[0])
+    legal = view_of(state, caller.seat).legal_actions[0]
 
-            async def submit(version):
-                return await matches.submit(
-                    caller, version, legal, "a", lambda state: serialize_view(state, caller.seat)
-                )
+    async def submit(version):
+        return await matches.submit(
+            caller, version, legal, "a", lambda state: serialize_view(state, caller.seat)
+        )
 
-            # The first entry prepares the statement, so the next answer is that of the commit.
-            await append(store, "one", 0, action(0), NOT_DUE)
-            proxy.mode = CUT
-            assert await refused(submit(0)) == UNAVAILABLE
-            proxy.mode = PASS
-            assert proxy.cuts
-            assert len(await read(direct, caller.match_id, 0)) == 1
-            view = View.FromString(await until_done(lambda: submit(0)))
-            assert view.version == 1
-            assert len(await read(direct, caller.match_id, 0)) == 1
-            # Another request with the same request_id is refused.
-            with pytest.raises(Refusal) as caught:
-                await submit(1)
-            assert caught.value.reason == ErrorReason.ERROR_REASON_REQUEST_ID_REUSED
-            await store.close()
-
-    on_log(place, test)
+    # The first entry prepares the statement, so the next answer is that of the commit.
+    await append(behind, "one", 0, action(0), NOT_DUE)
+    proxy.mode = CUT
+    assert await refused(submit(0)) == UNAVAILABLE
+    proxy.mode = PASS
+    assert proxy.cuts
+    assert len(await read(store, caller.match_id, 0)) == 1
+    view = View.FromString(await until_done(lambda: submit(0)))
+    assert view.version == 1
+    assert len(await read(store, caller.match_id, 0)) == 1
+    # Another request with the same request_id is refused.
+    assert await refused(submit(1)) == ErrorReason.ERROR_REASON_REQUEST_ID_REUSED
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_waiting_for_a_silent_database_has_a_limit(place, monkeypatch):
-    async def test(direct):
-        async with Proxy(place.server.socket) as proxy:
-            store = store_behind(place, proxy)
-            await store.open()
-            with monkeypatch.context() as patch:
-                # A busy database may miss these, too, so what is to be answered is repeated.
-                patch.setattr(postgresql_connections, "ANSWER_SECONDS", 0.3)
-                patch.setattr(postgresql_connections, "CONNECT_SECONDS", 0.3)
-                for kept in (store._writer, store._reader):
-                    kept.close()
-                await until_done(lambda: add(store, 0))
-                await until_done(lambda: store.load("one"))
-                proxy.mode = SWALLOW
-                assert await refused(add(store, 1)) == UNAVAILABLE
-                assert await refused(store.load("one")) == UNAVAILABLE
-            proxy.mode = PASS
-            proxy.drop()
-            entries = await until_done(lambda: store.read("one", Branch().head))
-            assert len(entries) in (1, 2)
-            await store.close()
-
-    on_log(place, test)
+async def test_waiting_for_a_silent_database_has_a_limit(proxy, behind, monkeypatch):
+    with monkeypatch.context() as patch:
+        # A busy database may miss these, too, so what is to be answered is repeated.
+        patch.setattr(postgresql_connections, "ANSWER_SECONDS", 0.3)
+        patch.setattr(postgresql_connections, "CONNECT_SECONDS", 0.3)
+        for kept in (behind._writer, behind._reader):
+            kept.close()
+        await until_done(lambda: add(behind, 0))
+        await until_done(lambda: behind.load("one"))
+        proxy.mode = SWALLOW
+        assert await refused(add(behind, 1)) == UNAVAILABLE
+        assert await refused(behind.load("one")) == UNAVAILABLE
+    proxy.mode = PASS
+    proxy.drop()
+    entries = await until_done(lambda: behind.read("one", Branch().head))
+    assert len(entries) in (1, 2)
 
 
 # PostgreSQL sends this to an idle connection at an orderly shutdown.
@@ -421,58 +319,42 @@ async def announce_shutdown(proxy):
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_a_terminated_connection_is_not_used_again(place):
-    async def test(direct):
-        async with Proxy(place.server.socket) as proxy:
-            store = store_behind(place, proxy)
-            await store.open()
-            await add(store, 0)
-            await store.read("one", Branch().head)
-            await store.load("one")
-            await announce_shutdown(proxy)
-            assert await refused(store.read("one", Branch().head)) == UNAVAILABLE
-            assert await refused(store.load("one")) == UNAVAILABLE
-            assert await refused(add(store, 1)) == UNAVAILABLE
-            assert await until_done(lambda: add(store, 1))
-            # A connection that is found dead only now has the database left alone once more.
-            assert len(await until_done(lambda: store.read("one", Branch().head))) == 2
-            await store.close()
-
-    on_log(place, test)
+async def test_a_terminated_connection_is_not_used_again(proxy, behind):
+    await add(behind, 0)
+    await behind.read("one", Branch().head)
+    await behind.load("one")
+    await announce_shutdown(proxy)
+    assert await refused(behind.read("one", Branch().head)) == UNAVAILABLE
+    assert await refused(behind.load("one")) == UNAVAILABLE
+    assert await refused(add(behind, 1)) == UNAVAILABLE
+    assert await until_done(lambda: add(behind, 1))
+    # A connection that is found dead only now has the database left alone once more.
+    assert len(await until_done(lambda: behind.read("one", Branch().head))) == 2
 
 
-def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
+async def test_an_absent_database_is_not_tried_on_every_call(proxy, behind, monkeypatch):
     monkeypatch.setattr(postgresql_connections, "MIN_RETRY_SECONDS", LONG)
     monkeypatch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", LONG)
-
-    async def test(direct):
-        async with Proxy(place.server.socket) as proxy:
-            store = store_behind(place, proxy)
-            await store.open()
-            await store.load("one")
-            proxy.drop()
-            proxy._server.close()
-            # The first call loses the connection, and the second one finds none.
-            assert await refused(store.load("one")) == UNAVAILABLE
-            assert await refused(store.load("one")) == UNAVAILABLE
-            store._connections._free = None
-            for _ in range(100):
-                assert await refused(store.load("one")) == UNAVAILABLE
-                assert await refused(add(store, 0)) == UNAVAILABLE
-
-    on_log(place, test)
+    await behind.load("one")
+    proxy.drop()
+    proxy._server.close()
+    # The first call loses the connection, and the second one finds none.
+    assert await refused(behind.load("one")) == UNAVAILABLE
+    assert await refused(behind.load("one")) == UNAVAILABLE
+    behind._connections._free = None
+    for _ in range(100):
+        assert await refused(behind.load("one")) == UNAVAILABLE
+        assert await refused(add(behind, 0)) == UNAVAILABLE
 
 
-def test_a_server_that_cannot_hear_the_others_says_so(place, monkeypatch, caplog):
+async def test_a_server_that_cannot_hear_the_others_says_so(place, monkeypatch, caplog):
     async def fail(url):
         raise asyncpg.TooManyConnectionsError
 
-    async def test(store):
+    monkeypatch.setattr(postgresql_listener, "listening_connection", fail)
+    async with opened(place) as store:
         working = store._metrics.tasks
         while working.failures().get("notices", 0) < 2:
             await asyncio.sleep(0)
         assert working.down() == {"notices"}
         assert "TooManyConnectionsError" in caplog.text
-
-    monkeypatch.setattr(postgresql_listener, "listening_connection", fail)
-    on_log(place, test)

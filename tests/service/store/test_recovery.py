@@ -34,7 +34,7 @@ from tests.support.play import seeded
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import ruleset_of
 from tests.support.store_faults import GAME, next_request
-from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, header, opened, read
+from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, opened, read
 
 TRIES = int(os.environ.get("TEST_FAULTS", "3"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")
@@ -309,14 +309,9 @@ def test_a_server_says_in_one_line_why_it_does_not_start(crashed, disk, tmp_path
 # The writer
 
 
-def on_store(directory, test):
-    async def run():
-        async with opened(SqlitePlace(directory)) as store:
-            for name in MATCHES:
-                await store.create(header(name), NOT_DUE)
-            return await test(store)
-
-    return asyncio.run(run())
+@pytest.fixture
+def store(enter, tmp_path):
+    return enter(opened(SqlitePlace(tmp_path / "log"), *MATCHES))
 
 
 def raises(error, code=None):
@@ -339,73 +334,60 @@ def raises(error, code=None):
     ],
     ids=["program", "damaged page", "unreadable page"],
 )
-def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expected):
-    async def test(store):
-        # Jobs that arrive while the writer is busy form its next commit.
-        busy = threading.Event()
-        first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
-        calls = [Branch("a").append(store, action(0)), store._run_in_writer(work)]
-        calls.append(Branch("b").append(store, action(0)))
-        tasks = [asyncio.ensure_future(call) for call in calls]
-        await asyncio.sleep(0)
-        busy.set()
-        a, other, b = await asyncio.gather(*tasks, return_exceptions=True)
-        assert await first
-        assert (a, b) == (True, True)
-        assert isinstance(other, expected)
-        assert [len(await read(store, name, 0)) for name in MATCHES] == [1, 1]
-
-    on_store(tmp_path / "log", test)
+async def test_only_the_faulty_request_of_a_shared_commit_fails(store, work, expected):
+    # Jobs that arrive while the writer is busy form its next commit.
+    busy = threading.Event()
+    first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
+    calls = [Branch("a").append(store, action(0)), store._run_in_writer(work)]
+    calls.append(Branch("b").append(store, action(0)))
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    await asyncio.sleep(0)
+    busy.set()
+    a, other, b = await asyncio.gather(*tasks, return_exceptions=True)
+    assert await first
+    assert (a, b) == (True, True)
+    assert isinstance(other, expected)
+    assert [len(await read(store, name, 0)) for name in MATCHES] == [1, 1]
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_READONLY])
-def test_a_disk_that_fails_for_all_requests_is_not_tried_for_each(tmp_path, code):
+async def test_a_disk_that_fails_for_all_requests_is_not_tried_for_each(store, code):
     tries = []
 
     def work(connection):
         tries.append(connection)
         raises(sqlite3.OperationalError("planted"), code)(connection)
 
-    async def test(store):
-        busy = threading.Event()
-        first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
-        tasks = [asyncio.ensure_future(store._run_in_writer(work)) for _ in range(50)]
-        await asyncio.sleep(0)
-        busy.set()
-        await first
-        done = await asyncio.gather(*tasks, return_exceptions=True)
-        assert {each.reason for each in done} == {ErrorReason.ERROR_REASON_STORE_UNAVAILABLE}
-        # Each caller raises its error elsewhere, so each must get its own object.
-        assert len(set(map(id, done))) == 50
-        assert len(tries) < 10
-
-    on_store(tmp_path / "log", test)
+    busy = threading.Event()
+    first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
+    tasks = [asyncio.ensure_future(store._run_in_writer(work)) for _ in range(50)]
+    await asyncio.sleep(0)
+    busy.set()
+    await first
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {each.reason for each in done} == {ErrorReason.ERROR_REASON_STORE_UNAVAILABLE}
+    # Each caller raises its error elsewhere, so each must get its own object.
+    assert len(set(map(id, done))) == 50
+    assert len(tries) < 10
 
 
-def test_an_invalid_snapshot_does_not_end_the_writer(tmp_path):
-    async def test(store):
-        store.save_snapshot("a", Snapshot(1 << 70, b""))
-        for version in range(3):
-            assert await append(store, "a", version, action(0), NOT_DUE)
-
-    on_store(tmp_path / "log", test)
+async def test_an_invalid_snapshot_does_not_end_the_writer(store):
+    store.save_snapshot("a", Snapshot(1 << 70, b""))
+    for version in range(3):
+        assert await append(store, "a", version, action(0), NOT_DUE)
 
 
-def test_a_missing_log_file_is_an_error_and_is_not_replaced(tmp_path):
+async def test_a_missing_log_file_is_an_error_and_is_not_replaced(store, tmp_path):
     directory = tmp_path / "log"
-
-    async def test(store):
-        (directory / sqlite.FILE).rename(directory / "away")
-        # The error makes the writer open a new connection.
-        with pytest.raises(Refusal):
-            await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
-        with pytest.raises(Refusal):
-            await append(store, "a", 0, action(0), NOT_DUE)
-        assert not (directory / sqlite.FILE).exists()
-        (directory / "away").rename(directory / sqlite.FILE)
-        assert await append(store, "a", 0, action(0), NOT_DUE)
-
-    on_store(directory, test)
+    (directory / sqlite.FILE).rename(directory / "away")
+    # The error makes the writer open a new connection.
+    with pytest.raises(Refusal):
+        await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
+    with pytest.raises(Refusal):
+        await append(store, "a", 0, action(0), NOT_DUE)
+    assert not (directory / sqlite.FILE).exists()
+    (directory / "away").rename(directory / sqlite.FILE)
+    assert await append(store, "a", 0, action(0), NOT_DUE)
 
 
 class KeylessStore(MemoryStore):
@@ -413,12 +395,9 @@ class KeylessStore(MemoryStore):
         raise store_unavailable()
 
 
-def test_a_server_whose_key_cannot_be_read_does_not_start():
-    async def start():
-        with pytest.raises(OSError, match="does not answer"):
-            await Server(Options(port=0), KeylessStore()).start()
-
-    asyncio.run(start())
+async def test_a_server_whose_key_cannot_be_read_does_not_start():
+    with pytest.raises(OSError, match="does not answer"):
+        await Server(Options(port=0), KeylessStore()).start()
 
 
 def test_a_write_ahead_log_that_was_emptied_meanwhile_has_lost_nothing(tmp_path, caplog):

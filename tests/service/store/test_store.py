@@ -19,33 +19,23 @@ from tests.support.stores import (
 )
 
 
-def on_log(place, test):
-    """Runs a test on a log that holds the match "one"."""
-
-    async def run():
-        async with opened(place) as store:
-            if await store.load("one") is None:
-                await store.create(header(), NOT_DUE)
-            return await test(store)
-
-    return asyncio.run(run())
+@pytest.fixture
+def store(enter, place):
+    return enter(opened(place, "one"))
 
 
-def test_an_entry_is_added_only_at_the_end(place):
-    async def test(store):
-        entries = [action(0, b"a"), action(1, b"b"), resignation(0)]
-        for version, entry in enumerate(entries):
-            assert not await append(store, "one", version + 1, entry, NOT_DUE)
-            assert await append(store, "one", version, entry, NOT_DUE)
-            assert not await append(store, "one", version, entry, NOT_DUE)
-        assert await read(store, "one", 0) == entries
-        assert await read(store, "one", 2) == entries[2:]
-        assert await read(store, "one", 3) == []
-
-    on_log(place, test)
+async def test_an_entry_is_added_only_at_the_end(store):
+    entries = [action(0, b"a"), action(1, b"b"), resignation(0)]
+    for version, entry in enumerate(entries):
+        assert not await append(store, "one", version + 1, entry, NOT_DUE)
+        assert await append(store, "one", version, entry, NOT_DUE)
+        assert not await append(store, "one", version, entry, NOT_DUE)
+    assert await read(store, "one", 0) == entries
+    assert await read(store, "one", 2) == entries[2:]
+    assert await read(store, "one", 3) == []
 
 
-def test_headers_and_entries_round_trip(place):
+async def test_headers_and_entries_round_trip(place):
     given = header(
         "all",
         game="some_game",
@@ -67,216 +57,178 @@ def test_headers_and_entries_round_trip(place):
         resignation(1, at=2**41 + 4),
     ]
 
-    async def write(store):
-        await store.create(given, NOT_DUE)
-        for version, entry in enumerate(entries):
-            await append(store, "all", version, entry, NOT_DUE)
-        return await look(store)
-
-    async def look(store):
-        return await store.load("all"), await read(store, "all")
-
-    for test in (write, look):
-        stored, found = on_log(place, test)
-        assert stored.header == given
-        assert found == entries
-        assert stored.snapshot is None
+    for reopened in (False, True):
+        async with opened(place) as store:
+            if not reopened:
+                await store.create(given, NOT_DUE)
+                for version, entry in enumerate(entries):
+                    await append(store, "all", version, entry, NOT_DUE)
+            stored = await store.load("all")
+            assert stored.header == given
+            assert await read(store, "all") == entries
+            assert stored.snapshot is None
 
 
-def test_a_match_is_created_once(place):
-    async def test(store):
-        with pytest.raises(ValueError, match="already"):
-            await store.create(header(created=1), NOT_DUE)
-        assert (await store.load("one")).header == header()
-
-    on_log(place, test)
+async def test_a_match_is_created_once(store):
+    with pytest.raises(ValueError, match="already"):
+        await store.create(header(created=1), NOT_DUE)
+    assert (await store.load("one")).header == header()
 
 
-def test_a_match_that_is_not_there(place):
-    async def test(store):
-        assert await store.load("two") is None
-        assert await read(store, "two") is None
-        assert not await append(store, "two", 0, action(0), NOT_DUE)
-        assert await store.load("two") is None
-
-    on_log(place, test)
+async def test_a_match_that_is_not_there(store):
+    assert await store.load("two") is None
+    assert await read(store, "two") is None
+    assert not await append(store, "two", 0, action(0), NOT_DUE)
+    assert await store.load("two") is None
 
 
-def test_a_request_is_added_once(place):
-    async def test(store):
-        assert await append(store, "one", 0, action(0, request_id="a"), NOT_DUE)
-        assert not await append(store, "one", 1, action(0, b"y", request_id="a"), NOT_DUE)
-        # Another seat may use the same request_id. An empty request_id counts as none.
-        assert await append(store, "one", 1, action(1, request_id="a"), NOT_DUE)
-        assert await append(store, "one", 2, action(0), NOT_DUE)
-        assert await append(store, "one", 3, action(0), NOT_DUE)
-        await store.create(header("two"), NOT_DUE)
-        assert await append(store, "two", 0, action(0, request_id="a"), NOT_DUE)
-
-    on_log(place, test)
+async def test_a_request_is_added_once(store):
+    assert await append(store, "one", 0, action(0, request_id="a"), NOT_DUE)
+    assert not await append(store, "one", 1, action(0, b"y", request_id="a"), NOT_DUE)
+    # Another seat may use the same request_id. An empty request_id counts as none.
+    assert await append(store, "one", 1, action(1, request_id="a"), NOT_DUE)
+    assert await append(store, "one", 2, action(0), NOT_DUE)
+    assert await append(store, "one", 3, action(0), NOT_DUE)
+    await store.create(header("two"), NOT_DUE)
+    assert await append(store, "two", 0, action(0, request_id="a"), NOT_DUE)
 
 
-def test_one_of_several_racing_entries_wins_each_version(place):
+async def test_one_of_several_racing_entries_wins_each_version(store):
     rounds, racers = 20, 8
-
-    async def test(store):
-        for version in range(rounds):
-            entries = [action(each % 2, b"%d" % each) for each in range(racers)]
-            calls = (append(store, "one", version, entry, NOT_DUE) for entry in entries)
-            done = await asyncio.gather(*calls)
-            assert sum(done) == 1
-            assert await read(store, "one", version) == [entries[done.index(True)]]
-
-    on_log(place, test)
+    for version in range(rounds):
+        entries = [action(each % 2, b"%d" % each) for each in range(racers)]
+        calls = (append(store, "one", version, entry, NOT_DUE) for entry in entries)
+        done = await asyncio.gather(*calls)
+        assert sum(done) == 1
+        assert await read(store, "one", version) == [entries[done.index(True)]]
 
 
-def test_a_conflict_fails_its_own_caller_only(place):
+async def test_a_conflict_fails_its_own_caller_only(store):
     seed = 0xC0FF1C7
     print(f"seed {seed:#x}")
     rng = random.Random(seed)
     names = [f"match{number}" for number in range(16)]
-
-    async def test(store):
-        for name in names:
-            await store.create(header(name), NOT_DUE)
-        heads = dict.fromkeys(names, 0)
-        used = {name: set() for name in names}
-        for _ in range(40):
-            calls, expected = [], []
-            # Simultaneous entries of many matches have the next version, a wrong one, or a used
-            # request_id.
-            for name in rng.sample(names, rng.randrange(1, len(names))):
-                fresh = f"{heads[name]} {rng.random()}"
-                version = heads[name] + rng.choice((0, 0, 0, -1, 1))
-                request = rng.choice([fresh, fresh, *used[name]])
-                fine = version == heads[name] and request not in used[name]
-                calls.append(append(store, name, version, action(0, request_id=request), NOT_DUE))
-                expected.append(fine)
-                heads[name] += fine
-                if fine:
-                    used[name].add(request)
-            assert await asyncio.gather(*calls) == expected
-        for name in names:
-            assert len(await read(store, name, 0)) == heads[name]
-
-    on_log(place, test)
+    for name in names:
+        await store.create(header(name), NOT_DUE)
+    heads = dict.fromkeys(names, 0)
+    used = {name: set() for name in names}
+    for _ in range(40):
+        calls, expected = [], []
+        # Simultaneous entries of many matches have the next version, a wrong one, or a used
+        # request_id.
+        for name in rng.sample(names, rng.randrange(1, len(names))):
+            fresh = f"{heads[name]} {rng.random()}"
+            version = heads[name] + rng.choice((0, 0, 0, -1, 1))
+            request = rng.choice([fresh, fresh, *used[name]])
+            fine = version == heads[name] and request not in used[name]
+            calls.append(append(store, name, version, action(0, request_id=request), NOT_DUE))
+            expected.append(fine)
+            heads[name] += fine
+            if fine:
+                used[name].add(request)
+        assert await asyncio.gather(*calls) == expected
+    for name in names:
+        assert len(await read(store, name, 0)) == heads[name]
 
 
-def test_a_caller_that_leaves_does_not_affect_others(place):
-    async def test(store):
-        calls = [Branch().append(store, action(0))]
-        await asyncio.sleep(0)
-        calls[0].cancel()
-        await store.create(header("two"), NOT_DUE)
-        assert await append(store, "two", 0, action(0), NOT_DUE)
-        # The cancelled entry may be in the log, may still come, or may never come.
+async def test_a_caller_that_leaves_does_not_affect_others(store):
+    calls = [Branch().append(store, action(0))]
+    await asyncio.sleep(0)
+    calls[0].cancel()
+    await store.create(header("two"), NOT_DUE)
+    assert await append(store, "two", 0, action(0), NOT_DUE)
+    # The cancelled entry may be in the log, may still come, or may never come.
+    entries = await read(store, "one", 0)
+    while not await append(store, "one", len(entries), action(1, b"next"), NOT_DUE):
         entries = await read(store, "one", 0)
-        while not await append(store, "one", len(entries), action(1, b"next"), NOT_DUE):
-            entries = await read(store, "one", 0)
-        assert await read(store, "one", 0) == [*entries, action(1, b"next")]
-
-    on_log(place, test)
+    assert await read(store, "one", 0) == [*entries, action(1, b"next")]
 
 
-def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
-    async def test(store):
-        called = []
+async def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(store):
+    called = []
 
-        def note(name):
-            return lambda: called.append(name)
+    def note(name):
+        return lambda: called.append(name)
 
-        one = Branch()
-        assert not await append(store, "one", 1, action(0), NOT_DUE, note("in the future"))
-        assert called == []
-        assert await one.append(store, action(0), NOT_DUE, note("first"))
-        assert called == ["first"]
-        heard = Heard(store)
-        left = one.append(store, action(1), NOT_DUE, note("left"))
-        await asyncio.sleep(0)
-        left.cancel()
-        await heard.past(1)
-        assert called == ["first", "left"]
-        assert await read(store, "one", 1) == [action(1)]
-
-    on_log(place, test)
+    one = Branch()
+    assert not await append(store, "one", 1, action(0), NOT_DUE, note("in the future"))
+    assert called == []
+    assert await one.append(store, action(0), NOT_DUE, note("first"))
+    assert called == ["first"]
+    heard = Heard(store)
+    left = one.append(store, action(1), NOT_DUE, note("left"))
+    await asyncio.sleep(0)
+    left.cancel()
+    await heard.past(1)
+    assert called == ["first", "left"]
+    assert await read(store, "one", 1) == [action(1)]
 
 
 def fail(*_):
     raise LookupError("what follows a commit has failed")
 
 
-def test_what_follows_a_commit_fails_for_its_own_match_alone(place):
-    async def test(store):
-        await store.create(header("other"), NOT_DUE)
-        store.listen(Listener(fail, lambda: ["one"]))
-        heard = [Heard(store), Heard(store, "other")]
-        called = []
-        one, other = Branch(), Branch("other")
-        for version in range(3):
-            # Together, so that they are one commit; and then the next ones.
-            added = await asyncio.gather(
-                one.append(store, action(0), NOT_DUE, fail),
-                other.append(store, action(0), NOT_DUE, lambda: called.append(1)),
-            )
-            assert added == [True, True]
-            for each in heard:
-                await each.past(version)
-            assert len(called) == version + 1
-
-    on_log(place, test)
+async def test_what_follows_a_commit_fails_for_its_own_match_alone(store):
+    await store.create(header("other"), NOT_DUE)
+    store.listen(Listener(fail, lambda: ["one"]))
+    heard = [Heard(store), Heard(store, "other")]
+    called = []
+    one, other = Branch(), Branch("other")
+    for version in range(3):
+        # Together, so that they are one commit; and then the next ones.
+        added = await asyncio.gather(
+            one.append(store, action(0), NOT_DUE, fail),
+            other.append(store, action(0), NOT_DUE, lambda: called.append(1)),
+        )
+        assert added == [True, True]
+        for each in heard:
+            await each.past(version)
+        assert len(called) == version + 1
 
 
-def test_a_listener_hears_of_each_entry(place):
-    async def test(store):
-        one, other = Heard(store), Heard(store)
-        await append(store, "one", 0, action(0), NOT_DUE)
-        assert not await append(store, "one", 0, action(0), NOT_DUE)
-        await append(store, "one", 1, action(1), NOT_DUE)
-        for heard in (one, other):
-            await heard.past(1)
-        other.stop()
-        other.versions.clear()
-        await append(store, "one", 2, action(1), NOT_DUE)
-        await one.past(2)
-        assert other.versions == []
-
-    on_log(place, test)
+async def test_a_listener_hears_of_each_entry(store):
+    one, other = Heard(store), Heard(store)
+    await append(store, "one", 0, action(0), NOT_DUE)
+    assert not await append(store, "one", 0, action(0), NOT_DUE)
+    await append(store, "one", 1, action(1), NOT_DUE)
+    for heard in (one, other):
+        await heard.past(1)
+    other.stop()
+    other.versions.clear()
+    await append(store, "one", 2, action(1), NOT_DUE)
+    await one.past(2)
+    assert other.versions == []
 
 
-def test_a_snapshot_replaces_an_older_one(place):
-    async def test(store):
+async def test_a_snapshot_replaces_an_older_one(place):
+    async with opened(place, "one") as store:
         for version, of in enumerate((2, 3, 1)):
             store.save_snapshot("one", Snapshot(of, bytes([of])))
             await append(store, "one", version, action(0), NOT_DUE)
         store.save_snapshot("one", Snapshot(2, b""))
-
-    async def kept(store):
-        return (await store.load("one")).snapshot
-
-    on_log(place, test)
-    assert on_log(place, kept) == Snapshot(3, b"\3")
+    async with opened(place) as store:
+        assert (await store.load("one")).snapshot == Snapshot(3, b"\3")
 
 
-def test_the_first_key_offered_is_kept(place):
-    async def test(store):
-        return [await store.key(bytes([number]) * 32) for number in (1, 2)]
+async def test_the_first_key_offered_is_kept(place):
+    for _ in range(2):
+        async with opened(place) as store:
+            for number in (1, 2):
+                assert await store.key(bytes([number]) * 32) == b"\1" * 32
 
-    assert on_log(place, test) + on_log(place, test) == [b"\1" * 32] * 4
 
-
-def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
+async def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
     def at(time):
         return MatchStatus(due=time)
 
-    async def write(store):
+    async with opened(place, "one") as store:
         await store.create(header("two"), at(30))
         await store.create(header("three"), at(10))
         await append(store, "one", 0, action(0), at(20))
         assert await store.list_due(9, 10) == []
         assert await store.list_due(20, 10) == [DueMatch("three", 10), DueMatch("one", 20)]
         assert await store.list_due(99, 2) == [DueMatch("three", 10), DueMatch("one", 20)]
-
-    async def change(store):
+    async with opened(place) as store:
         assert await append(store, "one", 1, action(0), NOT_DUE)
         # Of two servers that reschedule the match, one succeeds.
         assert await store.reschedule(DueMatch("three", 10), 40)
@@ -287,10 +239,5 @@ def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
         assert await store.list_due(99, 10) == [DueMatch("two", 30), DueMatch("three", 40)]
         await append(store, "three", 0, resignation(0), MatchStatus(over=True))
         await append(store, "two", 0, action(0), at(35))
-
-    async def due(store):
-        return await store.list_due(99, 10)
-
-    on_log(place, write)
-    on_log(place, change)
-    assert on_log(place, due) == [DueMatch("two", 35)]
+    async with opened(place) as store:
+        assert await store.list_due(99, 10) == [DueMatch("two", 35)]

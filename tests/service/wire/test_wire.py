@@ -42,58 +42,39 @@ def test_rulesets_round_trip(game_id, name):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_views_round_trip_byte_by_byte(game_id, name):
+def test_views_actions_and_events_round_trip(game_id, name):
     game, _ = game_of(game_id, name)
     ruleset = wire.write_ruleset(game)
     for seed in range(MATCHES):
         with note_on_failure(seed=seed):
-            for match, _ in positions(game, game_id, name, seed):
-                for seat in (0, 1):
-                    view = match.view(seat)
-                    message = game_pb2.View(seat=seat, ruleset=ruleset)
-                    message.MergeFromString(wire.write_view(game, view))
-                    assert VALIDATOR.collect_violations(message) == []
-                    # The game's part of a view does not say how the match ended, and a view of a
-                    # finished match is never searched.
-                    if not match.over:
-                        assert bytes(wire.read_view(message, "view")) == bytes(view)
-
-
-@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_views_are_written_as_protobuf_writes_them(game_id, name):
-    game, _ = game_of(game_id, name)
-    with note_on_failure(seed=0):
-        for match, _ in positions(game, game_id, name, 0):
-            for viewer in (0, 1, SPECTATOR):
-                written = wire.write_view(game, match.view(viewer))
-                message = game_pb2.View.FromString(written)
-                # The fields are in order, and no field has its default value.
-                assert written == message.SerializeToString(deterministic=True)
-
-
-@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_actions_round_trip(game_id, name):
-    game, _ = game_of(game_id, name)
-    for seed in range(MATCHES):
-        with note_on_failure(seed=seed):
-            for match, _ in positions(game, game_id, name, seed):
+            for match, events in positions(game, game_id, name, seed):
+                for viewer in (0, 1, SPECTATOR):
+                    check_view(game, ruleset, match, viewer)
                 for seat in match.deciders:
                     for action in match.legal(seat):
                         message = wire.write_action(game, action)
                         assert VALIDATOR.collect_violations(message) == []
                         assert wire.read_action(game, message) == action
-
-
-@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_every_event_has_a_message_of_its_game(game_id, name):
-    game, _ = game_of(game_id, name)
-    for seed in range(MATCHES):
-        with note_on_failure(seed=seed):
-            for match, events in positions(game, game_id, name, seed):
                 for event in events:
                     message = wire.write_event(game, event, match.version)
                     assert message.WhichOneof("event") == game_id
                     assert getattr(message, game_id).WhichOneof("event")
+
+
+def check_view(game, ruleset, match, viewer):
+    view = match.view(viewer)
+    written = wire.write_view(game, view)
+    # The fields are in order, and no field has its default value.
+    assert written == game_pb2.View.FromString(written).SerializeToString(deterministic=True)
+    if viewer == SPECTATOR:
+        return
+    message = game_pb2.View(seat=viewer, ruleset=ruleset)
+    message.MergeFromString(written)
+    assert VALIDATOR.collect_violations(message) == []
+    # The game's part of a view does not say how the match ended, and a view of a finished match
+    # is never searched.
+    if not match.over:
+        assert bytes(wire.read_view(message, "view")) == bytes(view)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
