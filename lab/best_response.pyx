@@ -53,7 +53,6 @@ cdef class ExtensiveGame:
     cdef int* best             # By information set: the best action, or -1 while it is not known.
     cdef uint32_t* next        # By history: the next one in its information set.
     cdef uint32_t* head        # By information set: the last history in it.
-    cdef double* regret        # For `cfr_plus`.
 
     def __cinit__(self, game, size_t memory=1 << 31):
         cdef size_t at = ROOT
@@ -70,7 +69,6 @@ cdef class ExtensiveGame:
                 raise MemoryError(f"{game.id}: too many lines of play under this ruleset")
             at += 1
         self.strategy = <double*> arena.take_zeroed(tree.action_count + 1, sizeof(double))
-        self.regret = <double*> arena.take_zeroed(tree.action_count + 1, sizeof(double))
         self.reach = <double*> arena.take_zeroed(tree.history_count, sizeof(double))
         self.value = <double*> arena.take_zeroed(tree.history_count, sizeof(double))
         self.has_value = <bint*> arena.take_zeroed(tree.history_count, sizeof(bint))
@@ -248,80 +246,3 @@ cdef class ExtensiveGame:
                 highest = value
                 self.best[at] = action
         return self.best[at]
-
-    # The equilibrium
-
-    def cfr_plus(self, int iterations):
-        """A strategy close to an equilibrium: counterfactual regret minimisation over all lines.
-
-        O. Tammelin, "Solving Large Imperfect Information Games Using CFR+", 2014.
-        """
-        cdef Arena arena = Arena()
-        cdef size_t i, n = self.tree.action_count
-        cdef int t, seat
-        cdef double total
-        cdef double* average = <double*> arena.take_zeroed(n + 1, sizeof(double))
-        memset(self.regret, 0, n * sizeof(double))
-        with nogil:
-            for t in range(1, iterations + 1):
-                for seat in range(SEATS):
-                    self.match_regrets()
-                    self.update_regrets(ROOT, seat, 1, 1, t, average)
-                    for i in range(n):
-                        if self.regret[i] < 0:
-                            self.regret[i] = 0
-        strategy = []
-        for info_set in self.info_sets:
-            weights = [average[info_set.first + i] for i in range(len(info_set.actions))]
-            total = sum(weights)
-            strategy += [weight / total if total else 1.0 / len(weights) for weight in weights]
-        return strategy
-
-    cdef void match_regrets(self) noexcept nogil:
-        # Sets the strategy in proportion to the positive regrets.
-        cdef TreeInfoSet* info_set
-        cdef size_t at
-        cdef uint32_t i
-        cdef double positive
-        for at in range(1, self.tree.info_set_count):
-            info_set = &self.tree.info_sets[at]
-            positive = 0
-            for i in range(info_set.first, info_set.first + info_set.count):
-                positive += self.regret[i]
-            for i in range(info_set.first, info_set.first + info_set.count):
-                self.strategy[i] = (self.regret[i] / positive if positive > 0
-                                    else 1.0 / info_set.count)
-
-    cdef double update_regrets(self, uint32_t at, int seat, double own, double others, int weight,
-                               double* average) noexcept nogil:
-        # The score of the seat from a history on, as both play now. Adds to its regrets; `own` and
-        # `others` are the reach of the seat, and of chance and the opponent.
-        cdef History* history = &self.tree.histories[at]
-        cdef TreeInfoSet* info_set
-        cdef uint32_t i, j, rest, child
-        cdef double probability, value = 0, action_value
-        if history.kind == TERMINAL:
-            return history.score if seat == 0 else 1 - history.score
-        if history.kind == CHANCE or history.info_sets[seat] == NONE:
-            for i in range(history.count):
-                probability = self.probability(history, i, seat)
-                if probability > 0 or own > 0:
-                    value += probability * self.update_regrets(
-                        history.first + i, seat, own, others * probability, weight, average)
-            return value
-        info_set = &self.tree.info_sets[history.info_sets[seat]]
-        rest = history.count // info_set.count
-        for i in range(info_set.count):
-            action_value = 0
-            for j in range(rest):
-                child = i * rest + j if seat == 0 else j * info_set.count + i
-                probability = self.probability(history, child, seat)
-                action_value += probability * self.update_regrets(
-                    history.first + child, seat, own * self.strategy[info_set.first + i],
-                    others * probability, weight, average)
-            self.regret[info_set.first + i] += others * action_value
-            value += self.strategy[info_set.first + i] * action_value
-        for i in range(info_set.count):
-            self.regret[info_set.first + i] -= others * value
-            average[info_set.first + i] += weight * own * self.strategy[info_set.first + i]
-        return value

@@ -226,6 +226,6 @@ def test_the_command_says_that_it_is_a_lower_bound(capsys):
     assert "LOWER bound" in told.out
     assert "uniform" in told.out
     with pytest.raises(SystemExit) as exit_:
-        main([*given, "--players", "cfr+"])
+        main([*given, "--players", "nobody"])
     assert exit_.value.code == 2
-    assert "no player is called 'cfr+'" in capsys.readouterr().err
+    assert "no player is called 'nobody'" in capsys.readouterr().err
