@@ -7,7 +7,7 @@ import pytest
 
 from cli import record_files
 from cli.main import main
-from lab.self_play import play
+from lab.puzzles import play
 from service import wire
 from service.puzzles.packs import read_pack, write_pack
 

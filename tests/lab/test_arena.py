@@ -277,7 +277,6 @@ SCHEMA = {
         "python": str,
         "machine": str,
         "processors": int,
-        "open-spiel": str,
     },
     "results": [
         {
