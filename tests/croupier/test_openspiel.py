@@ -84,7 +84,8 @@ def test_kuhn_poker_is_that_of_openspiel():
     keys = set()
     for cards in itertools.permutations((1, 2, 3), 2):
         position = Position.from_fields(
-            games()["kuhn_poker"](), {"cards": list(cards), "decisions": [0, 0, 0]}
+            games()["kuhn_poker"](),
+            {"cards": list(cards), "common": 0, "decisions": [0, 0, *[0] * 6]},
         )
         theirs = pyspiel.load_game("kuhn_poker").new_initial_state()
         for card in cards:

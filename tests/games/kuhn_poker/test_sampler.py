@@ -20,8 +20,8 @@ def test_both_other_cards_are_equally_likely(card, seat, line):
     game = games()["kuhn_poker"]()
     cards = [0, 0]
     cards[seat], cards[1 - seat] = card, card % 3 + 1
-    decisions = [*line, 0, 0, 0][:3]
-    position = Position.from_fields(game, {"cards": cards, "decisions": decisions})
+    decisions = [*line, *[0] * (8 - len(line))]
+    position = Position.from_fields(game, {"cards": cards, "common": 0, "decisions": decisions})
     sampler = Sampler.of(position.view(seat))
     drawn = collections.Counter(
         sampler.sample(seed).fields["cards"][1 - seat] for seed in range(DRAWS)
