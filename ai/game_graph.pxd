@@ -63,6 +63,5 @@ cdef class GameGraph(Worker):
     cdef uint32_t add_node(self) noexcept nogil
     cdef uint32_t find_or_add_info_set(self, const State* state, int seat) noexcept nogil
 
-# How many words there are without the zeros at the end, and a hash of these words.
-cdef int used_words(const uint64_t* words, int n) noexcept nogil
+# A hash of the words without the zeros at the end.
 cdef uint64_t hash_words(const uint64_t* words, int n) noexcept nogil

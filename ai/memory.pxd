@@ -24,8 +24,7 @@ cdef class Arena:
 @cython.final
 cdef class HashIndex:
     cdef uint64_t* slots       # An entry, and the upper half of its key in the upper half.
-    cdef size_t mask, smallest_mask
-    cdef size_t count
+    cdef size_t mask, count
     cdef const char* entries
     cdef size_t stride
 
@@ -34,8 +33,6 @@ cdef class HashIndex:
     cdef int use(self, const void* entries, size_t stride, size_t capacity) except -1
     # Adds an entry whose key is new. False: there is no memory for it.
     cdef bint insert(self, uint32_t entry) noexcept nogil
-    # Forgets all entries. False: there is no memory to go on with.
-    cdef bint clear(self) noexcept nogil
     cdef bint resize(self, size_t mask) noexcept nogil
     cdef size_t free_slot(self, uint64_t key) noexcept nogil
     cdef inline uint64_t key_of(self, uint32_t entry) noexcept nogil:

@@ -56,23 +56,14 @@ cdef class HashIndex:
         free(self.slots)
 
     cdef int use(self, const void* entries, size_t stride, size_t capacity) except -1:
+        cdef size_t mask = SMALLEST_INDEX - 1
         self.entries = <const char*> entries
         self.stride = stride
-        self.smallest_mask = SMALLEST_INDEX - 1
-        while self.smallest_mask < 2 * capacity:
-            self.smallest_mask = 2 * self.smallest_mask + 1
-        if not self.clear():
+        while mask < 2 * capacity:
+            mask = 2 * mask + 1
+        if not self.resize(mask):
             raise MemoryError
         return 0
-
-    cdef bint clear(self) noexcept nogil:
-        self.count = 0
-        if self.slots != NULL and self.mask == self.smallest_mask:
-            memset(self.slots, 0, (self.mask + 1) * sizeof(uint64_t))
-            return True
-        free(self.slots)
-        self.slots = NULL
-        return self.resize(self.smallest_mask)
 
     cdef bint resize(self, size_t mask) noexcept nogil:
         cdef uint64_t* old = self.slots

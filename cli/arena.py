@@ -57,8 +57,7 @@ def add_parser(commands: Commands) -> None:
         "ends it with the results so far.",
         epilog="A configuration is a player and its options: search:ms=100, "
         "search:iterations=2000,threads=2,exploration=0.7, "
-        "openspiel:iterations=1000 (OpenSpiel's ISMCTSBot), a bot "
-        f"({', '.join(STRENGTHS)}), or the search of a git revision: search@HEAD:ms=100.",
+        f"a bot ({', '.join(STRENGTHS)}), or the search of a git revision: search@HEAD:ms=100.",
     )
     parser.add_argument("players", metavar="PLAYER", nargs="*", help="a configuration")
     types = {"N": arguments.even, "--seed": int, "--sprt": arguments.ascending}

@@ -19,7 +19,6 @@ much to the other configuration, and cancels. So does all other chance as long a
 alike, for they share the random numbers of the corrections too.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -409,16 +408,13 @@ def write_json(results: Sequence[Result], path: Path) -> None:
 
 def versions() -> dict[str, Any]:
     """The versions and the machine that the results depend on."""
-    found = {
+    return {
         "croupier": metadata.version("croupier-server"),
         "revision": _revision(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "processors": processors(),
     }
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        found["open-spiel"] = metadata.version("open-spiel")
-    return found
 
 
 def _revision() -> str | None:

@@ -1,25 +1,47 @@
 """What a strategy is worth in a small game, exactly, over all of its lines of play.
 
-An `ExtensiveGame` holds the whole game tree. A strategy is a list with a probability for each
-action of each information set, one information set after the other, in the order of
-`ExtensiveGame.info_sets`. An information set is all that its seat has seen and done (perfect
-recall), so that a best response forgets nothing, whatever the views of the game remember.
+An `ExtensiveGame` holds all lines of play, as they lead through the graph of the game
+(ai/game_graph.pyx). A strategy is a list with a probability for each action of each information
+set, one information set after the other, in the order of `ExtensiveGame.info_sets`. An information
+set is all that its seat has seen and done (perfect recall), so that a best response forgets
+nothing, whatever the views of the game remember.
 """
 
 from typing import NamedTuple
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from ai.memory cimport Arena
+from ai.game_graph cimport CHANCE, NONE, TERMINAL, GameGraph, Node, hash_words
+from ai.game_graph cimport ROOT as BEFORE_DEAL
+from ai.memory cimport Arena, HashIndex
+from engine.chance cimport mix
 from engine.faults cimport raise_fault
-from engine.game cimport SEATS
-from lab.game_tree cimport (
-    CHANCE, DECISION, NO_MEMORY, NONE, ROOT, TERMINAL, UNEXPANDED, GameTree, History,
-)
-from lab.game_tree cimport InfoSet as TreeInfoSet
+from engine.game cimport SEATS, VIEW_WORDS, State, View
+from engine.position cimport Position
 
-from engine.position import Position
+from ai.worker import Stop
+
+cdef enum:
+    BYTES_A_NODE = 1 << 10     # A node has few actions, and its state few words that are not 0.
+    BYTES_A_HISTORY = 256      # With its share of everything else.
+    FIRST_INFO_SETS = 500      # That the index has slots for at the start.
+    ROOT = 1                   # The first history; no array uses its first place.
+
+
+cdef struct History:           # A line of play with everything that was hidden in it.
+    uint32_t node              # Of the graph.
+    uint32_t info_sets[SEATS]  # Of a decision: that of each seat that must decide, else NONE.
+    uint32_t first             # The children: a run of histories, in the order of the node's.
+    uint64_t observed[SEATS]   # A key of all that each seat has seen and done.
+
+
+cdef struct Known:             # An information set.
+    uint64_t key
+    uint32_t in_graph          # The information set of its view.
+    uint32_t first             # Its actions: a run of a strategy.
+    uint32_t count
+    uint32_t example           # A history in it.
 
 
 class InfoSet(NamedTuple):
@@ -41,10 +63,15 @@ cdef class ExtensiveGame:
     Raises MemoryError if they do not fit in `memory` bytes.
     """
 
-    cdef GameTree tree
+    cdef GameGraph graph
     cdef readonly object game
     cdef readonly list info_sets
     cdef Arena arena
+    cdef History* histories
+    cdef Known* known          # The information sets.
+    cdef HashIndex known_index
+    cdef size_t capacity       # Of the histories, and of the information sets.
+    cdef size_t size, known_count, action_count
     # For one strategy of both seats:
     cdef double* strategy      # By action.
     cdef double* reach         # By history: the probability that chance and the opponent go there.
@@ -53,67 +80,150 @@ cdef class ExtensiveGame:
     cdef int* best             # By information set: the best action, or -1 while it is not known.
     cdef uint32_t* next        # By history: the next one in its information set.
     cdef uint32_t* head        # By information set: the last history in it.
-    cdef double* regret        # For `cfr_plus`.
 
     def __cinit__(self, game, size_t memory=1 << 31):
-        cdef size_t at = ROOT
-        cdef GameTree tree = GameTree(game, memory)
         cdef Arena arena = Arena()
-        self.tree = tree
         self.game = game
         self.arena = arena
-        while at < tree.history_count:
-            if tree.histories[at].kind == UNEXPANDED:
-                tree.expand(at)
-                raise_fault()
-            if tree.histories[at].kind == NO_MEMORY:
-                raise MemoryError(f"{game.id}: too many lines of play under this ruleset")
-            at += 1
-        self.strategy = <double*> arena.take_zeroed(tree.action_count + 1, sizeof(double))
-        self.regret = <double*> arena.take_zeroed(tree.action_count + 1, sizeof(double))
-        self.reach = <double*> arena.take_zeroed(tree.history_count, sizeof(double))
-        self.value = <double*> arena.take_zeroed(tree.history_count, sizeof(double))
-        self.has_value = <bint*> arena.take_zeroed(tree.history_count, sizeof(bint))
-        self.next = <uint32_t*> arena.take_zeroed(tree.history_count, sizeof(uint32_t))
-        self.head = <uint32_t*> arena.take_zeroed(tree.info_set_count, sizeof(uint32_t))
-        self.best = <int*> arena.take_zeroed(tree.info_set_count, sizeof(int))
+        self.graph = GameGraph(game, memory // BYTES_A_NODE)
+        self.graph.run(0, 0, Stop())
+        self.capacity = memory // BYTES_A_HISTORY
+        self.histories = <History*> arena.take(self.capacity, sizeof(History))
+        self.known = <Known*> arena.take(self.capacity, sizeof(Known))
+        self.known_index = HashIndex()
+        self.known_index.use(self.known, sizeof(Known), FIRST_INFO_SETS)
+        fits = self.graph.complete and self.unroll()
+        raise_fault()
+        if not fits:
+            raise MemoryError(f"{game.id}: too many lines of play under this ruleset")
+        self.strategy = <double*> arena.take_zeroed(self.action_count + 1, sizeof(double))
+        self.reach = <double*> arena.take_zeroed(self.size, sizeof(double))
+        self.value = <double*> arena.take_zeroed(self.size, sizeof(double))
+        self.has_value = <bint*> arena.take_zeroed(self.size, sizeof(bint))
+        self.next = <uint32_t*> arena.take_zeroed(self.size, sizeof(uint32_t))
+        self.head = <uint32_t*> arena.take_zeroed(self.known_count, sizeof(uint32_t))
+        self.best = <int*> arena.take_zeroed(self.known_count, sizeof(int))
         self.list_info_sets()
+
+    cdef bint unroll(self) noexcept nogil:
+        # Follows all lines of play through the graph. False: they do not fit.
+        cdef uint32_t at = ROOT
+        self.known_count = NONE + 1
+        self.size = ROOT + 1
+        memset(&self.histories[ROOT], 0, sizeof(History))
+        self.histories[ROOT].node = self.graph.children[self.graph.nodes[BEFORE_DEAL].first]
+        self.add_views(&self.histories[ROOT])
+        while at < self.size:
+            if not self.expand(at):
+                return False
+            at += 1
+        return True
+
+    cdef bint expand(self, uint32_t at) noexcept nogil:
+        # Adds the children of a history. False: they do not fit.
+        cdef History* history = &self.histories[at]
+        cdef History* child
+        cdef const Node* node = self.node_of(history)
+        cdef uint32_t i
+        cdef int seat
+        if self.size + node.count > self.capacity:
+            return False
+        for seat in range(SEATS):
+            if node.info_sets[seat] != NONE:
+                history.info_sets[seat] = self.find_or_add_known(
+                    history.observed[seat], node.info_sets[seat], at)
+                if history.info_sets[seat] == NONE:
+                    return False
+        history.first = self.size
+        self.size += node.count
+        for i in range(node.count):
+            child = &self.histories[history.first + i]
+            child[0] = history[0]
+            child.node = self.graph.children[node.first + i]
+            for seat in range(SEATS):
+                child.info_sets[seat] = NONE
+                if history.info_sets[seat] != NONE:
+                    child.observed[seat] = mix(child.observed[seat], self.choice(history, i, seat))
+            self.add_views(child)
+        return True
+
+    cdef const Node* node_of(self, const History* history) noexcept nogil:
+        return &self.graph.nodes[history.node]
+
+    cdef uint32_t choice(self, const History* history, uint32_t i, int seat) noexcept nogil:
+        # Which of its actions a seat that decides takes on the way to the i-th child.
+        cdef uint32_t own = self.known[history.info_sets[seat]].count
+        return i // (self.node_of(history).count // own) if seat == 0 else i % own
+
+    cdef void add_views(self, History* history) noexcept nogil:
+        # Lets the seats observe what they are shown, unless chance or nobody is to act.
+        cdef const Node* node = self.node_of(history)
+        cdef State state
+        cdef View view
+        cdef int seat
+        if node.kind == CHANCE or node.kind == TERMINAL:
+            return
+        self.graph.load_state(node, &state)
+        for seat in range(SEATS):
+            self.graph.game.view(&state, seat, &view)
+            history.observed[seat] = mix(
+                history.observed[seat], hash_words(view.words, VIEW_WORDS))
+
+    cdef uint32_t find_or_add_known(self, uint64_t key, uint32_t in_graph,
+                                    uint32_t example) noexcept nogil:
+        # NONE: it does not fit.
+        cdef uint32_t at = self.known_index.find(key)
+        cdef Known* known
+        if at != NONE:
+            return at
+        at = self.known_count
+        known = &self.known[at]
+        known.key = key
+        known.in_graph = in_graph
+        known.first = self.action_count
+        known.count = self.graph.info_sets[in_graph].count
+        known.example = example
+        if at == self.capacity - 1 or not self.known_index.insert(at):
+            return NONE
+        self.known_count += 1
+        self.action_count += known.count
+        return at
 
     cdef void list_info_sets(self):
         cdef Arena arena = Arena()
-        cdef GameTree tree = self.tree
-        cdef History* history
-        cdef TreeInfoSet* info_set
-        cdef uint32_t at, i, row
+        cdef const History* history
+        cdef const Known* known
+        cdef Position position
+        cdef uint32_t at, i, child
         cdef int seat
         # By history and seat: the last action of the seat before the history, from 1 on.
         cdef uint32_t* last = <uint32_t*> arena.take_zeroed(
-            SEATS * tree.history_count, sizeof(uint32_t))
-        for at in range(ROOT, tree.history_count):
-            history = &tree.histories[at]
-            if history.kind == TERMINAL:
-                continue
-            for i in range(history.count):
+            SEATS * self.size, sizeof(uint32_t))
+        for at in range(ROOT, self.size):
+            history = &self.histories[at]
+            for i in range(self.node_of(history).count):
+                child = history.first + i
                 for seat in range(SEATS):
-                    last[SEATS * (history.first + i) + seat] = last[SEATS * at + seat]
+                    last[SEATS * child + seat] = last[SEATS * at + seat]
                     if history.info_sets[seat] != NONE:
-                        info_set = &tree.info_sets[history.info_sets[seat]]
-                        row = (i // (history.count // info_set.count) if seat == 0
-                               else i % info_set.count)
-                        last[SEATS * (history.first + i) + seat] = info_set.first + row + 1
+                        last[SEATS * child + seat] = (self.known[history.info_sets[seat]].first
+                                                      + self.choice(history, i, seat) + 1)
         self.info_sets = []
-        for i in range(1, tree.info_set_count):
-            info_set = &tree.info_sets[i]
-            position = Position.from_bytes(tree.game, tree.state_bytes(info_set.example))
-            actions = tuple([tree.actions[info_set.first + at] for at in range(info_set.count)])
+        for i in range(1, self.known_count):
+            known = &self.known[i]
+            seat = self.graph.info_sets[known.in_graph].seat
+            position = Position(self.game)
+            self.graph.load_state(self.node_of(&self.histories[known.example]), &position.state)
+            at = self.graph.info_sets[known.in_graph].first
+            actions = tuple([self.graph.actions[at + n] for n in range(known.count)])
             self.info_sets.append(
-                InfoSet(position.view(info_set.seat), actions, info_set.first,
-                        <int> last[SEATS * info_set.example + info_set.seat] - 1))
+                InfoSet(position.view(seat), actions, known.first,
+                        <int> last[SEATS * known.example + seat] - 1))
 
     @property
     def history_count(self):
         """How many histories there are: lines of play, and the positions on the way."""
-        return self.tree.history_count - 1
+        return self.size - ROOT
 
     def uniform_strategy(self):
         """The strategy that chooses uniformly."""
@@ -144,7 +254,7 @@ cdef class ExtensiveGame:
     def best_response_values(self, strategy):
         """The score, from 0 to 1, of each seat's best response to the strategy of the other."""
         cdef size_t i
-        for i in range(self.tree.action_count):
+        for i in range(self.action_count):
             self.strategy[i] = strategy[i]
         return tuple([self.best_response_value(seat) for seat in range(SEATS)])
 
@@ -157,58 +267,53 @@ cdef class ExtensiveGame:
 
     cdef double best_response_value(self, int seat) noexcept nogil:
         cdef size_t at
-        cdef uint32_t info_set
-        cdef History* history
-        memset(self.has_value, 0, self.tree.history_count * sizeof(bint))
-        memset(self.reach, 0, self.tree.history_count * sizeof(double))
-        memset(self.head, 0, self.tree.info_set_count * sizeof(uint32_t))
-        for at in range(self.tree.info_set_count):
+        cdef uint32_t known
+        memset(self.has_value, 0, self.size * sizeof(bint))
+        memset(self.reach, 0, self.size * sizeof(double))
+        memset(self.head, 0, self.known_count * sizeof(uint32_t))
+        for at in range(self.known_count):
             self.best[at] = -1
         self.reach[ROOT] = 1
         # The number of a history is larger than that of its parent.
-        for at in range(ROOT, self.tree.history_count):
-            history = &self.tree.histories[at]
-            if history.kind == DECISION and history.info_sets[seat] != NONE:
-                info_set = history.info_sets[seat]
-                self.next[at] = self.head[info_set]
-                self.head[info_set] = at
+        for at in range(ROOT, self.size):
+            known = self.histories[at].info_sets[seat]
+            if known != NONE:
+                self.next[at] = self.head[known]
+                self.head[known] = at
             self.spread_reach(at, seat)
         return self.value_of(ROOT, seat)
 
     cdef double probability(self, const History* history, uint32_t i, int seat) noexcept nogil:
         # With which chance, or the opponent of a seat, takes the i-th child.
-        cdef TreeInfoSet* info_set
-        if history.kind == CHANCE:
-            return self.tree.probabilities[history.first + i]
+        cdef const Node* node = self.node_of(history)
+        if node.kind == CHANCE:
+            return self.graph.probabilities[node.first + i]
         if history.info_sets[1 - seat] == NONE:
             return 1
-        info_set = &self.tree.info_sets[history.info_sets[1 - seat]]
-        if seat == 0:
-            return self.strategy[info_set.first + i % info_set.count]
-        return self.strategy[info_set.first + i // (history.count // info_set.count)]
+        return self.strategy[self.known[history.info_sets[1 - seat]].first
+                             + self.choice(history, i, 1 - seat)]
 
     cdef void spread_reach(self, size_t at, int seat) noexcept nogil:
-        cdef History* history = &self.tree.histories[at]
+        cdef const History* history = &self.histories[at]
         cdef uint32_t i
-        if history.kind == DECISION or history.kind == CHANCE:
-            for i in range(history.count):
-                self.reach[history.first + i] = (
-                    self.reach[at] * self.probability(history, i, seat))
+        for i in range(self.node_of(history).count):
+            self.reach[history.first + i] = self.reach[at] * self.probability(history, i, seat)
 
     cdef double value_of(self, uint32_t at, int seat) noexcept nogil:
         # The score of the seat from a history on by its best response.
-        cdef History* history = &self.tree.histories[at]
+        cdef const History* history = &self.histories[at]
+        cdef const Node* node = self.node_of(history)
         cdef uint32_t i
         cdef double probability, value = 0
-        if history.kind == TERMINAL:
-            return history.score if seat == 0 else 1 - history.score
+        if node.kind == TERMINAL:
+            return node.score if seat == 0 else 1 - node.score
         if self.has_value[at]:
             return self.value[at]
-        if history.kind == DECISION and history.info_sets[seat] != NONE:
+        if history.info_sets[seat] != NONE:
             i = self.best_action(history.info_sets[seat], seat)
             value = self.action_value(history, i, seat)
         else:
-            for i in range(history.count):
+            for i in range(node.count):
                 probability = self.probability(history, i, seat)
                 if probability > 0:
                     value += probability * self.value_of(history.first + i, seat)
@@ -219,109 +324,29 @@ cdef class ExtensiveGame:
     cdef double action_value(self, const History* history, uint32_t action,
                              int seat) noexcept nogil:
         # The same from an action of the seat on.
-        cdef uint32_t own = self.tree.info_sets[history.info_sets[seat]].count
-        cdef uint32_t others = history.count // own
-        cdef uint32_t i, child
+        cdef uint32_t child
         cdef double probability, value = 0
-        for i in range(others):
-            child = action * others + i if seat == 0 else i * own + action
-            probability = self.probability(history, child, seat)
-            if probability > 0:
-                value += probability * self.value_of(history.first + child, seat)
+        for child in range(self.node_of(history).count):
+            if self.choice(history, child, seat) == action:
+                probability = self.probability(history, child, seat)
+                if probability > 0:
+                    value += probability * self.value_of(history.first + child, seat)
         return value
 
     cdef int best_action(self, uint32_t at, int seat) noexcept nogil:
-        cdef TreeInfoSet* info_set = &self.tree.info_sets[at]
         cdef uint32_t action, member
         cdef double value, highest = -1
         if self.best[at] >= 0:
             return self.best[at]
-        for action in range(info_set.count):
+        for action in range(self.known[at].count):
             value = 0
             member = self.head[at]
             while member != NONE:
                 if self.reach[member] > 0:
                     value += self.reach[member] * self.action_value(
-                        &self.tree.histories[member], action, seat)
+                        &self.histories[member], action, seat)
                 member = self.next[member]
             if value > highest:
                 highest = value
                 self.best[at] = action
         return self.best[at]
-
-    # The equilibrium
-
-    def cfr_plus(self, int iterations):
-        """A strategy close to an equilibrium: counterfactual regret minimisation over all lines.
-
-        O. Tammelin, "Solving Large Imperfect Information Games Using CFR+", 2014.
-        """
-        cdef Arena arena = Arena()
-        cdef size_t i, n = self.tree.action_count
-        cdef int t, seat
-        cdef double total
-        cdef double* average = <double*> arena.take_zeroed(n + 1, sizeof(double))
-        memset(self.regret, 0, n * sizeof(double))
-        with nogil:
-            for t in range(1, iterations + 1):
-                for seat in range(SEATS):
-                    self.match_regrets()
-                    self.update_regrets(ROOT, seat, 1, 1, t, average)
-                    for i in range(n):
-                        if self.regret[i] < 0:
-                            self.regret[i] = 0
-        strategy = []
-        for info_set in self.info_sets:
-            weights = [average[info_set.first + i] for i in range(len(info_set.actions))]
-            total = sum(weights)
-            strategy += [weight / total if total else 1.0 / len(weights) for weight in weights]
-        return strategy
-
-    cdef void match_regrets(self) noexcept nogil:
-        # Sets the strategy in proportion to the positive regrets.
-        cdef TreeInfoSet* info_set
-        cdef size_t at
-        cdef uint32_t i
-        cdef double positive
-        for at in range(1, self.tree.info_set_count):
-            info_set = &self.tree.info_sets[at]
-            positive = 0
-            for i in range(info_set.first, info_set.first + info_set.count):
-                positive += self.regret[i]
-            for i in range(info_set.first, info_set.first + info_set.count):
-                self.strategy[i] = (self.regret[i] / positive if positive > 0
-                                    else 1.0 / info_set.count)
-
-    cdef double update_regrets(self, uint32_t at, int seat, double own, double others, int weight,
-                               double* average) noexcept nogil:
-        # The score of the seat from a history on, as both play now. Adds to its regrets; `own` and
-        # `others` are the reach of the seat, and of chance and the opponent.
-        cdef History* history = &self.tree.histories[at]
-        cdef TreeInfoSet* info_set
-        cdef uint32_t i, j, rest, child
-        cdef double probability, value = 0, action_value
-        if history.kind == TERMINAL:
-            return history.score if seat == 0 else 1 - history.score
-        if history.kind == CHANCE or history.info_sets[seat] == NONE:
-            for i in range(history.count):
-                probability = self.probability(history, i, seat)
-                if probability > 0 or own > 0:
-                    value += probability * self.update_regrets(
-                        history.first + i, seat, own, others * probability, weight, average)
-            return value
-        info_set = &self.tree.info_sets[history.info_sets[seat]]
-        rest = history.count // info_set.count
-        for i in range(info_set.count):
-            action_value = 0
-            for j in range(rest):
-                child = i * rest + j if seat == 0 else j * info_set.count + i
-                probability = self.probability(history, child, seat)
-                action_value += probability * self.update_regrets(
-                    history.first + child, seat, own * self.strategy[info_set.first + i],
-                    others * probability, weight, average)
-            self.regret[info_set.first + i] += others * action_value
-            value += self.strategy[info_set.first + i] * action_value
-        for i in range(info_set.count):
-            self.regret[info_set.first + i] -= others * value
-            average[info_set.first + i] += weight * own * self.strategy[info_set.first + i]
-        return value

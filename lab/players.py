@@ -9,7 +9,6 @@ A configuration is a name, and options after a colon:
     search:ms=100,sharpness=0.5                          the same against a person, by its beliefs
     random, beginner, casual, regular, skilled, expert   the bots
     policy                                               the game's playout policy, without a search
-    openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
     search@HEAD:ms=100                                   the search of a git revision
 """
 
@@ -236,21 +235,6 @@ def _search(configuration: Configuration) -> Player:
     )
 
 
-def _openspiel(configuration: Configuration) -> Player:
-    try:
-        from lab.openspiel import OpenSpielPlayer
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{configuration}: needs OpenSpiel ({error}): pip install 'croupier-server[openspiel]'"
-        ) from None
-    values = configuration.take({"iterations": int, "exploration": float, "final": str})
-    iterations, _ = configuration.limits(values)
-    try:
-        return OpenSpielPlayer(iterations, **values)
-    except ValueError as error:
-        raise ConfigurationError(f"{configuration}: {error}") from None
-
-
 def _policy(configuration: Configuration) -> Player:
     configuration.take({})
     return PolicyPlayer()
@@ -259,5 +243,4 @@ def _policy(configuration: Configuration) -> Player:
 KINDS: dict[str, Callable[[Configuration], Player]] = {
     "policy": _policy,
     "search": _search,
-    "openspiel": _openspiel,
 }

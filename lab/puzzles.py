@@ -7,8 +7,10 @@
 3. The same with many times the effort and another seed confirms it.
 """
 
+import hashlib
 import math
 import random
+from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from typing import NamedTuple
@@ -20,13 +22,16 @@ from croupier.v1 import game_pb2, hint_pb2, match_pb2, puzzle_pb2
 from engine.game import SeatView
 from engine.model import learned
 from engine.position import Position
-from lab.self_play import Gap, compare, play
 from service import wire
 from service.common.event_loop import finish_now
+from service.hosting.entries import EntryKind
+from service.hosting.match_state import MatchState
+from service.hosting.records import write_record
 from service.puzzles.packs import cut, name_of, replaying, theme_of
 from service.reviewing.steps import Decision, reading_steps
-from service.reviewing.verdicts import EVALUATION_SHARE, MIXED, SURE, derive
+from service.reviewing.verdicts import COMPARING_SHARE, EVALUATION_SHARE, MIXED, SURE, derive
 from service.searching.hints import write_hint
+from service.store import Entry, Header
 
 CONFIRMING = 20  # Times the effort.
 QUICK_SHARE = 0.1  # Of the effort, for the search that finds candidates.
@@ -40,6 +45,9 @@ SLIPS = 0.1  # The share of their decisions that are random, so that there is so
 KEPT_ACTIONS = 12  # Whose scores are kept, and those of
 KEPT_LINES = 2  # with the expected line.
 DIGITS = 4  # Of scores.
+BOTS = (5, 5)  # In the header of a record: who plays is as strong as the search.
+
+Choose = Callable[[Position, int, int], int]
 
 
 class Options(NamedTuple):
@@ -57,6 +65,14 @@ class Task(NamedTuple):
     game_id: str
     number: int
     record: bytes = b""
+
+
+class Gap(NamedTuple):
+    """What one action scores more than another."""
+
+    best: float  # The expected score of the better one.
+    points: float
+    deviation: float
 
 
 class Answer(NamedTuple):
@@ -129,6 +145,25 @@ def solve(view: SeatView, iterations: int, seed: int, expected: int | None = Non
     return Answer(best.action, gap, hint)
 
 
+def compare(view: SeatView, best: int, other: int, iterations: int, seed: int) -> Gap:
+    """Searches two actions alone and equally long, as a review does."""
+    running = Search(
+        view,
+        seed=seed,
+        parameters=Parameters(evaluation_share=COMPARING_SHARE),
+        root_actions=sorted((best, other)),
+        model=learned(view.game),
+    )
+    running.run(iterations=iterations)
+    found = {each.action: each for each in running.result().actions}
+    score = found[best].expected_score
+    return Gap(
+        score,
+        score - found[other].expected_score,
+        math.hypot(found[best].deviation, found[other].deviation),
+    )
+
+
 def _best_two(result: Result) -> tuple[ActionResult, ActionResult]:
     best = max(result.actions, key=lambda each: (each.probability, each.expected_score))
     others = (each for each in result.actions if each is not best)
@@ -150,6 +185,30 @@ def _played(task: Task, seed: int) -> match_pb2.MatchRecord:
         ).action
 
     return play(task.game_id, f"{task.options.seed}p{task.number}", choose)
+
+
+def play(game_id: str, number: int | str, choose: Choose) -> match_pb2.MatchRecord:
+    """The record of a match; `choose` gets the position, the seat and the version."""
+    game = wire.hosted_games()[game_id]()
+    name = f"m{number}"
+    header = Header(
+        match_id=name,
+        game=game_id,
+        ruleset=wire.write_ruleset(game).SerializeToString(deterministic=True),
+        rules_version=game.rules_version,
+        secret=hashlib.sha256(f"{game_id}{number}".encode()).digest(),
+        chance_id=name,
+        bots=BOTS,
+        created=0,
+        hint_policy=1,
+    )
+    state = MatchState.begin(header)
+    while not state.over:
+        seat = state.deciders[0]
+        chosen = choose(state.dealt().position, seat, state.version)
+        action = wire.serialize_action(game, chosen)
+        state = state.after(Entry(EntryKind.ACTION, seat, state.version, action, state.version))
+    return write_record(state)
 
 
 def _is_candidate(decision: Decision, options: Options, seed: int) -> bool:

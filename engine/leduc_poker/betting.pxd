@@ -1,12 +1,13 @@
-"""Betting in Leduc poker, computed from the decisions of a match in their order."""
+"""Betting in Leduc poker, computed from the decisions of a match in their order.
+
+`rounds`, `max_raises` and `raise_by` are those of the game.
+"""
 
 from libc.string cimport memset
 
 from engine.game cimport SEATS
 from engine.integers cimport uint8_t
-from engine.leduc_poker.state cimport (
-    ANTE, CALL, CHECK, FOLD, MAX_DECISIONS, MAX_RAISES, RAISE, RAISE_BY, ROUNDS,
-)
+from engine.leduc_poker.state cimport ANTE, CALL, CHECK, FOLD, MAX_DECISIONS, RAISE, ROUNDS
 
 
 # A round
@@ -37,30 +38,30 @@ cdef inline bint is_round_over(const uint8_t* decisions) noexcept nogil:
 
 # A match
 
-cdef inline int round_of(const uint8_t* decisions) noexcept nogil:
-    return 1 if is_round_over(decisions) else 0
+cdef inline int round_of(const uint8_t* decisions, int rounds) noexcept nogil:
+    return 1 if rounds > 1 and is_round_over(decisions) else 0
 
 
-cdef inline const uint8_t* latest(const uint8_t* decisions) noexcept nogil:
+cdef inline const uint8_t* latest(const uint8_t* decisions, int rounds) noexcept nogil:
     # The decisions of the present round.
-    return decisions + MAX_DECISIONS * round_of(decisions)
+    return decisions + MAX_DECISIONS * round_of(decisions, rounds)
 
 
-cdef inline int to_decide(const uint8_t* decisions) noexcept nogil:
-    return decisions_made(latest(decisions)) % SEATS
+cdef inline int to_decide(const uint8_t* decisions, int rounds) noexcept nogil:
+    return decisions_made(latest(decisions, rounds)) % SEATS
 
 
-cdef inline bint is_showdown(const uint8_t* decisions) noexcept nogil:
-    return is_round_over(decisions + MAX_DECISIONS)
+cdef inline bint is_showdown(const uint8_t* decisions, int rounds) noexcept nogil:
+    return is_round_over(decisions + MAX_DECISIONS * (rounds - 1))
 
 
-cdef inline bint is_over(const uint8_t* decisions) noexcept nogil:
-    cdef const uint8_t* now = latest(decisions)
+cdef inline bint is_over(const uint8_t* decisions, int rounds) noexcept nogil:
+    cdef const uint8_t* now = latest(decisions, rounds)
     cdef int n = decisions_made(now)
-    return is_showdown(decisions) or (n > 0 and now[n - 1] == FOLD)
+    return is_showdown(decisions, rounds) or (n > 0 and now[n - 1] == FOLD)
 
 
-cdef inline int stake(const uint8_t* decisions, int seat) noexcept nogil:
+cdef inline int stake(const uint8_t* decisions, int raise_by, int seat) noexcept nogil:
     # The amount that a seat has put in.
     cdef int put_in[SEATS]
     cdef int now, i, side
@@ -69,13 +70,14 @@ cdef inline int stake(const uint8_t* decisions, int seat) noexcept nogil:
         for i in range(MAX_DECISIONS):
             side = i % SEATS
             if decisions[MAX_DECISIONS * now + i] == RAISE:
-                put_in[side] = put_in[1 - side] + RAISE_BY * (now + 1)
+                put_in[side] = put_in[1 - side] + raise_by * (now + 1)
             elif decisions[MAX_DECISIONS * now + i] == CALL:
                 put_in[side] = put_in[1 - side]
     return put_in[seat]
 
 
-cdef inline bint is_history(const uint8_t* decisions) noexcept nogil:
+cdef inline bint is_history(const uint8_t* decisions, int rounds,
+                            int max_raises) noexcept nogil:
     # Whether a match can begin with these decisions.
     cdef uint8_t past[ROUNDS * MAX_DECISIONS]
     cdef const uint8_t* now
@@ -85,12 +87,12 @@ cdef inline bint is_history(const uint8_t* decisions) noexcept nogil:
         decision = decisions[i]
         if decision == 0:
             continue
-        now = latest(past)
-        if is_over(past) or now + decisions_made(now) != past + i:
+        now = latest(past, rounds)
+        if is_over(past, rounds) or now + decisions_made(now) != past + i:
             return False
         if faces_raise(now):
             if not (decision == CALL or decision == FOLD
-                    or (decision == RAISE and raises(now) < MAX_RAISES)):
+                    or (decision == RAISE and raises(now) < max_raises)):
                 return False
         elif decision != CHECK and decision != RAISE:
             return False

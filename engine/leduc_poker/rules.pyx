@@ -33,24 +33,17 @@ from engine.leduc_poker.betting cimport (
     decisions_made, faces_raise, is_over, is_showdown, latest, raises, round_of, stake, to_decide,
 )
 from engine.leduc_poker.state cimport (
-    CALL, CARDS, CHECK, FOLD, JACK, KING, MAX_DECISIONS, MAX_LOSS, MAX_RAISES, NO_CARD, QUEEN,
-    RAISE, SUITS, LeducState, LeducView,
+    CALL, CARDS, CHECK, FOLD, JACK, KING, MAX_DECISIONS, NO_CARD, QUEEN, RAISE, ROUNDS, SUITS,
+    LeducState, LeducView,
 )
 
 from engine.errors import ActionError
-
-cdef enum:
-    DEALT = 1
-    DECIDED = 2
-    TURNED_UP = 3
-    SHOWN = 4
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
     OPPONENT_HAND = 0
 
 CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
-ACTION_KINDS = {CHECK: "check", RAISE: "raise", CALL: "call", FOLD: "fold"}
 
 assert sizeof(LeducState) <= sizeof(State) and sizeof(LeducView) <= sizeof(View)
 
@@ -63,12 +56,20 @@ cdef class LeducPoker(Game):
     title = "Leduc poker"
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", TURNED_UP: "turned_up", SHOWN: "shown"}
+    action_kinds = {CHECK: "check", RAISE: "raise", CALL: "call", FOLD: "fold"}
     hidden_places = ("opponent_hand",)
     reference = True
     sequential_regret = True
 
+    def __init__(self, ruleset=None):
+        super().__init__(ruleset)
+        self.suits = SUITS
+        self.rounds = ROUNDS
+        self.max_raises = self.raise_by = 2
+        self.max_loss = 13
+
     def cards(self):
-        return [{"id": str(rank), "title": title, "kind": "card", "copies": SUITS,
+        return [{"id": str(rank), "title": title, "kind": "card", "copies": self.suits,
                  "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]
 
     cdef state_fields(self, const State* state):
@@ -84,17 +85,17 @@ cdef class LeducPoker(Game):
         (<LeducView*> view)[0] = fields
 
     def read_action(self, action):
-        return {"kind": ACTION_KINDS[action]}
+        return {"kind": self.action_kinds[action]}
 
     def make_action(self, fields):
-        for action, kind in ACTION_KINDS.items():
+        for action, kind in self.action_kinds.items():
             if fields == {"kind": kind}:
                 return action
-        raise ActionError("kind", f"must be one of {', '.join(ACTION_KINDS.values())}")
+        raise ActionError("kind", f"must be one of {', '.join(self.action_kinds.values())}")
 
     def explain(self, position, int seat, action):
-        kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
-        kind = ACTION_KINDS.get(action, "this")
+        kinds = [self.action_kinds[legal] for legal in position.legal(seat)]
+        kind = self.action_kinds.get(action, "this")
         return "NOT_LEGAL", f"{kind} is not possible now: {' or '.join(kinds)} is"
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
@@ -113,19 +114,19 @@ cdef class LeducPoker(Game):
 
     cdef int deciders(self, const State* state) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state
-        if is_over(poker.decisions):
+        if is_over(poker.decisions, self.rounds):
             return NOBODY
-        return 1 << to_decide(poker.decisions)
+        return 1 << to_decide(poker.decisions, self.rounds)
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state
-        cdef const uint8_t* decisions = latest(poker.decisions)
+        cdef const uint8_t* decisions = latest(poker.decisions, self.rounds)
         cdef int n = 0
         if not faces_raise(decisions):
             actions[0] = CHECK
             actions[1] = RAISE
             return 2
-        if raises(decisions) < MAX_RAISES:
+        if raises(decisions) < self.max_raises:
             actions[0] = RAISE
             n = 1
         actions[n] = CALL
@@ -135,16 +136,16 @@ cdef class LeducPoker(Game):
     cdef void apply(self, State* state, const Action* joint, Rng* rng,
                     EventLog* log) noexcept nogil:
         cdef LeducState* poker = <LeducState*> state
-        cdef int now = round_of(poker.decisions)
-        cdef int seat = to_decide(poker.decisions)
-        cdef int made = decisions_made(latest(poker.decisions))
+        cdef int now = round_of(poker.decisions, self.rounds)
+        cdef int seat = to_decide(poker.decisions, self.rounds)
+        cdef int made = decisions_made(latest(poker.decisions, self.rounds))
         cdef uint8_t decision = <uint8_t> joint[seat]
         poker.decisions[MAX_DECISIONS * now + made] = decision
         log_event(log, TO_PUBLIC | TO_RECORD, DECIDED, seat, &decision, 1)
-        if is_showdown(poker.decisions):
+        if is_showdown(poker.decisions, self.rounds):
             for seat in range(SEATS):
                 log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &poker.cards[seat], 1)
-        elif round_of(poker.decisions) > now:
+        elif round_of(poker.decisions, self.rounds) > now:
             log_event(log, TO_PUBLIC | TO_RECORD, TURNED_UP, NO_SEAT, &poker.common, 1)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
@@ -153,17 +154,17 @@ cdef class LeducPoker(Game):
         cdef int own_value = value(poker.cards, seat, poker.common)
         cdef int other_value = value(poker.cards, other, poker.common)
         cdef int payoff = 0
-        if not is_showdown(poker.decisions):
+        if not is_showdown(poker.decisions, self.rounds):
             # The turn after a fold is the other seat's.
-            if to_decide(poker.decisions) == seat:
-                payoff = stake(poker.decisions, other)
+            if to_decide(poker.decisions, self.rounds) == seat:
+                payoff = stake(poker.decisions, self.raise_by, other)
             else:
-                payoff = -stake(poker.decisions, seat)
+                payoff = -stake(poker.decisions, self.raise_by, seat)
         elif own_value > other_value:
-            payoff = stake(poker.decisions, other)
+            payoff = stake(poker.decisions, self.raise_by, other)
         elif own_value < other_value:
-            payoff = -stake(poker.decisions, seat)
-        return (MAX_LOSS + payoff) / (2.0 * MAX_LOSS)
+            payoff = -stake(poker.decisions, self.raise_by, seat)
+        return (self.max_loss + payoff) / (2.0 * self.max_loss)
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state
@@ -172,16 +173,16 @@ cdef class LeducPoker(Game):
         memset(view, 0, sizeof(View))
         seen.seat = seat
         memcpy(seen.decisions, poker.decisions, sizeof(seen.decisions))
-        if round_of(poker.decisions) == 1:
+        if round_of(poker.decisions, self.rounds) == 1:
             seen.common = poker.common
         for side in range(SEATS):
-            if side == seat or is_showdown(poker.decisions):
+            if side == seat or is_showdown(poker.decisions, self.rounds):
                 seen.cards[side] = poker.cards[side]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> after
         cdef uint64_t key = joint[0] | joint[1]     # One seat decides at a time, and both see it.
-        return key << 2 | (poker.common if round_of(poker.decisions) == 1 else NO_CARD)
+        return key << 2 | (poker.common if round_of(poker.decisions, self.rounds) == 1 else NO_CARD)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state

@@ -6,9 +6,9 @@ from engine.chance cimport Rng
 from engine.game cimport State
 from engine.integers cimport uint8_t
 from engine.leduc_poker.betting cimport is_history, is_showdown, round_of
-from engine.leduc_poker.rules cimport take
+from engine.leduc_poker.rules cimport LeducPoker, take
 from engine.leduc_poker.state cimport (
-    CARDS, JACK, KING, NO_CARD, QUEEN, SUITS, LeducState, LeducView,
+    CARDS, JACK, KING, NO_CARD, QUEEN, ROUNDS, LeducState, LeducView,
 )
 from engine.sampler cimport Sampler
 
@@ -23,33 +23,36 @@ cdef class LeducSampler(Sampler):
 
     cdef uint8_t deck[CARDS]      # The cards that the seat has not seen.
     cdef int deck_size
+    cdef int rounds
 
     def __init__(self, view):
         Sampler.__init__(self, view)
         cdef LeducView* seen = <LeducView*> &self.view
+        cdef LeducPoker game = view.game
         cdef int own = seen.cards[self.seat], other = seen.cards[1 - self.seat]
         cdef int left[KING + 1]
         cdef int rank
-        if not is_history(seen.decisions):
+        if not is_history(seen.decisions, game.rounds, game.max_raises):
             raise ViewError("decisions", "must be a line of play")
         if not JACK <= own <= KING:
             raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
-        if round_of(seen.decisions) == 0:
+        if round_of(seen.decisions, game.rounds) == 0:
             if seen.common != NO_CARD:
                 raise ViewError("common", "must be unseen in the first round")
         elif not JACK <= seen.common <= KING:
             raise ViewError("common", "must be a card in the second round")
-        if not is_showdown(seen.decisions):
+        if not is_showdown(seen.decisions, game.rounds):
             if other != NO_CARD:
                 raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
         elif not JACK <= other <= KING:
             raise ViewError(f"cards[{1 - self.seat}]", "must be a card at a showdown")
-        left[JACK] = left[QUEEN] = left[KING] = SUITS
+        self.rounds = game.rounds
+        left[JACK] = left[QUEEN] = left[KING] = game.suits
         for rank in (own, other, seen.common):
             if rank != NO_CARD:
                 left[rank] -= 1
         if min(left[JACK], left[QUEEN], left[KING]) < 0:
-            raise ViewError("cards", f"must have no card more than {SUITS} times")
+            raise ViewError("cards", "must have no card more often than the deck has it")
         for rank in range(JACK, KING + 1):
             for _ in range(left[rank]):
                 self.deck[self.deck_size] = rank
@@ -68,5 +71,5 @@ cdef class LeducSampler(Sampler):
         if poker.cards[other] == NO_CARD:
             poker.cards[other] = take(deck, n, rng)
             n -= 1
-        if poker.common == NO_CARD:
+        if poker.common == NO_CARD and self.rounds == ROUNDS:
             poker.common = take(deck, n, rng)

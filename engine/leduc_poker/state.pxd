@@ -13,10 +13,7 @@ cdef enum:
 cdef enum:
     ROUNDS = 2
     MAX_DECISIONS = 4             # In a round.
-    MAX_RAISES = 2                # In a round.
     ANTE = 1
-    RAISE_BY = 2                  # In the first round; twice that in the second.
-    MAX_LOSS = 13                 # The most that a seat can lose.
     CHECK = 1
     RAISE = 2
     CALL = 3

@@ -124,7 +124,8 @@ def test_a_linear_programme_finds_the_same_value(case):
 
 def kuhn(cards, decisions):
     """A position of Kuhn poker: 1 is the Jack and 3 the King; 1 checks and 2 bets."""
-    fields = {"cards": cards, "decisions": [*decisions, *[0] * (3 - len(decisions))]}
+    decisions = [*decisions, *[0] * (8 - len(decisions))]
+    fields = {"cards": cards, "common": 0, "decisions": decisions}
     return Position.from_fields(games()["kuhn_poker"](), fields)
 
 

@@ -156,7 +156,7 @@ def test_in_kuhn_poker_the_expectation_stays_and_the_variance_falls():
 
     found = []
     for cards in itertools.permutations((1, 2, 3), 2):
-        fields = {"cards": list(cards), "decisions": [0, 0, 0]}
+        fields = {"cards": list(cards), "common": 0, "decisions": [0, 0, *[0] * 6]}
         found += outcomes(Position.from_fields(game, fields), 1 / 6, 0.0)
     assert sum(p for p, _, _ in found) == pytest.approx(1)
     assert sum(p * correction for p, _, correction in found) == pytest.approx(0, abs=1e-12)

@@ -3,7 +3,7 @@
 import pytest
 
 from cli import record_files
-from lab.self_play import play
+from lab.puzzles import play
 from service import wire
 from service.puzzles.packs import read_pack, write_pack
 from tests.support.commands import croupier

@@ -25,7 +25,7 @@ from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.best_response import ExtensiveGame
-from lab.exploit import ANSWERS, by_search, evaluate, presets
+from lab.exploit import by_search, evaluate, presets
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 
@@ -84,7 +84,8 @@ def test_kuhn_poker_is_that_of_openspiel():
     keys = set()
     for cards in itertools.permutations((1, 2, 3), 2):
         position = Position.from_fields(
-            games()["kuhn_poker"](), {"cards": list(cards), "decisions": [0, 0, 0]}
+            games()["kuhn_poker"](),
+            {"cards": list(cards), "common": 0, "decisions": [0, 0, *[0] * 6]},
         )
         theirs = pyspiel.load_game("kuhn_poker").new_initial_state()
         for card in cards:
@@ -179,7 +180,7 @@ def test_nash_conv_of_hints_is_the_same_as_ours(name, monkeypatch):
         return answers[view]
 
     tree = ExtensiveGame(games()[preset.game](preset.ruleset))
-    monkeypatch.setitem(ANSWERS, "croupier", ask)
+    monkeypatch.setattr("lab.exploit.by_search", ask)
     row = evaluate(tree, preset, "croupier", iterations=100)
     game = openspiel.load_game(
         preset.game, preset.ruleset, chance="explicit", turns=True, scale=float(preset.scale)

@@ -68,7 +68,7 @@ def test_a_fault_ends_the_call_of_a_position(hook):
         return
     position = Position.from_bytes(game, bytes(Position.deal(PythonKuhn(), 5)))
     if hook == "outcome":
-        over = {"cards": [1, 2], "decisions": [1, 1, 0]}
+        over = {"cards": [1, 2], "common": 0, "decisions": [1, 1, *[0] * 6]}
         position = Position.from_fields(game, over)
     before = bytes(position)
     for call in calls_of(position).get(hook, [lambda: position.scores]):
@@ -151,9 +151,13 @@ def test_a_fault_of_both_decisions_leaves_the_match_as_it_was():
 )
 def test_a_result_that_cannot_be_is_a_fault(hook, result):
     game = type("Wrong", (PythonKuhn,), {"id": "wrong", hook: lambda self, *args: result})()
-    position = Position.from_fields(game, {"cards": [1, 2], "decisions": [0, 0, 0]})
+    position = Position.from_fields(
+        game, {"cards": [1, 2], "common": 0, "decisions": [0, 0, *[0] * 6]}
+    )
     if hook == "outcome":
-        position = Position.from_fields(game, {"cards": [1, 2], "decisions": [1, 1, 0]})
+        position = Position.from_fields(
+            game, {"cards": [1, 2], "common": 0, "decisions": [1, 1, *[0] * 6]}
+        )
     with pytest.raises(RulesFault, match=f"the rules of wrong failed in {hook}"):
         calls_of(position).get(hook, [lambda: position.scores])[0]()
 
@@ -161,13 +165,13 @@ def test_a_result_that_cannot_be_is_a_fault(hook, result):
 def test_a_view_without_a_world_is_refused():
     game = PythonKuhn()
     for fields in (
-        {"seat": 0, "cards": [1, 0], "decisions": [2, 1, 0]},
-        {"seat": 0, "cards": [0, 0], "decisions": [0, 0, 0]},
-        {"seat": 2, "cards": [0, 0], "decisions": [0, 0, 0]},
-        {"seat": 0, "cards": [1, 1], "decisions": [1, 1, 0]},
+        {"seat": 0, "cards": [1, 0], "common": 0, "decisions": [2, 1, *[0] * 6]},
+        {"seat": 0, "cards": [0, 0], "common": 0, "decisions": [0, 0, *[0] * 6]},
+        {"seat": 2, "cards": [0, 0], "common": 0, "decisions": [0, 0, *[0] * 6]},
+        {"seat": 0, "cards": [1, 1], "common": 0, "decisions": [1, 1, *[0] * 6]},
     ):
         view = SeatView.from_fields(game, fields)
-        if fields["decisions"] == [1, 1, 0]:
+        if fields["decisions"][:2] == [1, 1]:
             Sampler.of(view)  # The test's own check does not look for equal cards.
             continue
         with pytest.raises(ViewError):

@@ -201,10 +201,7 @@ def test_configurations_are_read(text, player):
         ("search:iterations", "not NAME=VALUE"),
         ("search:iterations=2,threads=0", "threads must be"),
         ("search:iterations=2,sharpness=1.5", "sharpness must be from 0 to 1"),
-        ("openspiel:iterations=1,threads=2", "threads is no option"),
         ("random:ms=1", "ms is no option"),
-        ("openspiel:ms=1", "ms is no option"),
-        ("openspiel:iterations=2,final=best", "final is one of"),
         ("policy@HEAD", "only search"),
         ("search@:ms=1", "names no revision"),
         ("search@HEAD", "needs a limit"),
@@ -280,7 +277,6 @@ SCHEMA = {
         "python": str,
         "machine": str,
         "processors": int,
-        "open-spiel": str,
     },
     "results": [
         {

@@ -123,8 +123,11 @@ def test_it_believes_what_a_bet_says(bets_with, answer, monkeypatch):
 
     monkeypatch.setitem(local_best_response.PLAYERS, "one card", one_card)
     game = games()["kuhn_poker"]()
-    position = Position.from_fields(game, {"cards": [bets_with, QUEEN], "decisions": [0, 0, 0]})
-    exploiter = Exploiter(task_of("kuhn_poker", "one card"), game, position.view(1))
+    position = Position.from_fields(
+        game, {"cards": [bets_with, QUEEN], "common": 0, "decisions": [0, 0, *[0] * 6]}
+    )
+    task = task_of("kuhn_poker", "one card", worlds=64)
+    exploiter = Exploiter(task, game, position.view(1))
     position.apply({0: BET}, 0)
     exploiter.observe(0, position.observe((BET, 0), 1), position.view(1))
     assert exploiter.choose(position.view(1), position.legal(1)) == answer
@@ -212,6 +215,6 @@ def test_the_command_says_that_it_is_a_lower_bound():
     told = croupier(*given, *few)
     assert "LOWER bound" in told.out
     assert "uniform" in told.out
-    refused = croupier(*given, "--players", "cfr+")
+    refused = croupier(*given, "--players", "nobody")
     assert refused.status == 2
-    assert "no player is called 'cfr+'" in refused.err
+    assert "no player is called 'nobody'" in refused.err

@@ -13,11 +13,11 @@ LINES = {(), (CHECK,), (BET,), (CHECK, BET), *OVER}
 
 
 class KuhnState(Structure):
-    _fields_ = (("cards", c_uint8 * 2), ("decisions", c_uint8 * 3))
+    _fields_ = (("cards", c_uint8 * 2), ("common", c_uint8), ("decisions", c_uint8 * 8))
 
 
 class KuhnView(Structure):
-    _fields_ = (("seat", c_uint8), ("cards", c_uint8 * 2), ("decisions", c_uint8 * 3))
+    _fields_ = (("seat", c_uint8), *KuhnState._fields_)
 
 
 def line(shown):
@@ -83,7 +83,7 @@ class PythonKuhn(PythonGame):
 
     def observe(self, after, joint, seat):
         [(kind,)] = joint.values()
-        return 1 + DECISIONS.index(kind)
+        return (1 + DECISIONS.index(kind)) << 2
 
     def hidden(self, state, seat):
         return {"opponent_hand": [state.cards[1 - seat] - 1]}
@@ -102,4 +102,5 @@ class PythonKuhn(PythonGame):
         state.cards = view.cards
         state.decisions = view.decisions
         if not state.cards[1 - view.seat]:
-            state.cards[1 - view.seat] = (view.cards[view.seat] + chance.below(2)) % 3 + 1
+            others = [card for card in (1, 2, 3) if card != view.cards[view.seat]]
+            state.cards[1 - view.seat] = others[chance.below(2)]

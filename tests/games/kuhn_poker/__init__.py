@@ -16,7 +16,7 @@ class KuhnPokerFacts(Facts):
         cards = [ranks[given.get(seat, "")] for seat in self.seats]
         for seat in range(2):
             cards[seat] = cards[seat] or next(rank for rank in (1, 2, 3) if rank not in cards)
-        return {"cards": cards, "decisions": [0, 0, 0]}
+        return {"cards": cards, "common": 0, "decisions": [0] * 8}
 
     def show_state(self, game, fields):
         shown = {seat: CARDS[fields["cards"][i]] for i, seat in enumerate(self.seats)}

@@ -1,4 +1,4 @@
-"""The measures of hints and reviews: what they count, and that one command runs them."""
+"""The measure of the scores of hints: what it counts, and the command that runs it."""
 
 import random
 import sys
@@ -7,13 +7,11 @@ from collections import defaultdict
 import pytest
 
 from ai.results import ActionResult
-from ai.strengths import STRENGTHS
 from engine import games
 from engine.position import Position
 from lab.revision import ROOT, Answer
-from lab.search_bench import figures, quality, scores
-from lab.search_bench.figures import Task
-from lab.search_bench.scores import MAX_ACTIONS, random_decision
+from lab.search_bench import scores
+from lab.search_bench.scores import MAX_ACTIONS, Task, random_decision
 from tests.support.play import note_on_failure
 
 HOSTED = [game_id for game_id, game in games().items() if not game.reference]
@@ -62,14 +60,14 @@ def process(monkeypatch):
 
     made = Process()
     made.asked = []
-    monkeypatch.setattr(figures, "search_process", lambda revision: made)
+    monkeypatch.setattr(scores, "search_process", lambda revision: made)
     return made
 
 
 def test_each_action_is_searched_for_alone_and_the_best_one_always(process):
     few = many = 0
     for number in range(40):
-        task = Task("scores", "castle_rampage", 5, number, 40)
+        task = Task("castle_rampage", 5, number, 40)
         position, seat = random_decision(task.game_id, task.chance())
         process.legal = position.legal(seat)
         process.asked = []
@@ -100,18 +98,18 @@ def test_each_action_is_searched_for_alone_and_the_best_one_always(process):
 
 
 def run(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["quality", *arguments, "--workers", "1"])
-    quality.main()
+    monkeypatch.setattr(sys, "argv", ["scores", *arguments, "--workers", "1"])
+    scores.main()
     return capsys.readouterr().out.splitlines()
 
 
 def test_a_search_is_as_good_as_itself(monkeypatch, capsys):
-    real = figures.search_process
-    monkeypatch.setattr(quality, "build", lambda revision: ROOT)
-    monkeypatch.setattr(figures, "search_process", lambda revision: real(None))
+    real = scores.search_process
+    monkeypatch.setattr(scores, "build", lambda revision: ROOT)
+    monkeypatch.setattr(scores, "search_process", lambda revision: real(None))
     few = ("--games", "champion_chess", "--number", "2", "--iterations", "40", "--revision", "none")
-    head, codes, *rows = run(monkeypatch, capsys, "scores", *few)
-    assert head == "scores: 2 of each game, 40 iterations, seed 0."
+    head, codes, *rows = run(monkeypatch, capsys, *few)
+    assert head == "2 of each game, 40 iterations, seed 0."
     assert codes.split() == ["this", "code", "none"]
     assert any("within" in row for row in rows)
     for row in rows:
@@ -120,25 +118,10 @@ def test_a_search_is_as_good_as_itself(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("measure", "row"),
-    [("luck", "terms add up"), ("reviews", "mistake or worse")],
-)
-def test_matches_are_reviewed(monkeypatch, capsys, measure, row):
-    monkeypatch.setattr(quality.reviews, "EFFORT", 2)
-    monkeypatch.setitem(STRENGTHS, "expert", STRENGTHS["beginner"])
-    few = ("--games", "skystones", "--number", "1", "--iterations", "100")
-    found = [line for line in run(monkeypatch, capsys, measure, *few) if row in line]
-    assert found
-    if measure == "luck":
-        assert found[0].split()[-3:-1] == ["1", "1.0000"]
-
-
-@pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("scores", "--games", "bridge"), "there is no game bridge"),
-        (("scores", "--revision", "no-such-revision"), "no such revision"),
-        (("reviews", "--revision", "HEAD"), "of this code alone"),
+        (("--games", "bridge"), "there is no game bridge"),
+        (("--revision", "no-such-revision"), "no such revision"),
     ],
 )
 def test_the_command_names_the_fault_of_its_arguments(monkeypatch, capsys, arguments, why):
