@@ -16,8 +16,6 @@ class Facts:
     small_rulesets: ClassVar[dict] = {"default": {}}
     # The most joint actions of a match.
     longest = 1000
-    # Fields of a view that a playthrough leaves out, because they repeat what it has shown.
-    quiet: ClassVar[tuple] = ()
 
     def __init__(self, game_class):
         self.game_class = game_class

@@ -1,19 +1,15 @@
 """Facts about the games, as text: tests/games/<game>/facts.txt, run by tests/games/test_facts.py.
 
-A file is a list of stanzas, separated by empty lines. A stanza has a comment with the rule, the
-commands that show it and, below a line of dashes, the output of the commands:
+A file is a list of stanzas, separated by empty lines. A stanza has a comment with the rule, and the
+commands that show it. What a command prints is behind its colon, or indented below it:
 
     # A seat that faces a bet calls or folds.
     first = KING
     play first bet
-    legal second
-    ----
-    call, fold
+    legal second: call, fold
 
-If several commands print, each output is headed by its command.
-
-No stanza depends on another. With REWRITE=1 in the environment the runner writes the output into
-the file instead of comparing it. Review the diff then.
+No stanza depends on another. With REWRITE=1 in the environment the runner writes into the file what
+the commands print, instead of comparing it. Review the diff then.
 
 Set-up, before all other commands of a stanza:
     ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
@@ -24,7 +20,7 @@ Set-up, before all other commands of a stanza:
 Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spectator` or `record`.
     play SEAT ACTION [SEAT ACTION]     decides for all seats that must decide; prints nothing
     refused SEAT ACTION                prints the rule that the action breaks
-    refused ruleset                    prints the rule that the ruleset breaks
+    refused ruleset OPTION = VALUE     prints the rule that the ruleset breaks with this option
     refused view SEAT PATH = NUMBER    prints the rule that the view breaks after this change
     cards                              the cards of the ruleset, as a client gets them
     legal SEAT                         the legal actions, in the engine's order
@@ -33,21 +29,20 @@ Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spec
     ending                             what decided the match, after the end: its name and sentence
     state [FIELD...]                   the state: all fields, or those named
     view READER [FIELD...]             the view of a seat or of the spectator
-    events READER                      the events of the deal or of the last `play` that the reader
-                                       may see
+    events READER [KIND...]            the events of the deal or of the last `play` that the reader
+                                       may see: all, or those of a kind
     possible SEAT FIELD                all values of that field in 2,000 worlds drawn by the
                                        sampler of the seat's view
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
-    playthrough [STEPS]                plays on at random: the actions, and the changes in the
-                                       views, first those that only one seat sees
 
 A subclass of `Facts` (tests/games/__init__.py) in tests/games/<game>/__init__.py holds what differs
 between games, such as the names of the cards.
 """
 
 import difflib
+import itertools
 import os
-import random
+import re
 import textwrap
 from pathlib import Path
 
@@ -60,7 +55,6 @@ from service import wire
 from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parents[1] / "games"
-RULE = "----"
 DRAWS = 2000
 
 
@@ -151,7 +145,8 @@ class StanzaRunner:
         word, _, text = rest.partition(" ")
         try:
             if word == "ruleset":
-                self.facts.make_game(self.options)
+                option, _, value = text.partition(" = ")
+                self.facts.make_game({**self.options, option: value})
             else:
                 self.ready()
                 if word == "view":
@@ -203,7 +198,8 @@ class StanzaRunner:
 
     def do_ending(self, rest):
         ending = wire.write_ending(self.position.view(SPECTATOR), self.events)
-        return wrap(f"{ending.id}: {ending.text}")
+        told = f"{ending.id}: {ending.text}"
+        return textwrap.wrap(told, 100, subsequent_indent="  ", break_on_hyphens=False)
 
     def do_state(self, rest):
         return pick(self.facts.show_state(self.game, self.position.fields), rest)
@@ -214,10 +210,12 @@ class StanzaRunner:
         return pick(self.facts.show_view(self.game, view.fields), names)
 
     def do_events(self, rest):
+        reader, *kinds = rest.split()
         return [
             self.facts.show_event(self.game, event)
             for event in self.events
-            if (event.recorded if rest == "record" else event.seen_by(self.reader(rest)))
+            if (event.recorded if reader == "record" else event.seen_by(self.reader(reader)))
+            if not kinds or event.kind in kinds
         ] or ["none"]
 
     def do_possible(self, rest):
@@ -240,55 +238,6 @@ class StanzaRunner:
             f"{', '.join(self.action_text(action) for action in line)}: {count}"
             for line, count in self.position.divide(depth, self.seed).items()
         ]
-
-    def changes(self, before):
-        """Return what has changed in each view; for a seat, only what a spectator does not see."""
-        shown = []
-        for viewer in (*range(2), SPECTATOR):
-            fields = self.facts.show_view(self.game, self.position.view(viewer).fields)
-            shown.append({name: fields[name] for name in fields if name not in self.facts.quiet})
-        lines = []
-        for viewer, reader in enumerate([*self.facts.seats, "all"]):
-            news = [
-                f"{name} {text}".rstrip()
-                for name, text in shown[viewer].items()
-                if before[viewer].get(name) != text and (text or name in before[viewer])
-                if viewer == SPECTATOR or shown[SPECTATOR].get(name) != text
-            ]
-            if news:
-                lines += wrap(
-                    f"  {reader} {'see' if viewer == SPECTATOR else 'sees'} {'; '.join(news)}"
-                )
-        before[:] = shown
-        return lines
-
-    def do_playthrough(self, rest):
-        steps = int(rest or self.facts.longest)
-        rng = random.Random(self.seed)
-        lines = []
-        before = [{}, {}, {}]
-        while True:
-            lines += self.changes(before)
-            if self.position.over:
-                return [*lines, *self.do_scores("")]
-            if not steps:
-                return lines
-            steps -= 1
-            joint = {seat: rng.choice(self.position.legal(seat)) for seat in self.position.deciders}
-            lines += wrap(
-                "; ".join(
-                    f"{self.facts.seats[seat]}: {self.action_text(action)}"
-                    for seat, action in joint.items()
-                )
-            )
-            self.events = self.position.apply(joint, self.seed)
-            self.seed += 1
-
-
-def wrap(text):
-    """Return a long line as several, the later ones indented."""
-    indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def pick(shown, names):
@@ -315,41 +264,40 @@ class Stanza:
     def __init__(self, path, line, lines):
         self.path = path
         self.line = line
-        rule = lines.index(RULE)
-        self.head = lines[:rule]
-        self.expected = lines[rule + 1 :]
+        self.lines = lines
 
     def __repr__(self):
         return f"{self.path.parent.name}:{self.line}"
 
     def run(self):
-        """Run the commands; return their output and, for each line of it, the command."""
+        """Run the commands; return the lines as they must be, and for each of them its place."""
         runner = StanzaRunner(facts_of(self.path.parent.name))
-        outputs = []
-        for offset, line in enumerate(self.head):
-            if not line.startswith("#"):
-                where = f"{self.path.parent.name}:{self.line + offset}: {line}"
-                try:
-                    lines = runner.run(line)
-                except Exception as error:  # Any error must name the command.
-                    raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
-                if lines:
-                    outputs.append((where, line, lines))
-        if len(outputs) > 1:
-            outputs = [(where, line, head(line, lines)) for where, line, lines in outputs]
-        printed = [text for _, _, lines in outputs for text in lines]
-        return runner, printed, [where for where, _, lines in outputs for _ in lines]
+        lines, places, prints = [], [], False
+        for number, line in enumerate(self.lines, self.line):
+            if line.startswith(" "):
+                continue
+            command = line if line.startswith("#") else re.sub(r":( .*)?$", "", line)
+            place = f"{self.path.parent.name}:{number}: {command}"
+            try:
+                printed = [] if line.startswith("#") else runner.run(command)
+            except Exception as error:  # Any error must name the command.
+                raise AssertionError(f"{place}: {type(error).__name__}: {error}") from error
+            told = head(command, printed) if printed else [command]
+            lines += told
+            places += [place] * len(told)
+            prints |= bool(printed)
+        if not prints:
+            raise AssertionError(f"{self} states nothing")
+        return runner, lines, places
 
     def check(self):
-        """Assert that the commands print what is expected."""
-        runner, printed, sources = self.run()
-        if printed == self.expected:
+        """Assert that the commands print what is written."""
+        runner, lines, places = self.run()
+        if lines == self.lines:
             return
-        same = 0
-        while same < min(len(printed), len(self.expected)) and printed[same] == self.expected[same]:
-            same += 1
-        message = [f"from {(sources[same:] or sources[-1:] or [repr(self)])[0]}"]
-        message += difflib.unified_diff(self.expected, printed, "expected", "got", lineterm="", n=1)
+        pairs = itertools.zip_longest(places, lines, self.lines[: len(lines)])
+        message = [f"from {next((at for at, *pair in pairs if len({*pair}) > 1), places[-1])}"]
+        message += difflib.unified_diff(self.lines, lines, "expected", "got", lineterm="", n=1)
         if "perft" in message[0]:
             depth = int(message[0].split()[-1])
             message += [f"divide {depth}:", *runner.divide(depth)]
@@ -358,17 +306,13 @@ class Stanza:
 
 def read_stanzas(path):
     """Return the stanzas of a file. A block of comments alone is a heading."""
-    stanzas, block, start = [], [], 1
+    stanzas, block = [], []
     for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
         if line.strip():
-            if not block:
-                start = number
             block.append(line)
         elif block:
-            if RULE in block:
-                stanzas.append(Stanza(path, start, block))
-            elif any(not line.startswith("#") for line in block):
-                raise ValueError(f"{path.parent.name}:{start}: a stanza without {RULE}")
+            if not all(line.startswith("#") for line in block):
+                stanzas.append(Stanza(path, number - len(block), block))
             block = []
     return stanzas
 
@@ -377,12 +321,11 @@ def rewrite(path):
     """Write the output of the stanzas of a file into it."""
     lines = path.read_text().splitlines()
     for stanza in reversed(read_stanzas(path)):
-        at = stanza.line - 1 + len(stanza.head) + 1
+        at = stanza.line - 1
         try:
-            _, printed, _ = stanza.run()
+            _, lines[at : at + len(stanza.lines)], _ = stanza.run()
         except AssertionError:
             continue  # Its test will fail and report the error.
-        lines[at : at + len(stanza.expected)] = printed
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -126,7 +126,6 @@ class CastleRampageFacts(Facts):
     }
     # Turns of 800 decisions, after the set-up.
     longest = 160002
-    quiet = ("red.history", "blue.history", "drawn", "decisions")
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)

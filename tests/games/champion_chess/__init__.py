@@ -116,7 +116,6 @@ class ChampionChessFacts(Facts):
     }  # fmt: skip
     # A challenge captures a noble and takes three decisions: 59 with the 30 nobles of many_nobles.
     longest = 180
-    quiet = ("white.memory", "black.memory")
 
     def read_option(self, name, text):
         if name == "cards":

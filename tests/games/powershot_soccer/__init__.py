@@ -88,7 +88,6 @@ class PowerShotSoccerFacts(Facts):
     }  # fmt: skip
     # In each half, each seat plays at most 44 cards.
     longest = 4 * 44
-    quiet = ("discarded",)
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)

@@ -76,7 +76,6 @@ class SkystonesFacts(Facts):
     # Each of the 45 rounds with hand_size 1 takes at most three joint actions; small_board has at
     # most 11 rounds, of six.
     longest = 130
-    quiet = ("placements",)
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)
