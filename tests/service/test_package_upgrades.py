@@ -161,7 +161,9 @@ def test_both_packages_show_a_match_alike_in_a_rolling_upgrade(packages, serve, 
 # In the rules of `high_card`, after a place: what leads elsewhere.
 ELSEWHERE = {
     "deals another hand": ("        chance.shuffle(ranks)\n", "        ranks.reverse()\n"),
+    "cannot deal": ("        chance.shuffle(ranks)\n", "        raise ZeroDivisionError\n"),
     "has no such action": ("for card in held(state.hands[seat])", "[:0]"),
+    "cannot play it": ("        cards = [joint[seat][1]", " / 0"),
     "ends sooner": ("return () if state.round_count", " or state.round_count"),
 }
 
