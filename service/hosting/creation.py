@@ -131,6 +131,7 @@ def rematch_header(
         rematch_of=header.match_id,
         salt=b"",
         names_hash=b"",
+        course=b"",
     )
 
 
@@ -164,6 +165,7 @@ def asks_for(asked: Header, found: Header) -> bool:
         model=found.model,
         salt=found.salt,
         names_hash=found.names_hash,
+        course=found.course,
     )
 
 

@@ -52,8 +52,13 @@ class History:
 
     @staticmethod
     def begin(header: Header, dealt: tuple[Event, ...]) -> "History":
-        """The history of a match without entries."""
+        """The history of a match without entries.
+
+        Raises Refusal if the deal is not the one that it once was.
+        """
         newest = games()[header.game].rules_version == header.rules_version
+        if newest and header.course not in (b"", chain.next_course(b"", dealt)):
+            raise rules_changed(0)
         return History(chain.first_digest(header), [], [dealt], {}, newest)
 
     def digest(self, version: int) -> bytes:

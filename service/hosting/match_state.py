@@ -117,6 +117,14 @@ class MatchState(NamedTuple):
             written=Written(),
         )
 
+    def created(self) -> "MatchState":
+        """The match as it begins: with the course of its deal, if it is dealt, in its header."""
+        dealt = self.history.events[0]
+        if not dealt:
+            return self
+        header = self.header._replace(course=chain.next_course(b"", dealt))
+        return self._replace(header=header, history=History.begin(header, dealt))
+
     @staticmethod
     def load(stored: StoredMatch) -> "MatchState":
         """The match as it is stored; as `loading`, at once."""

@@ -167,9 +167,9 @@ class Matches:
         header = limited_header(header, self._max_default_actions)
         header = modelled_header(header, self._models).salted()
         async with admit(header):
-            state = await self._long_work.finish(MatchState.beginning(header))
+            state = (await self._long_work.finish(MatchState.beginning(header))).created()
             status = leased_status(state)
-            await tracing.commit(self._store.create(header, status))
+            await tracing.commit(self._store.create(state.header, status))
         self._metrics.matches.labels(header.game, "created").inc()
         self._cache.put(state)
         self._watches.publish(state)

@@ -175,6 +175,7 @@ class Header(NamedTuple):
     rematch_of: str = ""  # The id of the match of which it is the rematch, or empty.
     salt: bytes = b""  # Of its names; empty if it has none, or if they were erased.
     names_hash: bytes = b""  # Of its salted names; empty if it has none.
+    course: bytes = b""  # Of the deal; empty where that is a later entry's, or was not kept.
 
     def salted(self) -> "Header":
         """The header with a hash of its names."""

@@ -108,6 +108,7 @@ SCHEMA = """
 _CHAIN = """
     ALTER TABLE matches ADD COLUMN salt bytea NOT NULL DEFAULT '',
         ADD COLUMN names_hash bytea NOT NULL DEFAULT '',
+        ADD COLUMN course bytea NOT NULL DEFAULT '',
         ADD COLUMN facts_seal bytea NOT NULL DEFAULT '';
     ALTER TABLE entries ADD COLUMN names bytea NOT NULL DEFAULT '',
         ADD COLUMN course bytea NOT NULL DEFAULT '',

@@ -172,16 +172,17 @@ ELSEWHERE = {
 def test_a_match_that_is_led_elsewhere_is_refused(how, serve, tmp_path):
     plant_new_game(tmp_path)
     server, client = serve(tmp_path, sqlite_log(tmp_path))
-    played = Played([client], "high_card")
+    played, begun = (Played([client], "high_card") for _ in range(2))
     while played.version < 4:
         played.act()
     server.kill()
     change(tmp_path, "high_card", "rules.py", *ELSEWHERE[how])
     server, client = serve(tmp_path, sqlite_log(tmp_path))
-    for seat in (0, 1):
-        with pytest.raises(CroupierError) as caught:
-            played.seat(seat, client).view()
-        assert caught.value.reason == "RULES_CHANGED"
+    for match in (played, begun) if "deal" in how else (played,):
+        for seat in (0, 1):
+            with pytest.raises(CroupierError) as caught:
+                match.seat(seat, client).view()
+            assert caught.value.reason == "RULES_CHANGED"
 
 
 @pytest.mark.parametrize("archived", [False, True])

@@ -39,7 +39,7 @@ def unchained(tables):
     for row in (*matches, *entries):
         row["feed"] = row["feed"][chain.SEAL_BYTES :]
     for row in matches:
-        del row["salt"], row["names_hash"], row["facts_seal"]
+        del row["salt"], row["names_hash"], row["course"], row["facts_seal"]
     for row in entries:
         if row["kind"] == EntryKind.JOIN:
             row["action"] = row["names"][chain.SALT_BYTES :]
@@ -143,7 +143,7 @@ async def shown(store, ids, epoch):
             view.ClearField("etag")
             found.append(view)
             found += [events_of(state, version, viewer) for version in range(state.version + 1)]
-        found += [state.seats, state.header._replace(salt=b"", names_hash=b"")]
+        found += [state.seats, state.header._replace(salt=b"", names_hash=b"", course=b"")]
         if state.over:
             found.append(write_record(state))
     found += [
