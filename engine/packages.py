@@ -58,6 +58,8 @@ def load(entry: EntryPoint) -> type[Game]:
         ids = ", ".join(repr(game.id) for game in found if game.id) or "none"
         raise fault(entry.name, f"{entry.value}.rules must have one game of this id, and has {ids}")
     [game] = named
+    if package_of(game).partition(".")[0] != entry.value.partition(".")[0]:
+        raise fault(entry.name, f"its class is in {game.__module__}, and not in {entry.value}")
     if game.abi != ABI:
         raise fault(
             entry.name,

@@ -131,6 +131,7 @@ def rematch_header(
         rematch_of=header.match_id,
         salt=b"",
         names_hash=b"",
+        course=b"",
     )
 
 

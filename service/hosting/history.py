@@ -8,17 +8,17 @@ other code or of another match is not recognized, and the match is replayed from
 import hashlib
 import importlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
-from pathlib import Path
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
 
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
-from engine.packages import package_of
 from service.common.errors import Refusal
 from service.hosting.clocks import Clocks, Control
 from service.store import Entry, Head, Header, Snapshot, chain
@@ -161,16 +161,31 @@ def code_of(game_id: str) -> bytes:
 
     It is to be taken when the code is loaded, since files can change while a server runs.
     """
-    package = package_of(games()[game_id]).partition(".")[0]
-    return b"".join(_files_of(name) for name in sorted({"engine", package}))
+    # A class that the game is made of may be in another package than the game.
+    modules = {each.__module__.partition(".")[0] for each in games()[game_id].__mro__}
+    return b"".join(_files_of(name) for name in sorted(modules - {object.__module__}))
 
 
 @cache
-def _files_of(package: str) -> bytes:
+def _files_of(name: str) -> bytes:
+    # By the importer, since it may read from an archive.
+    module: Any = importlib.import_module(name)
     digest = hashlib.sha256()
-    for folder in map(Path, importlib.import_module(package).__path__):
-        for path in sorted(folder.rglob("*")):
-            if path.name.endswith((*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)):
-                digest.update(b"%s %d:" % (bytes(path.relative_to(folder)), path.stat().st_size))
-                digest.update(path.read_bytes())
+    if hasattr(module, "__path__"):
+        for part in _contents(resources.files(module)):
+            digest.update(part)
+    else:
+        digest.update(module.__spec__.loader.get_data(module.__file__))
     return digest.digest()
+
+
+def _contents(folder: Traversable, place: str = "") -> Iterator[bytes]:
+    # All files, since code may read them, wherever links lead.
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        name = f"{place}/{each.name}"
+        if each.is_dir() and each.name != "__pycache__":
+            yield from _contents(each, name)
+        elif each.is_file():
+            data = each.read_bytes()
+            yield b"%s %d:" % (name.encode(), len(data))
+            yield data

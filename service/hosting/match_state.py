@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from croupier.v1 import feed_pb2, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from engine.errors import ActionError
+from engine.errors import ActionError, RulesFault
 from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
@@ -17,7 +17,7 @@ from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions
 from service.hosting.history import History, course_of, read_snapshot, rules_changed, write_snapshot
-from service.hosting.played_on import Start, replaying_start, write_origin, write_start
+from service.hosting.played_on import Start, StartError, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
 from service.wire.fields import Fields
@@ -137,7 +137,10 @@ class MatchState(NamedTuple):
         header, head = stored.header, stored.head
         header.check()
         stored.check_header()  # Before anything is read in it.
-        state = yield from MatchState.beginning(header)
+        try:
+            state = yield from MatchState.beginning(header)
+        except (RulesFault, StartError, Refusal) as error:
+            raise _changed(0, error) from None
         state = yield from state._restored(stored)
         if state.version < head.version or state.history.digest(head.version) != head.digest:
             version = min(state.version, head.version)
@@ -207,9 +210,9 @@ class MatchState(NamedTuple):
             try:
                 state.check_clocks(entry)
                 state = KINDS[entry.kind].after(state, entry)
-            except (ActionError, Refusal):
+            except (ActionError, RulesFault, Refusal) as error:
                 if logged:
-                    raise rules_changed(version) from None
+                    raise _changed(version, error) from None
                 raise
         return state
 
@@ -542,6 +545,15 @@ KINDS: dict[int, Kind] = {}  # By number. A kind is here once its module was imp
 @lru_cache(maxsize=_GAMES_KEPT)
 def _under(game: Game, rules_version: int) -> Game | None:
     return game.under(rules_version)
+
+
+def _changed(version: int, error: Exception) -> Refusal:
+    # The rules refuse today what they once allowed, or fail.
+    if isinstance(error, RulesFault):
+        log_failure("a replay", error)
+    elif isinstance(error, Refusal) and error.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
+        return error
+    return rules_changed(version)
 
 
 def _read_game(header: Header) -> Game:

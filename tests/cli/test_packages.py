@@ -51,6 +51,14 @@ def test_a_package_without_the_game_that_it_names_is_refused(tmp_path):
     )
 
 
+def test_a_game_whose_class_is_in_another_package_is_refused(tmp_path):
+    rules = plant(tmp_path) / "rules.py"
+    rules.rename(tmp_path / "acme_rules.py")
+    rules.write_text("from acme_rules import Planted")
+    said = refusal(run(tmp_path, "games"))
+    assert said == "its class is in acme_rules, and not in acme_planted"
+
+
 def test_two_packages_with_a_game_of_one_id_are_refused(tmp_path):
     plant(tmp_path, game_id="skystones")
     done = run(tmp_path, "games")

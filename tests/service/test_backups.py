@@ -1,10 +1,15 @@
 """A backup of a server that is in use can be restored: its matches go on, and none is damaged."""
 
+import base64
+import http.server
+import json
 import os
+import queue
 import random
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,9 +17,13 @@ from pathlib import Path
 import grpc
 import pytest
 
+import croupier.client
+from croupier.client import CroupierError
 from service import wire
 from tests.support.exports import verified_records
+from tests.support.replicas import OPERATOR
 from tests.support.serving import Client, play_on, read_error, refused, ruleset_of
+from tests.support.waiting import FOREVER
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deploy" / "backup.md"
@@ -243,3 +252,109 @@ def test_a_backup_under_load_is_restored_and_matches_go_on(store, replicas, oper
     assert set(records) == {each.table.name for each in kept}
     restored.end_well()
     print(f"{len(kept)} matches restored, {gone_on} went on, {lost} answered actions were newer")
+
+
+class Endpoint(http.server.ThreadingHTTPServer):
+    """What `croupier webhooks` posts to; keeps the updates."""
+
+    def __init__(self):
+        self.updates = queue.Queue()
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def wait_for(self, name, version):
+        """Waits until it was told of a version of a match; returns all versions that it is told."""
+        told = {}
+        while told.get(name) != version:
+            update = self.updates.get()
+            told[update["name"]] = int(update.get("version", 0))
+        return told
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        for each in message["data"]["updates"]:
+            self.server.updates.put(each)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def endpoint():
+    with Endpoint() as server:
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def hooks(endpoint, operator, tmp_path):
+    """Starts `croupier webhooks` for a server; returns the process."""
+    started = []
+    (tmp_path / "secret").write_text(f"whsec_{base64.b64encode(bytes(32)).decode()}")
+
+    def start(address):
+        command = [sys.executable, "-m", "cli", "webhooks", "--server", address, *operator]
+        command += [f"http://127.0.0.1:{endpoint.server_port}", "--state", str(tmp_path / "hooks")]
+        command += ["--secret-file", str(tmp_path / "secret")]
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def followed(address, cursor, wanted):
+    """The versions that the feed tells after a cursor up to those that are wanted, and its next."""
+    told = {}
+    with croupier.client.Client(address, timeout=FOREVER) as client:
+        for response in croupier.client.Operator(client, OPERATOR).watch_matches(cursor):
+            told |= {each.name: each.version for each in response.updates}
+            if response.cursor and wanted.items() <= told.items():
+                return told, response.cursor
+
+
+def test_nothing_that_a_follower_was_told_is_taken_back_silently(
+    store, replicas, operator, endpoint, hooks
+):
+    replica = replicas(*store.options, *operator)
+    replica.ready()
+    client, rng = Client(replica.address), random.Random(1)
+    kept = client.create(ruleset_of("skystones"))
+    play_on(kept, rng, 2)
+    _, before = followed(replica.address, "", {kept.name: 2})
+    process = hooks(replica.address)
+    endpoint.wait_for(kept.name, 2)
+    store.back_up()
+    play_on(kept, rng, 1)
+    lost = client.create(ruleset_of("skystones"))
+    told = {kept.name: 3, lost.name: 0}
+    _, after = followed(replica.address, before, told)
+    endpoint.wait_for(lost.name, 0)
+    replica.end_well()
+
+    restored = replicas(*store.restore(), *operator, "--listen", replica.address)
+    restored.address = replica.address
+    restored.ready()
+    assert "it begins anew" in process.stderr.readline()
+    # It is told again of what runs, and of what comes.
+    assert endpoint.wait_for(kept.name, 2) == {kept.name: 2}
+    # Until the feed is longer than it was.
+    for _ in range(2):
+        play_on(kept, rng, 1)
+        new = client.create(ruleset_of("skystones"))
+        with pytest.raises(CroupierError) as caught:
+            followed(restored.address, after, {})
+        assert caught.value.reason == "CURSOR_EXPIRED"
+    now = {kept.name: 4, new.name: 0}
+    assert endpoint.wait_for(new.name, 0).items() >= now.items()
+    # From before the backup, nothing is missing; nor is it for who begins anew.
+    for cursor in (before, ""):
+        found, _ = followed(restored.address, cursor, now)
+        assert len(found) == 3 and lost.name not in found
+    restored.end_well()

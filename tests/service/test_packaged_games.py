@@ -15,7 +15,6 @@ from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from croupier.messages import GameMessages
 from croupier.phrases import ending_sentence
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
-from service.hosting.matches import SNAPSHOT_EVERY
 from tests.support.planted_games import environment_of, plant_new_game, run
 from tests.support.server_process import ServerProcess
 from tests.support.serving import read_error
@@ -320,33 +319,6 @@ def test_a_match_goes_on_after_a_restart(packages, tmp_path):
     ):
         seat = Seat(client, match.name, first.token)
         assert seat.view() == before
-
-
-def test_a_snapshot_of_another_layout_is_not_read(tmp_path):
-    # The same rules, laid out anew: the hands do not lie where they lay.
-    plant_new_game(tmp_path)
-    options = ("--store", "sqlite", "--data", str(tmp_path / "data"))
-    environment = environment_of(tmp_path)
-    with ServerProcess(*options, environment=environment) as server:
-        with Client(server.client.address, timeout=FOREVER) as client:
-            match = client.create_match(GAME)
-            for seat in match.seats.values():
-                seat.submit(seat.view().legal_actions[0])
-            first = match.seats[0]
-            # Until there is a snapshot, and an entry after it, with which it is written.
-            while first.view().version <= SNAPSHOT_EVERY:
-                first.replace_token()
-            before = first.view()
-        server.kill()
-    rules = tmp_path / GAME / "rules.py"
-    layout = "    _fields_ = (\n"
-    spare = layout + '        ("spare", ctypes.c_uint8 * 24),\n'
-    rules.write_text(rules.read_text().replace(layout, spare, 1))
-    with (
-        ServerProcess(*options, environment=environment) as server,
-        Client(server.client.address, timeout=FOREVER) as client,
-    ):
-        assert Seat(client, match.name, first.token).view() == before
 
 
 # What changes in the rules, which keep their version, and after how many decisions.

@@ -52,12 +52,18 @@ def plant_new_game(folder):
     """Writes what `croupier new-game high_card` writes, as an installed distribution."""
     chosen = argparse.Namespace(name="high_card", title=None, output=folder / "new")
     new_game.run(chosen)
-    info = folder / "croupier_high_card-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: croupier-high-card\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[croupier.games]\nhigh_card = high_card\n")
+    plant_entry(folder, "high_card")
     shutil.move(folder / "new/high_card", folder / "high_card")
     _compile_schema(folder / "high_card")
+
+
+def plant_entry(folder, game_id):
+    """Makes the package of a game, which has its name, an installed one."""
+    name = f"croupier-{game_id}".replace("_", "-")
+    info = folder / f"{name}-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(f"[croupier.games]\n{game_id} = {game_id}\n")
 
 
 def environment_of(folder):

@@ -133,12 +133,19 @@ class Postgres:
         self.execute(f"CREATE SCHEMA {schema}")
         return schema
 
+    def catch_up(self, primary: "Postgres") -> None:
+        """Waits until this standby has all that its primary has written."""
+        written = primary.execute("SELECT pg_current_wal_lsn()")
+        while self.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") != "t":
+            pass
+
     def take_over(self, primary: "Postgres") -> None:
         """Takes writes from now on, with all that its primary has written, which takes none."""
         primary.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         primary.execute("SELECT pg_reload_conf()")
-        written = primary.execute("SELECT pg_current_wal_lsn()")
-        # What is written later would be lost.
-        while self.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") != "t":
-            pass
+        self.catch_up(primary)  # What is written later would be lost.
+        self.promote()
+
+    def promote(self) -> None:
+        """Takes writes from now on, with what this standby has."""
         self._control("promote")
