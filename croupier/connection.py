@@ -1,5 +1,6 @@
 """A connection to a server: calls with a token, repeated if they were lost, and searches."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -307,5 +308,9 @@ class Analysis:
 
 
 def duration(seconds: float) -> Duration:
-    """Returns a number of seconds as a message."""
-    return Duration(seconds=int(seconds), nanos=round(seconds % 1 * 1e9))
+    """Returns a number of seconds as a message; raises ValueError for one without an end."""
+    if not math.isfinite(seconds):
+        raise ValueError(f"{seconds} seconds have no end")
+    message = Duration()
+    message.FromNanoseconds(round(seconds * 1e9))
+    return message
