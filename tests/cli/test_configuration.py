@@ -267,6 +267,32 @@ def test_config_leaves_passwords_out(capsys, url, shown):
     assert ("; the password is left out" in printed) == (shown != url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:qz/xq@db/cards",
+        "postgresql://me:qz#xq@db/cards",
+        "postgresql://me:qz@xq@db/cards",
+        "postgresql://me:qz?xq@db/cards",
+        "postgresql://me:qz xq@db/cards",
+        "postgresql://me:qzxq/cards",
+        "postgresql://me:qzxq@[db/cards",
+        "postgresql:/me:qzxq@db/cards",
+        "Postgres://me:qzxq@db/cards",
+        "mysql://me:qzxq@db/cards",
+    ],
+)
+def test_a_url_that_is_none_is_refused_and_not_shown(capsys, url):
+    for command in ("config", "serve"):
+        with pytest.raises(SystemExit) as exit_:
+            main([command, "--store", url])
+        assert exit_.value.code == 2
+        said = capsys.readouterr().err
+        assert "argument --store" in said
+        assert "qz" not in said
+        assert "xq" not in said
+
+
 def test_config_refuses_what_serve_refuses(capsys):
     with pytest.raises(SystemExit) as exit_:
         main(["config", "--tls-key", "key.pem"])

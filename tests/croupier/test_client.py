@@ -548,3 +548,12 @@ def test_seconds_keep_their_sign_and_their_size(nanos):
 def test_seconds_without_an_end_are_refused(seconds):
     with pytest.raises(ValueError, match="seconds"):
         duration(seconds)
+
+
+@pytest.mark.parametrize("word", ["a\nb", "sch\u00f6n", "a\x00"])
+def test_a_word_that_cannot_be_sent_is_refused_at_once(address, word):
+    for option in ("api_key", "player"):
+        with pytest.raises(CroupierError, match="KEY_INVALID"):
+            Client(address, **{option: word})
+    with Client(address) as client, pytest.raises(CroupierError, match="TOKEN_INVALID"):
+        Seat(client, "matches/a", word).view()
