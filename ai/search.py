@@ -266,10 +266,10 @@ class Search:
         result = Result(
             action=actions[0].action,
             actions=actions,
-            expected_score=expected,
-            win=total.wins * share,
-            draw=total.draws * share,
-            loss=(total.playouts - total.wins - total.draws) * share,
+            expected_score=_in_range(expected),
+            win=_in_range(total.wins * share),
+            draw=_in_range(total.draws * share),
+            loss=_in_range((total.playouts - total.wins - total.draws) * share),
             iterations=total.iterations,
             worlds=total.playouts,
             nodes=total.nodes,
@@ -328,6 +328,11 @@ def _action_result(root: RootAction, probability: float) -> ActionResult:
         squared_deviation += DRIFT * DRIFT * max(0.0, drift * drift - noise)
     deviation = math.sqrt(squared_deviation)
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
+
+
+def _in_range(share: float) -> float:
+    # Rounding can lead out of the range.
+    return min(max(share, 0.0), 1.0)
 
 
 def _tell_ties(actions: list[ActionResult]) -> list[ActionResult]:

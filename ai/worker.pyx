@@ -33,9 +33,6 @@ cdef extern from "Python.h":
                                     int interruptible) nogil
 
 cdef enum:
-    CHECK_TIME_EVERY = 16      # Iterations.
-
-cdef enum:
     # The flag of a Stop.
     RUNNING = 0
     PAUSED
@@ -216,7 +213,8 @@ cdef class Worker:
         while not (stop.flag and stop.must_stop(deadline)):
             if iterations and done >= iterations:
                 return BY_ITERATIONS
-            if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
+            # At each iteration, which rules in Python can make long.
+            if deadline > 0 and done and now() >= deadline:
                 return BY_TIME
             if not self.iterate():
                 return BY_MEMORY

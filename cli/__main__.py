@@ -9,6 +9,11 @@ from types import FrameType
 
 def main() -> None:
     """Runs one command and exits with its status."""
+    # Without standard streams, the next files that are opened would be taken for them, and get what
+    # libraries print.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
     if sys.argv[1:2] == ["serve"]:
         # A start takes a second or more. A signal would be lost meanwhile if this is the first
         # process of a container: the kernel ignores what that one does not handle.

@@ -47,6 +47,16 @@ def check_data(store: str, data: Path) -> None:
         )
 
 
+def operator_token(path: Path) -> str:
+    """The operator's token in a file; raises OSError, and CommandError if it is none."""
+    from service.api.authentication import read_operator_token  # Most commands need none.
+
+    try:
+        return read_operator_token(path)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
 # Types of arguments: functions of a text that raise ArgumentTypeError
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import tomlkit
 
@@ -15,9 +14,9 @@ from cli.arguments import Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
 from engine.building import include_path
+from service.common.urls import without_password
 
 # The parameters of a PostgreSQL URL that hold a secret.
-_SECRETS = ("password", "sslpassword")
 
 
 def add_parser(commands: Commands) -> None:
@@ -59,9 +58,9 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
             if text is None:
                 document.add(tomlkit.comment(f"{option.key}: {option.default}"))
             else:
-                shown = _without_password(text)
+                shown = without_password(text) if isinstance(text, str) else text
                 number = isinstance(shown, str) and re.fullmatch("0|[1-9][0-9]*", shown)
-                item = tomlkit.item(int(shown) if number else shown)
+                item = tomlkit.item(int(number[0]) if number else shown)
                 note = "" if shown == text else "; the password is left out"
                 document.add(option.key, item.comment(parser.source(option) + note))
         document.add(tomlkit.nl())
@@ -93,19 +92,3 @@ def _text(given: object) -> bool | str | list[str] | None:
     if isinstance(given, _Given):
         return given.text
     return given if isinstance(given, bool | str) else None
-
-
-def _without_password(text: Any) -> Any:
-    """Returns a text without the password that it holds if it is a URL."""
-    if not isinstance(text, str) or "://" not in text:
-        return text
-    parts = urlsplit(text)
-    user, at, place = parts.netloc.rpartition("@")
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [(name, value) for name, value in query if name not in _SECRETS]
-    if parts.password is None and kept == query:
-        return text
-    return parts._replace(
-        netloc=user.partition(":")[0] + at + place,
-        query=parts.query if kept == query else urlencode(kept),
-    ).geturl()

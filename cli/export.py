@@ -5,11 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from cli import arguments, record_files
-from cli.arguments import CommandError, Commands
+from cli.arguments import Commands
 from croupier.client import Client, CroupierError, Operator
 from croupier.retry import may_pass
 from croupier.v1 import match_pb2
-from service.api.authentication import read_operator_token
 
 OPTIONS = f"""
 --output DIR
@@ -43,33 +42,28 @@ def add_parser(commands: Commands) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Writes the files."""
-    try:
-        chosen.output.mkdir(parents=True, exist_ok=True)
-        with Client(chosen.server, **arguments.security(chosen)._asdict()) as client:
-            operator = Operator(client, read_operator_token(chosen.operator_token_file))
-            count, failed = 0, False
-            for match in _names(chosen, operator):
-                try:
-                    record = operator.record(match)
-                except CroupierError as error:
-                    if not chosen.all or not error.reason or may_pass(error):
-                        raise
-                    # What is wrong with one match must not take the others along, and one that was
-                    # deleted after it was listed is none of them.
-                    if error.reason != "MATCH_NOT_FOUND":
-                        print(f"{match}: {error}", file=sys.stderr)
-                        failed = True
-                    continue
-                path = record_files.write(record, chosen.output, chosen.format)
-                count += 1
-                if not chosen.all:
-                    print(path)
-            if chosen.all:
-                print(f"{count} records in {chosen.output}")
-    except CroupierError as error:
-        raise CommandError(f"{chosen.server}: {error}") from error
-    except (OSError, ValueError) as error:
-        raise CommandError(str(error)) from error
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    with Client(chosen.server, **arguments.security(chosen)._asdict()) as client:
+        operator = Operator(client, arguments.operator_token(chosen.operator_token_file))
+        count, failed = 0, False
+        for match in _names(chosen, operator):
+            try:
+                record = operator.record(match)
+            except CroupierError as error:
+                if not chosen.all or not error.reason or may_pass(error):
+                    raise
+                # What is wrong with one match must not take the others along, and one that was
+                # deleted after it was listed is none of them.
+                if error.reason != "MATCH_NOT_FOUND":
+                    print(f"{match}: {error}", file=sys.stderr)
+                    failed = True
+                continue
+            path = record_files.write(record, chosen.output, chosen.format)
+            count += 1
+            if not chosen.all:
+                print(path)
+        if chosen.all:
+            print(f"{count} records in {chosen.output}")
     return int(failed)
 
 

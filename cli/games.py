@@ -3,8 +3,8 @@
 import argparse
 
 from cli import arguments
-from cli.arguments import CommandError, Commands
-from croupier.client import Client, CroupierError
+from cli.arguments import Commands
+from croupier.client import Client
 from service import wire
 from service.api.catalog_service import describe
 
@@ -25,13 +25,9 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Prints a line for each game."""
     if chosen.server:
-        try:
-            with Client(
-                chosen.server, timeout=ANSWER_SECONDS, **arguments.security(chosen)._asdict()
-            ) as client:
-                games = client.games()
-        except CroupierError as error:
-            raise CommandError(f"no answer from {chosen.server}: {error}") from error
+        security = arguments.security(chosen)._asdict()
+        with Client(chosen.server, timeout=ANSWER_SECONDS, **security) as client:
+            games = client.games()
     else:
         games = [describe(game()) for game in wire.hosted_games().values()]
     for game in games:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from cli import arguments, verify
 from cli.arguments import CommandError, Commands
-from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.observability.metrics import Metrics
@@ -47,7 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise CommandError("nothing was imported")
     try:
         asyncio.run(_add_all(Options(store=chosen.store, data=chosen.data), verified))
-    except (OSError, ValueError, Refusal) as error:
+    except ValueError as error:
         raise CommandError(str(error)) from error
     return 0
 

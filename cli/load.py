@@ -11,10 +11,9 @@ import time
 from collections.abc import Sequence
 
 from cli import arguments
-from cli.arguments import CommandError, Commands, UsageError
+from cli.arguments import Commands, UsageError
 from cli.load_players import PATIENCE, Figures, Load, play
 from croupier.client import Client
-from croupier.errors import CroupierError
 from croupier.transport import Security, channel_credentials, is_local
 from croupier.v1 import game_pb2
 
@@ -73,11 +72,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError(f"tokens would travel in the clear to {chosen.server}: use --tls")
     if chosen.players and not chosen.api_key:
         raise UsageError("--players needs --api-key")
-    try:
-        rulesets = _rulesets(chosen, security)
-        return asyncio.run(_run(chosen, security, rulesets))
-    except CroupierError as error:
-        raise CommandError(f"{chosen.server}: {error}") from None
+    return asyncio.run(_run(chosen, security, _rulesets(chosen, security)))
 
 
 async def _run(

@@ -19,10 +19,9 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.client import OPEN
-from croupier.connection import KEY_HEADER, PLAYER_HEADER
 from croupier.errors import CroupierError
 from croupier.retry import MAX_PAUSE, Retry, Tally
-from croupier.transport import Security, channel_credentials
+from croupier.transport import Security, bearer, channel_credentials, channel_options, identity
 from croupier.v1 import game_pb2, match_pb2, match_pb2_grpc
 
 CREATED_AT_ONCE = 16
@@ -74,7 +73,8 @@ class Figures:
 def open_channel(server: str, security: Security) -> grpc.aio.Channel:
     """A channel of its own to the server."""
     credentials = channel_credentials(security)
-    options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_reconnect_backoff_ms", 1000))
+    own = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_reconnect_backoff_ms", 1000))
+    options = channel_options(server, own)
     if credentials is None:
         return grpc.aio.insecure_channel(server, options)
     return grpc.aio.secure_channel(server, credentials, options)
@@ -257,17 +257,11 @@ class Caller:
     def __init__(self, stub: Any, api_key: str, player: str, figures: Figures) -> None:
         self.stub = stub
         self.figures = figures
-        self._api_key = api_key
-        self._player = player
+        self._identity = identity(api_key, player)
 
     def metadata(self, token: str = "") -> tuple[tuple[str, str], ...]:
         """The metadata of a call with a token, or without one."""
-        sent = (
-            (KEY_HEADER, self._api_key),
-            (PLAYER_HEADER, self._player),
-            ("authorization", token and f"Bearer {token}"),
-        )
-        return tuple((name, value) for name, value in sent if value)
+        return (*self._identity, bearer(token)) if token else self._identity
 
     async def call(self, rpc: Callable[..., Awaitable[Any]], request: Any, token: str = "") -> Any:
         """Calls until there is an answer; raises CroupierError."""

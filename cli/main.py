@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -10,7 +11,8 @@ from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
 from engine.packages import PackageError
 
-UNUSABLE = 1  # The status where the package of a game cannot be used.
+# Statuses. The last two are those of a program that a signal has ended.
+UNUSABLE, INTERRUPTED, UNREAD = 1, 130, 141
 
 # By their names, the modules of the commands. One is imported with its command, as what the server
 # imports takes half a second of a processor.
@@ -63,17 +65,40 @@ def _collect_garbage() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one command and exits with its status."""
+    """Runs one command and exits with its status.
+
+    What a command does not expect of its surroundings, such as a full disk or a server that is
+    away, is said in a line. Errors of Croupier itself have a traceback.
+    """
+    chosen = argparse.Namespace()
     try:
         given = sys.argv[1:] if arguments is None else arguments
         named = [name for name in given[:1] if name in COMMANDS]
         chosen = make_parser(named or COMMANDS).parse_args(given)
         _collect_garbage()
         status = chosen.run(chosen)
-    except PackageError as error:
-        print(f"croupier: {error}", file=sys.stderr)
-        status = UNUSABLE
-    except CommandError as error:
-        print(f"croupier: {error}", file=sys.stderr)
-        status = error.status
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the output has enough, as `head` does. What is left goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = UNREAD
+    except Exception as error:
+        said = _said(error, getattr(chosen, "server", None))
+        if said is None:
+            raise
+        print(f"croupier: {said}", file=sys.stderr)
+        status = error.status if isinstance(error, CommandError) else UNUSABLE
     sys.exit(status)
+
+
+def _said(error: Exception, server: str | None) -> str | None:
+    from croupier.errors import CroupierError  # It would double the time of a command's start.
+    from service.common.errors import Refusal
+
+    if isinstance(error, CroupierError) and server:
+        return f"{server}: {error}"
+    expected = isinstance(error, CommandError | PackageError | CroupierError | Refusal | OSError)
+    return str(error) if expected else None

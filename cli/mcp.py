@@ -5,7 +5,7 @@ import os
 
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
-from croupier.transport import is_loopback
+from croupier.transport import identity, is_loopback
 
 API_KEY = "CROUPIER_API_KEY"
 
@@ -44,9 +44,11 @@ def run(chosen: argparse.Namespace) -> int:
         raise CommandError(str(missing)) from missing
     if chosen.http is not None and chosen.api_key:
         raise UsageError("--api-key excludes --http, where each request brings its own key")
+    api_key = chosen.api_key or os.environ.get(API_KEY, "")
+    identity(api_key, "")  # Now, rather than at each call of a tool.
     server = make_server(
         chosen.server,
-        api_key=chosen.api_key or os.environ.get(API_KEY, ""),
+        api_key=api_key,
         language=chosen.language,
         security=arguments.security(chosen),
         forward=chosen.http is not None,

@@ -92,10 +92,7 @@ def run(chosen: argparse.Namespace) -> int:
                 break
     pack.puzzles.sort(key=lambda each: each.puzzle.name)
     data = write_pack(pack)
-    try:
-        chosen.output.write_bytes(data)
-    except OSError as error:
-        raise CommandError(str(error)) from error
+    chosen.output.write_bytes(data)
     print(f"{chosen.output}: {len(pack.puzzles)} puzzles, {len(data):,} bytes")
     return int(len(pack.puzzles) < chosen.puzzles)
 
@@ -135,7 +132,7 @@ def _tasks(chosen: argparse.Namespace, options: Options) -> tuple[str, Sequence[
 def _check(path: Path, options: Options, played_by: int | None) -> int:
     try:
         pack = read_pack(path.read_bytes())
-    except (OSError, PackError) as error:
+    except PackError as error:
         raise CommandError(f"{path}: {error}") from error
     confirmed = 0
     tasks = [each.SerializeToString() for each in pack.puzzles]

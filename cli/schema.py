@@ -42,22 +42,19 @@ def run(chosen: argparse.Namespace) -> int:
         raise CommandError("give --output or --descriptor-set")
     form = "plain" if chosen.plain else "full"
     with resources.as_file(resources.files("croupier.v1") / "schemas") as shipped:
-        try:
-            if chosen.output is not None:
-                paths = sorted((shipped / form).rglob("*.proto"))
-                for path in paths:
-                    copy(path, chosen.output / path.relative_to(shipped / form))
-                added = 0 if chosen.plain else copy_packaged(chosen.output)
-                print(f"{len(paths) + added} schemas in {chosen.output}")
-            if chosen.descriptor_set is not None:
-                copy(shipped / f"{form}.binpb", chosen.descriptor_set)
-                # Sets of descriptors that follow one another are one set.
-                with chosen.descriptor_set.open("ab") as file:
-                    for messages in packaged():
-                        file.write(messages.own_schema)
-                print(f"their descriptors in {chosen.descriptor_set}")
-        except OSError as error:
-            raise CommandError(str(error)) from error
+        if chosen.output is not None:
+            paths = sorted((shipped / form).rglob("*.proto"))
+            for path in paths:
+                copy(path, chosen.output / path.relative_to(shipped / form))
+            added = 0 if chosen.plain else copy_packaged(chosen.output)
+            print(f"{len(paths) + added} schemas in {chosen.output}")
+        if chosen.descriptor_set is not None:
+            copy(shipped / f"{form}.binpb", chosen.descriptor_set)
+            # Sets of descriptors that follow one another are one set.
+            with chosen.descriptor_set.open("ab") as file:
+                for messages in packaged():
+                    file.write(messages.own_schema)
+            print(f"their descriptors in {chosen.descriptor_set}")
     return 0
 
 

@@ -12,7 +12,6 @@ from rich.progress import Progress, TextColumn
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands, UsageError
 from croupier.v1.match_pb2 import MatchStart
-from service.common.errors import Refusal
 from service.hosting.checking import check_matches
 from service.hosting.clocks import Clock
 from service.hosting.match_state import MatchState
@@ -118,7 +117,7 @@ def _run_log(chosen: argparse.Namespace) -> int:
     try:
         opened = open_store(Options(store=store, data=data or Path()), Metrics())
         return asyncio.run(_check_log(opened, quiet=chosen.quiet))
-    except (OSError, ValueError, Refusal) as error:
+    except ValueError as error:
         raise CommandError(str(error)) from error
 
 

@@ -91,7 +91,7 @@ def run(chosen: argparse.Namespace) -> int:
     ) as client:
         source: Client | Operator = client
         if chosen.operator_token_file is not None:
-            source = Operator(client, chosen.operator_token_file.read_text().strip())
+            source = Operator(client, arguments.operator_token(chosen.operator_token_file))
         while True:
             try:
                 responses = source.watch_matches(cursor, update_filter=wanted, patience=FOR_EVER)
@@ -103,7 +103,7 @@ def run(chosen: argparse.Namespace) -> int:
                         keep(place, response.cursor)
             except CroupierError as error:
                 if error.reason != "CURSOR_EXPIRED":
-                    raise CommandError(f"{chosen.server}: {error}") from None
+                    raise
                 # At another log nobody knows what came after the cursor.
                 anew = "it begins anew, with the matches that run"
                 print(f"{chosen.server}: {error}; {anew}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """A connection to a server: calls with a token, repeated if they were lost, and searches."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.errors import CroupierError
 from croupier.retry import Retry, Tally
-from croupier.transport import Security, open_channel
+from croupier.transport import Security, bearer, identity, open_channel
 from croupier.v1 import (
     catalog_pb2_grpc,
     feed_pb2_grpc,
@@ -24,7 +25,6 @@ from croupier.v1 import (
 
 TIMEOUT = 30.0  # Seconds that a call may take, not counting the time of a search.
 PATIENCE = 30.0  # Seconds for which a call or a stream is tried again after a loss.
-KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 WHOLE = 0.9  # The share of its timeout after which a call is late, not lost.
 ASKS_FOR = 0.4  # Seconds for which the library goes on asking about a connection; it says 0.2.
 MAX_SEARCH_SECONDS = 60.0  # The server's limit.
@@ -81,17 +81,14 @@ class Connection:
         Every call carries the `api_key` that the server's operator has given to a front end, and
         the name of the `player` for whom the front end calls, if they are given.
 
-        Raises OSError for a file that cannot be read, ValueError for options that do not fit.
+        Raises OSError for a file that cannot be read, ValueError for options that do not fit, and
+        CroupierError for a key or a player that cannot be sent.
         """
         self.address = address
         self.timeout = timeout
         self.patience = patience
         self.tally = Tally()
-        self._identity = tuple(
-            (name, value)
-            for name, value in ((KEY_HEADER, api_key), (PLAYER_HEADER, player))
-            if value
-        )
+        self._identity = identity(api_key, player)
         self._closed = False
         self._asking: list[Callable[[grpc.ChannelConnectivity], None]] = []
         self._asked_at = float("-inf")
@@ -122,7 +119,7 @@ class Connection:
         """Returns the metadata of a call with a token, or without one."""
         if token is None:
             return self._identity
-        return (*self._identity, ("authorization", f"Bearer {token}"))
+        return (*self._identity, bearer(token))
 
     def call(
         self,
@@ -307,5 +304,9 @@ class Analysis:
 
 
 def duration(seconds: float) -> Duration:
-    """Returns a number of seconds as a message."""
-    return Duration(seconds=int(seconds), nanos=round(seconds % 1 * 1e9))
+    """Returns a number of seconds as a message; raises ValueError for one without an end."""
+    if not math.isfinite(seconds):
+        raise ValueError(f"{seconds} seconds have no end")
+    message = Duration()
+    message.FromNanoseconds(round(seconds * 1e9))
+    return message

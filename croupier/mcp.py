@@ -37,7 +37,6 @@ from croupier.client import (
     bot,
     open_seat,
 )
-from croupier.connection import KEY_HEADER, PLAYER_HEADER
 from croupier.phrases import ending_sentence, origin_sentence
 from croupier.terminal import drawing, hints
 from croupier.terminal.plain import plain
@@ -45,7 +44,7 @@ from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
 from croupier.terminal.session import result_line
 from croupier.terminal.settings import HINT_ITERATIONS
-from croupier.transport import CLEARTEXT, Security
+from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security
 from croupier.v1 import catalog_pb2, game_pb2
 
 WIDTH = 100  # Columns of what is drawn.
@@ -311,11 +310,12 @@ class _Table:
     def read(self, view: game_pb2.View, action: int | str) -> int:
         """Returns the place of a legal action, given by number or words; refuses all others."""
         count = len(view.legal_actions)
-        if isinstance(action, int) or action.removeprefix("#").isdecimal():
-            place = int(str(action).removeprefix("#")) - 1
-            if place not in range(count):
+        action = str(action)
+        number = drawing.number_of(action.removeprefix("#"))
+        if number is not None:
+            if number not in range(1, count + 1):
                 self.refuse(f"there is no action {action}, only 1 to {count}", view)
-            return place
+            return number - 1
         said = [self.drawing.action(each) for each in view.legal_actions]
         same = [n for n, words in enumerate(said) if words == action]
         try:

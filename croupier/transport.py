@@ -12,6 +12,7 @@ import grpc
 from croupier.errors import CroupierError
 
 _SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
+KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 _PORT = re.compile(r":\d+$")
 
 
@@ -45,6 +46,32 @@ class CleartextError(CroupierError):
         return self.message
 
 
+def identity(api_key: str, player: str) -> tuple[tuple[str, str], ...]:
+    """Returns the metadata of an API key and a player's name; an empty one is left out.
+
+    Raises CroupierError for one that cannot be sent.
+    """
+    _check("API key", api_key, "KEY_INVALID")
+    _check("name of the player", player, "KEY_INVALID")
+    return tuple(each for each in ((KEY_HEADER, api_key), (PLAYER_HEADER, player)) if each[1])
+
+
+def bearer(token: str) -> tuple[str, str]:
+    """Returns the metadata of a token; raises CroupierError for one that cannot be sent."""
+    _check("token", token, "TOKEN_INVALID")
+    return ("authorization", f"Bearer {token}")
+
+
+def _check(what: str, value: str, reason: str) -> None:
+    # gRPC would fail in a way that looks like a lost connection.
+    if not (value.isascii() and value.isprintable()):
+        raise CroupierError(
+            grpc.StatusCode.UNAUTHENTICATED,
+            f"the {what} has characters other than printable ASCII",
+            reason,
+        )
+
+
 def open_channel(
     address: str, security: Security, options: Sequence[tuple[str, Any]] = ()
 ) -> grpc.Channel:
@@ -55,12 +82,20 @@ def open_channel(
     for settings that contradict each other.
     """
     credentials = channel_credentials(security)
+    options = channel_options(address, options)
     if credentials is not None:
         return grpc.secure_channel(address, credentials, options)
     channel = grpc.insecure_channel(address, options)
     if security.insecure or is_local(address):
         return channel
     return grpc.intercept_channel(channel, _SecretGuard(address))
+
+
+def channel_options(
+    address: str, options: Sequence[tuple[str, Any]] = ()
+) -> tuple[tuple[str, Any], ...]:
+    """Returns the options of a channel: no proxy of the environment leads to this machine."""
+    return (*options, ("grpc.enable_http_proxy", 0)) if is_local(address) else tuple(options)
 
 
 def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:

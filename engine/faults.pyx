@@ -76,8 +76,8 @@ cdef int raise_pending() except -1:
         return 0
     pending -= 1
     game_id, error, method = take_error()
-    if not isinstance(error, Exception):
-        raise error            # Such as KeyboardInterrupt.
+    if isinstance(error, KeyboardInterrupt):
+        raise error            # The operator's. SystemExit would end a server, and is a fault.
     raise fault_of(game_id, method, error) from error
 
 

@@ -31,9 +31,15 @@ SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once, and fewer where they do not fit the screen.
 SHORT_LISTS = (32, 16, 8)
 LONG_NAME = 14  # Columns of a player's name in a heading.
+MAX_DIGITS = 9  # Of a number that somebody types.
 LABELS = 9  # The width of the column of labels left of the sides.
 _CARDS = re.compile(r"(.*_)?cards?")  # The names of fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
+
+
+def number_of(typed: str) -> int | None:
+    """Returns the number that somebody has typed; None if it is none, or one of no use."""
+    return int(typed) if typed.isdecimal() and len(typed) <= MAX_DIGITS else None
 
 
 class Unclear(ValueError):
@@ -122,9 +128,9 @@ class Drawing:
         """
         if self.numbers_are_cards(view) and not typed.startswith("#"):
             return self.read_cards(view, re.findall(r"[^\s,+]+", typed.lower()))
-        if typed.removeprefix("#").isdigit():
-            place = int(typed.removeprefix("#")) - 1
-            return [place] if place in range(len(view.legal_actions)) else []
+        number = number_of(typed.removeprefix("#"))
+        if number is not None:
+            return [number - 1] if number - 1 in range(len(view.legal_actions)) else []
         wanted = _words(typed)
         labels = [self.words(action) for action in view.legal_actions]
         found = [place for place, words in enumerate(labels) if _begin(wanted, words)]
@@ -181,13 +187,14 @@ class Drawing:
         A name means any card of that name, a number one certain card.
         """
         cards = []
-        places: set[str] = set()
+        places: set[int] = set()
         for word in words:
-            if word.isdigit():
-                if int(word) - 1 not in range(len(hand)) or word in places:
+            number = number_of(word)
+            if number is not None:
+                if number - 1 not in range(len(hand)) or number in places:
                     raise Unclear(f"{word}: number your cards 1 to {len(hand)}, each once.")
-                places.add(word)
-                cards.append(hand[int(word) - 1])
+                places.add(number)
+                cards.append(hand[number - 1])
                 continue
             meant = [card for card in dict.fromkeys(hand) if has_words(self.names[card], word)]
             if len(meant) != 1:

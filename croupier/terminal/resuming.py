@@ -75,5 +75,6 @@ def _choose(seats: list[SavedSeat], screen: Screen) -> SavedSeat:
     screen.print(table)
     while True:
         typed = screen.ask(f"Which match? (1 to {len(seats)}) ")
-        if typed.isdecimal() and 1 <= int(typed) <= len(seats):
-            return seats[int(typed) - 1]
+        chosen = drawing.number_of(typed)
+        if chosen is not None and 1 <= chosen <= len(seats):
+            return seats[chosen - 1]

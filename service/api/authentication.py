@@ -161,8 +161,9 @@ def read_bearer(authorization: str) -> str:
 
 def read_operator_token(path: Path) -> str:
     """The operator's token, the one line of a file; raises OSError or ValueError."""
-    token = path.read_text("ascii").strip()
-    if len(token) < MIN_OPERATOR_TOKEN or not token.isprintable() or " " in token:
+    token = path.read_text(errors="replace").strip()
+    one_word = token.isascii() and token.isprintable() and " " not in token
+    if len(token) < MIN_OPERATOR_TOKEN or not one_word:
         raise ValueError(
             f"{path}: an operator's token is one word of at least {MIN_OPERATOR_TOKEN} letters, "
             "digits and signs of ASCII"

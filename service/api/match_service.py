@@ -1,9 +1,6 @@
 """MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
-import base64
-import binascii
-import hashlib
 from collections.abc import AsyncIterator
 from contextlib import (
     AbstractContextManager,
@@ -20,6 +17,7 @@ from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
+from service.api.paging import invalid_page_token, read_page_token, write_page_token
 from service.common.call import Call, Kind
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork
@@ -62,34 +60,26 @@ def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
     if not request.page_token:
         return query, size
     try:
-        token = base64.urlsafe_b64decode(request.page_token.encode())
-        filters, created, match_id = token.decode("ascii").split(" ")
+        created, match_id = read_page_token(request.page_token, _filters(query))
         before = (int(created), match_id)
-    except (binascii.Error, ValueError):
-        raise _invalid() from None
-    if filters != _filters(query) or not 0 <= before[0] < 2**63 or not match_id.isalnum():
-        raise _invalid()
+    except ValueError:
+        raise invalid_page_token() from None
+    if not 0 <= before[0] < 2**63 or not match_id.isalnum():
+        raise invalid_page_token()
     return query._replace(before=before), size
 
 
-def write_page_token(query: Query, last: ListedMatch) -> str:
+def page_token(query: Query, last: ListedMatch) -> str:
     """The token of the page that comes after a match."""
-    token = f"{_filters(query)} {last.created} {last.match_id}"
-    return base64.urlsafe_b64encode(token.encode()).decode()
+    return write_page_token(_filters(query), last.created, last.match_id)
 
 
-def _filters(query: Query) -> str:
-    return hashlib.sha256(f"{query.game} {query.over}".encode()).hexdigest()[:16]
+def _filters(query: Query) -> object:
+    return (query.game, query.over)
 
 
 def _no_start(rule: str) -> Refusal:
     return invalid_field("start_from.version", "NOT_PLAYABLE", rule)
-
-
-def _invalid() -> Refusal:
-    return invalid_field(
-        "page_token", "OTHER_FILTERS", "must be a next_page_token of a list with the same filters"
-    )
 
 
 MAX_WAIT_SECONDS = 60.0
@@ -496,7 +486,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         query, size = read_page(request)
         # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
-        token = write_page_token(query, found[size - 1]) if len(found) > size else ""
+        token = page_token(query, found[size - 1]) if len(found) > size else ""
         response = match_pb2.ListMatchesResponse(next_page_token=token)
         for listed in found[:size]:
             name = f"matches/{listed.match_id}"

@@ -6,6 +6,7 @@ from croupier.v1 import puzzle_pb2, puzzle_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service import wire
+from service.api.paging import read_page_token, write_page_token
 from service.common.call import Call
 from service.common.errors import Refusal
 from service.common.event_loop import LongWork
@@ -28,13 +29,17 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
             for each in (await self._puzzles(request.parent)).values()
             if request.theme in ("", each.puzzle.theme)
         ]
-        # A page begins after the name that the one before has ended with.
-        begin = bisect_right(found, request.page_token, key=lambda each: _id(each.name))
+        filters = (request.parent, request.theme)
+        begin = 0
+        if request.page_token:
+            # After the name that the page before has ended with.
+            last = " ".join(read_page_token(request.page_token, filters))
+            begin = bisect_right(found, last, key=lambda each: _id(each.name))
         end = begin + min(request.page_size or PAGE, MAX_PAGE)
-        page = found[begin:end]
+        page, more = found[begin:end], end < len(found)
         return puzzle_pb2.ListPuzzlesResponse(
             puzzles=page,
-            next_page_token=_id(page[-1].name) if end < len(found) else "",
+            next_page_token=write_page_token(filters, _id(page[-1].name)) if more else "",
             total_size=len(found),
         )
 

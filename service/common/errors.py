@@ -7,6 +7,7 @@ through which the call came sends it.
 
 import logging
 import math
+import random
 import traceback
 from collections.abc import Iterable, Mapping
 from typing import cast
@@ -18,6 +19,9 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from croupier.v1.error_pb2 import ErrorReason
 
 DOMAIN = "croupier.v1"
+# The share by which a delay is longer than it must be, at most and by chance: so those who were
+# refused together do not come back together.
+RETRY_SPREAD = 0.25
 MAX_FRAMES = 20  # Of a stack that is logged, the innermost ones.
 
 _log = logging.getLogger(__name__)
@@ -103,7 +107,8 @@ class Refusal(Exception):
             details.append(error_details_pb2.BadRequest(field_violations=violations))
         if retry_seconds:
             delay = Duration()
-            delay.FromMilliseconds(math.ceil(1000 * retry_seconds))
+            spread = random.uniform(1, 1 + RETRY_SPREAD)
+            delay.FromMilliseconds(math.ceil(1000 * retry_seconds * spread))
             details.append(error_details_pb2.RetryInfo(retry_delay=delay))
         if quota is not None:
             subject, description = quota

@@ -24,6 +24,7 @@ from service.api.review_service import ReviewService
 from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
 from service.common.tasks import Tasks
+from service.common.urls import check_url
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
@@ -357,10 +358,12 @@ def open_store(options: Options, metrics: Metrics) -> Store:
 
 def check_store(store: str) -> str:
     """Returns the name of a store; raises ValueError if it names none."""
-    if store in ("memory", "sqlite") or store.startswith(("postgresql://", "postgres://")):
+    if store in ("memory", "sqlite"):
         return store
-    scheme, url, _ = store.partition("://")  # What follows may hold a password.
-    shown = repr(scheme + url + ("..." if url else ""))
+    if store.startswith(("postgresql://", "postgres://")):
+        return check_url(store)
+    scheme, colon, _ = store.partition(":")  # What follows may hold a password.
+    shown = repr(scheme + (":..." if colon else ""))
     raise ValueError(f"{shown} is no store: it is sqlite, memory or postgresql://...")
 
 

@@ -16,7 +16,7 @@ from grpc_status import rpc_status
 
 from croupier.errors import CroupierError
 from croupier.retry import may_pass
-from croupier.transport import CLEARTEXT, Security, channel_credentials
+from croupier.transport import CLEARTEXT, Security, channel_credentials, channel_options
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.common.call import REQUEST_ID_HEADER, current_call
 from service.common.errors import Refusal, shutting_down
@@ -99,10 +99,11 @@ class SearchServers:
 
     def open(self) -> None:
         """Begins to connect; called on the event loop."""
+        options = channel_options(self._address, _CHANNEL)
         if self._credentials is None:
-            self._channel = grpc.aio.insecure_channel(self._address, _CHANNEL)
+            self._channel = grpc.aio.insecure_channel(self._address, options)
         else:
-            self._channel = grpc.aio.secure_channel(self._address, self._credentials, _CHANNEL)
+            self._channel = grpc.aio.secure_channel(self._address, self._credentials, options)
         self._channel.get_state(try_to_connect=True)
         self._stub = hint_pb2_grpc.HintServiceStub(self._channel)
 

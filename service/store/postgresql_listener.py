@@ -10,6 +10,7 @@ the notification with which each begins to listen.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ POLL_SECONDS = 2.0
 SECOND_POLL_SECONDS = 0.1
 
 _BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
+_NOTICE = re.compile(r"([a-z0-9]+) (\d{1,18})(?=,|$)")  # Of one match, among others.
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
 
 
@@ -89,8 +91,8 @@ class NotificationListener:
         if process == connection.get_server_pid() or process == self._own_process():
             return  # This server has told of it when it was committed.
         self.others = True
-        for each in notice.split(","):
-            match_id, _, version = each.partition(" ")
+        # Anybody in the database can notify. What is no notice says nothing.
+        for match_id, version in _NOTICE.findall(notice):
             self._changes.tell(match_id, int(version))
 
 

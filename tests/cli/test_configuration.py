@@ -259,6 +259,30 @@ def test_config_leaves_passwords_out(url, shown):
     assert ("; the password is left out" in printed) == (shown != url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:qz/xq@db/cards",
+        "postgresql://me:qz#xq@db/cards",
+        "postgresql://me:qz@xq@db/cards",
+        "postgresql://me:qz?xq@db/cards",
+        "postgresql://me:qz xq@db/cards",
+        "postgresql://me:qzxq/cards",
+        "postgresql://me:qzxq@[db/cards",
+        "postgresql:/me:qzxq@db/cards",
+        "Postgres://me:qzxq@db/cards",
+        "mysql://me:qzxq@db/cards",
+    ],
+)
+def test_a_url_that_is_none_is_refused_and_not_shown(url):
+    for command in ("config", "serve"):
+        ended = croupier(command, "--store", url)
+        assert ended.status == 2
+        assert "argument --store" in ended.err
+        assert "qz" not in ended.err
+        assert "xq" not in ended.err
+
+
 def test_config_refuses_what_serve_refuses():
     ended = croupier("config", "--tls-key", "key.pem")
     assert ended.status == 2

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import itertools
+import math
 import queue
 import select
 import socket
@@ -34,6 +35,7 @@ from croupier.client import (
     bot,
     clock,
 )
+from croupier.connection import duration
 from croupier.phrases import ending_sentence
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.support.replicas import Replica
@@ -530,3 +532,23 @@ def test_an_analysis_can_be_followed_and_given_up(address: str) -> None:
         with pytest.raises(CroupierError) as caught:
             list(going_on)
         assert caught.value.code is grpc.StatusCode.CANCELLED
+
+
+@pytest.mark.parametrize("nanos", [-(10**9) // 2, -1, 0, 1, 10**9 - 1, 1_999_999_999, 10**13 + 1])
+def test_seconds_keep_their_sign_and_their_size(nanos):
+    assert duration(nanos / 1e9).ToNanoseconds() == pytest.approx(nanos, abs=1e-3 + nanos * 1e-15)
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan])
+def test_seconds_without_an_end_are_refused(seconds):
+    with pytest.raises(ValueError, match="seconds"):
+        duration(seconds)
+
+
+@pytest.mark.parametrize("word", ["a\nb", "sch\u00f6n", "a\x00"])
+def test_a_word_that_cannot_be_sent_is_refused_at_once(address, word):
+    for option in ("api_key", "player"):
+        with pytest.raises(CroupierError, match="KEY_INVALID"):
+            Client(address, **{option: word})
+    with Client(address) as client, pytest.raises(CroupierError, match="TOKEN_INVALID"):
+        Seat(client, "matches/a", word).view()

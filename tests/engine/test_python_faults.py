@@ -1,6 +1,8 @@
 """Faults of rules in plain Python: each ends its call, and leaves everything as it was."""
 
+import asyncio
 import threading
+import time
 
 import pytest
 
@@ -299,9 +301,22 @@ def test_a_fault_stays_in_its_thread():
     assert isinstance(caught[0].__cause__, Bug)
 
 
-def test_an_interrupt_stays_one():
+def test_an_interrupt_stays_one_and_an_exit_is_a_fault():
     with pytest.raises(KeyboardInterrupt):
         Position.deal(broken("deal", error=KeyboardInterrupt), 0)
+    for error in (SystemExit, GeneratorExit, asyncio.CancelledError):
+        with pytest.raises(RulesFault, match=error.__name__):
+            Position.deal(broken("deal", error=error), 0)
+
+
+def test_a_time_limit_ends_a_search_with_slow_rules_after_one_iteration():
+    class Slow(PythonKuhn):
+        def apply(self, *args):
+            time.sleep(0.002)
+            super().apply(*args)
+
+    view = Position.deal(Slow(), 0).view(0)
+    assert search(view, seconds=0.001, parameters=FROM_PRESENT).iterations == 1
 
 
 @pytest.mark.parametrize("hook", ["choose", "stage", "estimate"])

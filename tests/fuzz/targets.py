@@ -23,7 +23,7 @@ from engine.sampler import Sampler
 from service import wire
 from service.api.authentication import Tokens
 from service.api.hint_service import read_limits, read_sent_view
-from service.api.match_service import read_page, write_page_token
+from service.api.match_service import page_token, read_page
 from service.common.errors import Refusal
 from service.common.validation import first_violation
 from service.gateway import protojson
@@ -400,9 +400,7 @@ class Requests(Target):
                     request = kind(ruleset=game_pb2.Ruleset.FromString(data))
                     yield bytes([number]) + request.SerializeToString()
             elif "page_token" in kind.DESCRIPTOR.fields_by_name:
-                token = write_page_token(
-                    Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2)
-                )
+                token = page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2))
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
                 named = {"name": "matches/fuzz"} if "name" in kind.DESCRIPTOR.fields_by_name else {}

@@ -334,6 +334,8 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
         (placements, "3", ["Ember Fox → c3"]),
         (placements, "5", []),
         (placements, "8", []),
+        (placements, "\u00b2", []),
+        (placements, 5000 * "1", []),
         (placements, "ember", ["Ember → b1", "Ember Fox → b1", "Ember Fox → c3"]),
         (placements, "ember b1", ["Ember → b1"]),
         (placements, "fox c3", ["Ember Fox → c3"]),
@@ -352,6 +354,7 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
         ),
         (set_ups, "#3", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
         (set_ups, "6", "6: number your cards 1 to 5, each once."),
+        (set_ups, "\u00b2", "\u00b2: not in your hand."),
         (set_ups, "priest", "priest: not in your hand."),
         (set_ups, "1 1", "1: number your cards 1 to 5, each once."),
         (

@@ -7,6 +7,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 
 from service.admission import budgets
 from service.admission.budgets import WINDOWS, Budget, Ledger
+from service.common import errors
 from service.common.call import Kind, Principal
 from service.common.errors import Refusal
 from service.observability.metrics import Metrics
@@ -33,7 +34,8 @@ def time():
 
 
 @pytest.fixture
-def ledger(time):
+def ledger(time, monkeypatch):
+    monkeypatch.setattr(errors, "RETRY_SPREAD", 0)
     return Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time)
 
 
@@ -47,6 +49,15 @@ def retry_of(call, *arguments):
     info = RetryInfo()
     assert found[0].Unpack(info)
     return info.retry_delay.ToMilliseconds() / 1000
+
+
+def test_those_who_are_refused_together_do_not_come_back_together():
+    def refuse():
+        raise errors.store_unavailable()
+
+    delays = {retry_of(refuse) for _ in range(100)}
+    assert len(delays) > 50
+    assert min(delays) >= 1
 
 
 def spent(ledger, payers, budget=Budget.CALLS):

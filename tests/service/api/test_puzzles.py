@@ -35,6 +35,21 @@ def solved(client, name, action):
     return client.puzzles.SolvePuzzle(request)
 
 
+def test_a_page_token_is_valid_only_for_its_filters(client):
+    token = listed(client, GAMES[0], page_size=1).next_page_token
+    rest = listed(client, GAMES[0], page_size=1000, page_token=token).puzzles
+    every = listed(client, GAMES[0], page_size=1000).puzzles
+    assert list(rest) == list(every[1:])
+    for game, wrong in (
+        (GAMES[0], {"page_token": "x"}),
+        (GAMES[0], {"page_token": every[0].name.rpartition("/")[2]}),
+        (GAMES[0], {"page_token": token, "theme": every[0].theme or "other"}),
+        (GAMES[1], {"page_token": token}),
+    ):
+        request = puzzle_pb2.ListPuzzlesRequest(parent=f"games/{game}", **wrong)
+        assert refused(client.puzzles.ListPuzzles, request).reason == "INVALID_FIELD"
+
+
 # The packs that are shipped
 
 

@@ -1,0 +1,98 @@
+"""What a command does where its surroundings fail it: pipes, folders, disks, signals, servers."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tests.support.ports import free_port
+from tests.support.waiting import wait_until
+
+COMMAND = [sys.executable, "-m", "cli"]
+NOWHERE = "127.0.0.1:9"
+
+
+def run(*words, **options):
+    return subprocess.run(
+        [*COMMAND, *words], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "--all", "--output", "/dev/null/x", "--operator-token-file", "x"], "/dev/null"),
+        (["schema", "--output", "/proc/none"], "/proc/none"),
+        (["games", "--server", NOWHERE], f"{NOWHERE}: UNAVAILABLE"),
+        (["load", "--server", NOWHERE, "--api-key", "sch\u00f6n"], "the API key has characters"),
+        (["mcp", "--server", NOWHERE, "--api-key", "a\nb"], "the API key has characters"),
+    ],
+)
+def test_what_is_missing_is_said_in_a_line(words, said):
+    done = run(*words, stdout=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.startswith("croupier: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_is_said_in_a_line():
+    with open("/dev/full", "w") as full:
+        done = run("games", stdout=full)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "croupier: [Errno 28] No space left on device"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_enough_ends_a_command_in_silence():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run("games", stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_interrupt_ends_a_command_in_silence(tmp_path):
+    """It waits for a record from a pipe that nobody writes to."""
+    pipe = tmp_path / "record.json"
+    os.mkfifo(pipe)
+    command = subprocess.Popen([*COMMAND, "verify", pipe], stderr=subprocess.PIPE, text=True)
+    with pipe.open("w"):  # Returns once the command reads it.
+        command.send_signal(signal.SIGINT)
+        assert command.communicate()[1] == ""
+    assert command.returncode == 130
+
+
+def test_a_server_without_standard_streams_serves_and_ends(tmp_path):
+    metrics = free_port()
+    options = f"--listen 127.0.0.1:0 --web off --data {tmp_path} --metrics-port {metrics}"
+    words = f"exec {sys.executable} -m cli serve {options} <&- >&- 2>&-"
+    server = subprocess.Popen(["sh", "-c", words])
+
+    def is_ready():
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{metrics}/readyz").status == 200
+        except OSError:
+            return server.poll() is not None
+
+    wait_until(is_ready)
+    for stream in range(3):
+        assert os.readlink(f"/proc/{server.pid}/fd/{stream}") == os.devnull
+    server.terminate()
+    assert server.wait() == 0
+
+
+def test_no_proxy_of_the_environment_leads_to_this_machine(shared_server):
+    _, address = shared_server
+    for command in ("health", "games"):
+        done = run(
+            command,
+            "--server",
+            address,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "http_proxy": "http://127.0.0.1:9", "no_proxy": ""},
+        )
+        assert done.returncode == 0, done.stderr
