@@ -371,7 +371,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     if version < state.version:
                         # Written only when it can be sent, so that a slow reader costs no memory.
                         version += 1
-                        if not (skip_own and _is_own(state, version, viewer)):
+                        if skip_own and _is_own(state, version, viewer):
+                            beat = interval is not None  # Else several of them are silence.
+                        else:
                             if not state.knows_events(version):
                                 await self._matches.recall_events(state, version)
                             yield _write_change(state, version, viewer, fields)

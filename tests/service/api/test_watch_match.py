@@ -331,9 +331,10 @@ def _an_action(client):
 # Heartbeats
 
 
-def watch_with_heartbeats(player, after=None, seconds=1):
+def watch_with_heartbeats(player, after=None, seconds=1, **options):
+    interval = {"seconds": seconds}
     request = match_pb2.WatchMatchRequest(
-        name=player.match, after_version=after, heartbeat_interval={"seconds": seconds}
+        name=player.match, after_version=after, heartbeat_interval=interval, **options
     )
     return player._call(player._client.matches.WatchMatch, request)
 
@@ -366,6 +367,18 @@ def test_a_quiet_stream_proves_that_it_lives(start):
     table.players[1].resign()
     told = [each for each in stream if not each.up_to_date]
     assert [each.version for each in told] == [version + 1]
+
+
+def test_own_actions_that_are_left_out_are_no_silence(start):
+    _, client = start()
+    players = client.create(ruleset_of("skystones")).players.values()
+    player = next(each for each in players if each.view().legal_actions)
+    view = player.view()
+    # An interval that the test does not wait for.
+    stream = watch_with_heartbeats(player, view.version, seconds=60, skip_own_actions=True)
+    assert next(stream).up_to_date
+    player.submit(view.legal_actions[0], view.version)
+    assert next(stream) == match_pb2.WatchMatchResponse(version=view.version + 1, up_to_date=True)
 
 
 def test_the_headers_of_a_stream_come_at_once(start):
