@@ -474,6 +474,9 @@ class Token(Kind, number=EntryKind.TOKEN):
                 return Reply(state, state.version)
         state.seats.check_token(caller)
         state.check_running()
+        if seat in state.seats.missing:  # As a server sees it that is behind.
+            what = f"seat {seat} was not joined yet"
+            raise Refusal(ErrorReason.ERROR_REASON_SEAT_NOT_JOINED, what)
         if replaced is not None:
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
