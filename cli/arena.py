@@ -90,8 +90,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         for pairing in pairings:
             _play(pairing, args, played_by, console, results)
-    except KeyboardInterrupt:
-        return 130
     finally:
         # Also after an error, so that hours of games are not lost with the last one.
         _report(results, args, console)

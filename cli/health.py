@@ -6,7 +6,8 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from cli import arguments
-from cli.arguments import CommandError, Commands
+from cli.arguments import Commands
+from croupier.errors import CroupierError
 from croupier.transport import open_channel
 
 ANSWER_SECONDS = 5.0
@@ -32,7 +33,6 @@ def run(chosen: argparse.Namespace) -> int:
             stub = health_pb2_grpc.HealthStub(channel)
             status = stub.Check(request, timeout=ANSWER_SECONDS).status  # type: ignore[attr-defined]
     except grpc.RpcError as error:
-        text = f"{error.code().name}: {error.details()}"
-        raise CommandError(f"no answer from {chosen.server}: {text}") from error
+        raise CroupierError.from_call(error) from error
     print(health_pb2.HealthCheckResponse.ServingStatus.Name(status))
     return 0 if status == health_pb2.HealthCheckResponse.SERVING else 1

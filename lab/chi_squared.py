@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 
 Cell = tuple[float, float]  # What both samples have of one thing.
 
@@ -15,17 +15,6 @@ def compare(first: Counter[Hashable], second: Counter[Hashable]) -> tuple[float,
     cells = pool([(first[key], second[key]) for key in first | second], a, b)
     statistic = sum((x * math.sqrt(b / a) - y * math.sqrt(a / b)) ** 2 / (x + y) for x, y in cells)
     return statistic, len(cells) - 1
-
-
-def p_of_distribution(seen: Counter[Hashable], probabilities: Mapping[Hashable, float]) -> float:
-    """The p-value of a Counter if it was drawn from a distribution, a dict that adds up to 1."""
-    if any(probabilities.get(key, 0) == 0 for key in seen):
-        return 0.0
-    n = seen.total()
-    scale = 1e12  # The expected counts are exact, as those of an unlimited sample.
-    cells = pool([(seen[key], p * scale) for key, p in probabilities.items()], n, scale)
-    statistic = sum((x - y / scale * n) ** 2 / (y / scale * n) for x, y in cells)
-    return upper_tail(statistic, len(cells) - 1)
 
 
 def pool(cells: Iterable[Cell], a: float, b: float) -> list[Cell]:

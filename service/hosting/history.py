@@ -41,17 +41,27 @@ class History:
         events: list[Events],
         requests: dict[tuple[int, str], int],
         course: bytes,
+        newest_rules: bool,
     ) -> None:
         self._first = first  # The digest of the header.
         self._course = course  # Of the deal.
+        # Earlier rules may tell more today than when they were the newest: the course of a match
+        # under them proves nothing.
+        self._newest_rules = newest_rules
         self.entries = entries
         self.events = events  # By version; version 0 is the deal.
         self.requests = requests  # The version that a request made, by seat and request_id.
 
     @staticmethod
     def begin(header: Header, dealt: tuple[Event, ...], course: bytes) -> "History":
-        """The history of a match without entries, which were dealt with this course."""
-        return History(chain.first_digest(header), [], [dealt], {}, course)
+        """The history of a match without entries, whose deal has this course.
+
+        Raises Refusal if the deal once led to something else.
+        """
+        newest = games()[header.game].rules_version == header.rules_version
+        if newest and header.course not in (b"", course):
+            raise rules_changed(0)
+        return History(chain.first_digest(header), [], [dealt], {}, course, newest)
 
     def digest(self, version: int) -> bytes:
         """The digest of a version."""
@@ -66,7 +76,7 @@ class History:
         where `events` is None.
         """
         if entry.digest:
-            known = events is not None and entry.course != b""
+            known = events is not None and entry.course != b"" and self._newest_rules
             if known and entry.course != self._course_after(version, events or (), match):
                 raise rules_changed(version + 1)
         else:
@@ -84,6 +94,7 @@ class History:
                 self.events[: version + 1],
                 requests,
                 self._course,
+                self._newest_rules,
             )
         history.entries.append(entry)
         history.events.append(events)

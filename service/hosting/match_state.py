@@ -103,8 +103,6 @@ class MatchState(NamedTuple):
         course = b"" if match is None else course_of(b"", dealt, match)
         if new:
             header = header._replace(course=course)
-        elif header.course not in (b"", course):
-            raise rules_changed(0)
         return MatchState(
             header=header,
             game=game,

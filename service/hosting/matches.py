@@ -515,9 +515,12 @@ class Matches:
 
 
 def _show(state: MatchState) -> None:
-    # Writes what everybody sees of a new version, before it is in the log: where the rules fail at
-    # that, nothing is added. Nobody sees what a bot sees but the bot.
+    # Makes what everybody sees of a new version, before it is in the log: where the rules fail at
+    # that, nothing is added. Nobody sees what a bot sees but the bot. What people in seats see is
+    # written, too, as they most likely ask for it.
     serialize_events(state, state.version, SPECTATOR)
-    for viewer in (0, 1, SPECTATOR):
-        if viewer == SPECTATOR or not state.header.bots[viewer]:
-            serialize_view(state, viewer)
+    if state.match is not None:
+        state.match.view(SPECTATOR)
+    for seat, bot in enumerate(state.header.bots):
+        if not bot:
+            serialize_view(state, seat)

@@ -248,9 +248,12 @@ class Scheduler:
     async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[bool | None]:
         # All at once, so that they share a commit. Returns which had not changed meanwhile, and
         # None where the log refuses: the others may have been carried out.
-        rescheduling = (self._store.reschedule(due, at) for due, at in wanted)
-        answers = await asyncio.gather(*rescheduling, return_exceptions=True)
-        return [_carried_out(answer) for answer in answers]
+        return await asyncio.gather(*(self._reschedule(due, at) for due, at in wanted))
+
+    async def _reschedule(self, due: DueMatch, at: int) -> bool | None:
+        with suppress(Refusal):
+            return await self._store.reschedule(due, at)
+        return None
 
     # One match
 
@@ -347,14 +350,6 @@ class Scheduler:
         at = now + min(max(waited, MIN_RETRY_MILLISECONDS), MAX_RETRY_MILLISECONDS)
         deadline = state.deadline
         return at if deadline is None or deadline <= now else min(at, deadline)
-
-
-def _carried_out(answer: bool | BaseException) -> bool | None:
-    if isinstance(answer, Refusal):
-        return None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
 
 
 def _is_by_bot(state: MatchState) -> bool:

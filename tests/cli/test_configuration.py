@@ -134,7 +134,7 @@ def test_defaults_that_the_server_has_too_are_the_same():
         ("listen", "nowhere", "'nowhere' is not HOST:PORT"),
         ("end-idle", "5y", "'5y' is not a duration: 90d, 12h, 30m or 45s"),
         ("max-streams", "0", "'0' is not a whole number"),
-        ("store", "mysql://me:word@db", "'mysql://...' is no store"),
+        ("store", "mysql://me:word@db", "'mysql:...' is no store"),
         ("web-origin", "a.example", "'a.example' is not an origin"),
         ("log-level", "loud", "invalid choice: 'loud'"),
     ],

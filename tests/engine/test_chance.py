@@ -7,7 +7,7 @@ import pytest
 from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.chi_squared import p_of_distribution
+from tests.support.chi_squared import p_of_distribution
 
 DRAWS = 20_000
 LEAST_P = 1e-6

@@ -1,4 +1,5 @@
 // The page: its head, and the place where the visitor is.
+
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
@@ -10,6 +11,7 @@ import { catalogOf } from "./state/catalog";
 import { linkTo, place } from "./state/router";
 import { type Seat, seatOf } from "./state/seats";
 import { type Language, language } from "./state/settings";
+import { Button } from "./ui/button";
 import { Loading, Notice } from "./ui/notice";
 import { SettingsDialog } from "./ui/settings";
 
@@ -91,9 +93,9 @@ function Settings({ onOpen }: { onOpen: () => void }) {
 				<option value="en">English</option>
 				<option value="de">Deutsch</option>
 			</select>
-			<button type="button" onClick={onOpen} data-testid="settings">
+			<Button onClick={onOpen} data-testid="settings">
 				{t().settings}
-			</button>
+			</Button>
 		</div>
 	);
 }

@@ -1,4 +1,5 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
+
 import type { CatalogCard, Event } from "@app/api/types";
 import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
@@ -13,6 +14,7 @@ import { t } from "@app/i18n";
 import type { Catalog } from "@app/state/catalog";
 import { Share } from "@app/ui/share";
 import { useState } from "preact/hooks";
+import { Button } from "../../../web/src/ui/button";
 import { say } from "./texts";
 
 addGlyphs({
@@ -102,8 +104,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 						index === newest ? say().newest : "",
 					];
 					const drawn = (
-						<button
-							type="button"
+						<Button
 							key={index}
 							class={`square ${field.toLowerCase()} ${owner} ${preview.includes(index) ? "preview" : ""}`}
 							data-key={key}
@@ -131,7 +132,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 								</span>
 							)}
 							<Share of={picker.share(key)} />
-						</button>
+						</Button>
 					);
 					if (index % size > 0) return [drawn];
 					return [

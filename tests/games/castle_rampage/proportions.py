@@ -5,9 +5,9 @@ from collections import Counter
 
 from engine import games
 from engine.position import Position
-from lab.chi_squared import p_of_distribution
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import world_of
+from tests.support.chi_squared import p_of_distribution
 
 TURNS = 70
 DRAWS = 20  # Worlds drawn for each world of the filter,

@@ -11,7 +11,6 @@ from engine.model import Model
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.chi_squared import p_of_distribution
 from tests.games.castle_rampage.layout import (
     CATAPULT,
     GRANARY,
@@ -20,6 +19,7 @@ from tests.games.castle_rampage.layout import (
     PRIEST,
     read_cards,
 )
+from tests.support.chi_squared import p_of_distribution
 from tests.support.models import likelihoods, positions, random_model, shared
 
 KNIGHT, ARCHER, AXE_MAN, SPY = read_cards("Knight Archer Axe_Man Spy")

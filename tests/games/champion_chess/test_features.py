@@ -9,7 +9,6 @@ import pytest
 from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.chi_squared import p_of_distribution
 from tests.games import spread
 from tests.games.champion_chess import (
     KING,
@@ -20,6 +19,7 @@ from tests.games.champion_chess import (
     counts_of,
     remove,
 )
+from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.models import likelihoods, random_model, shared
 from tests.support.play import note_on_failure

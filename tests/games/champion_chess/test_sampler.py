@@ -13,9 +13,9 @@ from engine import games
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.chi_squared import p_of_distribution
 from tests.games import spread
 from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, copies
+from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, random_joint, random_secret, seeded
 

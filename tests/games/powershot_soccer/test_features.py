@@ -12,9 +12,9 @@ from engine import games
 from engine.model import Model
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.chi_squared import p_of_distribution
 from tests.games import spread
 from tests.games.powershot_soccer import ROLES, read_card_list
+from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.models import likelihoods, random_model, shared
 from tests.support.play import note_on_failure

@@ -9,12 +9,12 @@ import pytest
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from lab.chi_squared import p_of_distribution
 from service import wire
 from service.hosting.entries import EntryKind, Expiry
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify, write_record
 from service.store import Entry
+from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded

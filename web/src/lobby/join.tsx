@@ -1,4 +1,5 @@
 // Who comes by an invitation, or by a link with a token.
+
 import { useEffect, useState } from "preact/hooks";
 import { getInvitation, getView, joinMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
@@ -22,6 +23,7 @@ import {
 } from "../state/seats";
 import { displayName } from "../state/settings";
 import { read, write } from "../state/storage";
+import { Button } from "../ui/button";
 import { Loading, Notice } from "../ui/notice";
 import { Refused } from "../ui/refused";
 import { NameField } from "../ui/settings";
@@ -150,9 +152,7 @@ export function Join({ invitation }: { invitation: string }) {
 						<button type="submit" class="primary large" disabled={underway} data-testid="join">
 							{underway ? t().joining : t().join}
 						</button>
-						<button type="button" onClick={() => setReading(true)}>
-							{t().rules}
-						</button>
+						<Button onClick={() => setReading(true)}>{t().rules}</Button>
 					</div>
 				</form>
 			)}
@@ -243,8 +243,7 @@ export function Enter({ id, token }: { id: string; token: string }) {
 					<a class="button" href={linkTo.match(id)}>
 						{t().backToMatch}
 					</a>
-					<button
-						type="button"
+					<Button
 						onClick={() => {
 							addSeat(other);
 							replacePlace(linkTo.match(id));
@@ -252,7 +251,7 @@ export function Enter({ id, token }: { id: string; token: string }) {
 						data-testid="takeseat"
 					>
 						{t().takeSeat}
-					</button>
+					</Button>
 				</div>
 			</div>
 		);

@@ -1,9 +1,11 @@
 // The button in the lobby that begins a lesson: a match against a beginner, with a coach.
+
 import { BotStrength } from "../api/types";
 import { rulesetOf } from "../games/module";
 import { t } from "../i18n";
 import type { Catalog } from "../state/catalog";
 import { lessons } from "../state/lessons";
+import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { useCreation } from "./creation";
 
@@ -27,8 +29,7 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 	const done = lessons.value.includes(id);
 	return (
 		<>
-			<button
-				type="button"
+			<Button
 				class="learn"
 				disabled={underway}
 				data-testid={`learn-${id}`}
@@ -40,7 +41,7 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 					{catalog.game.title}
 					{done && `, ${t().learned}`}
 				</span>
-			</button>
+			</Button>
 			<Refused says={failed} />
 		</>
 	);

@@ -1,10 +1,12 @@
 // The lobby: the games, a new match, and the matches of this browser.
+
 import { useState } from "preact/hooks";
 import { classOf } from "../games";
 import { t } from "../i18n";
 import { catalogOf, gameIds } from "../state/catalog";
 import { countSolved, puzzlesOf } from "../state/puzzles";
 import { linkTo } from "../state/router";
+import { Button } from "../ui/button";
 import { Cover } from "./cover";
 import { Learn } from "./learn";
 import { MyMatches } from "./mymatches";
@@ -52,8 +54,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 				<h3>{catalog?.game.title ?? "…"}</h3>
 				<p>{catalog && (catalog.module.blurb?.() ?? firstSentence(catalog.game.rules))}</p>
 				<div class="buttons">
-					<button
-						type="button"
+					<Button
 						class="primary"
 						disabled={!catalog}
 						data-testid={`play-${id}`}
@@ -61,11 +62,11 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 					>
 						{t().playNow}
 						<span class="sr"> {catalog?.game.title}</span>
-					</button>
-					<button type="button" disabled={!catalog} onClick={props.onRules}>
+					</Button>
+					<Button disabled={!catalog} onClick={props.onRules}>
 						{t().rules}
 						<span class="sr"> {catalog?.game.title}</span>
-					</button>
+					</Button>
 					{catalog && <Learn catalog={catalog} />}
 					{catalog && <Puzzles id={id} title={catalog.game.title} />}
 				</div>

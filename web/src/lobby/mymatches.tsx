@@ -1,4 +1,5 @@
 // The matches of this browser: whose turn it is, how they ended, and what the other players want.
+
 import { useEffect, useState } from "preact/hooks";
 import { getSummary } from "../api/calls";
 import { refusalOf } from "../api/errors";
@@ -11,6 +12,7 @@ import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { addSeat, forgetSeat, idOf, type Seat, seats } from "../state/seats";
 import { language } from "../state/settings";
+import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 
 const POLL_MS = 4000;
@@ -117,10 +119,7 @@ export function MyMatches() {
 			<h2 id="mymatches">{t().yourMatches}</h2>
 			{removed.map((seat) => (
 				<p class="removed" role="status" key={seat.match}>
-					{t().removed(nameOf(seat))}{" "}
-					<button type="button" onClick={() => takeBack(seat)}>
-						{t().undo}
-					</button>
+					{t().removed(nameOf(seat))} <Button onClick={() => takeBack(seat)}>{t().undo}</Button>
 				</p>
 			))}
 			{running.length > 0 && <ul>{running.map(row)}</ul>}
@@ -137,14 +136,9 @@ export function MyMatches() {
 						<a class="button" href={linkTo.match(idOf(asking.match))}>
 							{t().removeNot}
 						</a>
-						<button
-							type="button"
-							class="primary danger"
-							data-testid="remove"
-							onClick={() => drop(asking)}
-						>
+						<Button class="primary danger" data-testid="remove" onClick={() => drop(asking)}>
 							{t().removeYes}
-						</button>
+						</Button>
 					</div>
 				</Dialog>
 			)}
@@ -199,15 +193,14 @@ function MyMatch(props: { seat: Seat; news: News | undefined; onRemove: () => vo
 				</span>
 				<span class="status">{statusOf(seat, news)}</span>
 			</a>
-			<button
-				type="button"
+			<Button
 				class="quiet"
 				aria-label={`${t().remove}: ${nameOf(seat)}`}
 				title={t().remove}
 				onClick={props.onRemove}
 			>
 				✕
-			</button>
+			</Button>
 		</li>
 	);
 }

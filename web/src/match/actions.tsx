@@ -1,7 +1,9 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
+
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Context, cardOf } from "../games/module";
 import { t } from "../i18n";
+import { Button } from "../ui/button";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 import { nameOfSeat } from "./words";
@@ -71,19 +73,17 @@ export function ActionBar(props: {
 			{mine && (
 				<div class="buttons">
 					{chooser.label && (
-						<button
-							type="button"
+						<Button
 							class="primary"
 							data-confirm
 							disabled={state !== "ready"}
 							onClick={chooser.confirm}
 						>
 							{chooser.label}
-						</button>
+						</Button>
 					)}
 					{buttons.map(({ key, words }) => (
-						<button
-							type="button"
+						<Button
 							key={key}
 							data-key={key}
 							data-can
@@ -93,12 +93,12 @@ export function ActionBar(props: {
 						>
 							{words?.label}
 							<Share of={chooser.share(key)} />
-						</button>
+						</Button>
 					))}
 					{chooser.clicks.length > 0 && (
-						<button type="button" class="quiet" onClick={chooser.undo}>
+						<Button class="quiet" onClick={chooser.undo}>
 							{t().undo}
-						</button>
+						</Button>
 					)}
 				</div>
 			)}

@@ -1,4 +1,5 @@
 // The end of a match: who won and why, and what both players want next.
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import { rematch as askForRematch, declineRematch, getView } from "../api/calls";
 import { refusalOf } from "../api/errors";
@@ -7,6 +8,7 @@ import type { Context } from "../games/module";
 import { inWords, t } from "../i18n";
 import { linkTo } from "../state/router";
 import { forgetSeat, idOf, type Seat, takeSeat } from "../state/seats";
+import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import type { Session } from "./session";
 import { nameOfSeat, outcome, reason } from "./words";
@@ -89,15 +91,14 @@ function Rematch(props: { seat: Seat; context: Context; session: Session; me: nu
 		});
 
 	const button = (label: string, act: () => Promise<void>, primary: boolean, name: string) => (
-		<button
-			type="button"
+		<Button
 			class={primary ? "primary" : ""}
 			disabled={underway}
 			data-testid={name}
 			onClick={() => void act()}
 		>
 			{label}
-		</button>
+		</Button>
 	);
 	const state = offer?.state;
 	const offered = state === RematchState.OFFERED;

@@ -1,4 +1,5 @@
 // The coach of a lesson: a card beside what it is about, or a strip above the action bar where there is no room.
+
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { EndReason } from "../api/types";
@@ -7,6 +8,7 @@ import { t } from "../i18n";
 import { learned } from "../state/lessons";
 import { changeSeat, type Seat } from "../state/seats";
 import { calm } from "../state/settings";
+import { Button } from "../ui/button";
 import { anchorOf, dueTip, type Guide, type Moment, textOf } from "./lesson";
 
 const FLOATS = "(min-width: 68rem)"; // Below it, the cards take the width of the page.
@@ -106,8 +108,7 @@ export function Coach(props: {
 			</p>
 			<div class="buttons">
 				{tip && (
-					<button
-						type="button"
+					<Button
 						class="primary"
 						data-testid="gotit"
 						aria-keyshortcuts="Escape"
@@ -117,11 +118,10 @@ export function Coach(props: {
 						}}
 					>
 						{t().gotIt}
-					</button>
+					</Button>
 				)}
 				{!result && (
-					<button
-						type="button"
+					<Button
 						class="quiet"
 						data-testid="skiplesson"
 						onClick={() => {
@@ -130,7 +130,7 @@ export function Coach(props: {
 						}}
 					>
 						{t().skipLesson}
-					</button>
+					</Button>
 				)}
 			</div>
 		</section>

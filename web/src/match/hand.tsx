@@ -1,7 +1,9 @@
 // The cards that lie in front of the player, as large as the screen has room for.
+
 import { counted } from "../cards/frame";
 import { Glyph } from "../cards/glyphs";
 import { type Context, cardKey, cardProps } from "../games/module";
+import { Button } from "../ui/button";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
 
@@ -59,8 +61,7 @@ function CardButton(props: {
 	const mark = mine ? game.mark?.(card, context) : undefined;
 	const said = game.why !== undefined && mine;
 	return (
-		<button
-			type="button"
+		<Button
 			class={`card ${chosen ? "chosen" : ""} ${mark ? "marked" : ""}`}
 			data-key={key}
 			data-can={can || undefined}
@@ -82,6 +83,6 @@ function CardButton(props: {
 			)}
 			{props.shared && !chosen && <Share of={picker.share(key)} />}
 			{chosen && picker.clicks.length > 1 && <span class="order">{order + 1}</span>}
-		</button>
+		</Button>
 	);
 }

@@ -10,6 +10,7 @@ import {
 } from "../api/types";
 import { type Context, cardProps, spaced } from "../games/module";
 import { inWords, number, percent, t } from "../i18n";
+import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
 import type { Hints } from "./hints";
@@ -45,23 +46,16 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 		<div class="hintpanel">
 			<div class="buttons">
 				{hints.running.value ? (
-					<button type="button" onClick={() => hints.cancel()}>
-						{t().stop}
-					</button>
+					<Button onClick={() => hints.cancel()}>{t().stop}</Button>
 				) : (
-					<button
-						type="button"
-						class="primary"
-						disabled={!possible}
-						onClick={() => void hints.start()}
-					>
+					<Button class="primary" disabled={!possible} onClick={() => void hints.start()}>
 						{t().hintAsk}
-					</button>
+					</Button>
 				)}
 				{hints.on.value && (
-					<button type="button" class="quiet" onClick={() => hints.hide()}>
+					<Button class="quiet" onClick={() => hints.hide()}>
 						{t().hintOff}
-					</button>
+					</Button>
 				)}
 			</div>
 			{!possible && !hint && <p class="muted">{t().hintNotNow}</p>}

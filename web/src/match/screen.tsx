@@ -1,4 +1,5 @@
 // A match: the players, the board, the hand, what to do, the log and the hints.
+
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resignMatch } from "../api/calls";
 import type { Event, View } from "../api/types";
@@ -8,6 +9,7 @@ import { inWords, t } from "../i18n";
 import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
+import { Button } from "../ui/button";
 import { CopyLink } from "../ui/copylink";
 import { Dialog } from "../ui/dialog";
 import { Loading, Notice } from "../ui/notice";
@@ -204,9 +206,9 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				</details>
 			)}
 			{seat.seat !== undefined && !context.view.result && (
-				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
+				<Button class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}
-				</button>
+				</Button>
 			)}
 			<details>
 				<summary>{t().keys}</summary>
@@ -216,8 +218,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				<Dialog title={words.sure} onClose={() => setAsking(false)}>
 					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
-						<button
-							type="button"
+						<Button
 							class="primary danger"
 							onClick={() => {
 								setAsking(false);
@@ -225,10 +226,8 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 							}}
 						>
 							{words.yes}
-						</button>
-						<button type="button" onClick={() => setAsking(false)}>
-							{t().cancel}
-						</button>
+						</Button>
+						<Button onClick={() => setAsking(false)}>{t().cancel}</Button>
 					</div>
 				</Dialog>
 			)}

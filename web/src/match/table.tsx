@@ -1,4 +1,5 @@
 // The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
+
 import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
 import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
@@ -9,6 +10,7 @@ import { t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import type { Catalog } from "../state/catalog";
 import { calm } from "../state/settings";
+import { Button } from "../ui/button";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
 import type { Chooser } from "./picker";
@@ -92,8 +94,7 @@ export function Table<Name extends string>(
 					{jumps.length > 0 && (
 						<div class="jump" role="group" aria-label={t().menu}>
 							{jumps.map(({ name, title, glyph }) => (
-								<button
-									type="button"
+								<Button
 									key={name}
 									aria-label={title}
 									title={title}
@@ -103,7 +104,7 @@ export function Table<Name extends string>(
 									}}
 								>
 									<Glyph name={glyph!} />
-								</button>
+								</Button>
 							))}
 						</div>
 					)}
@@ -116,8 +117,7 @@ export function Table<Name extends string>(
 				{panels.length > 1 && (
 					<div class="tabs" role="group" aria-label={t().menu}>
 						{panels.map(({ name, title, glyph }) => (
-							<button
-								type="button"
+							<Button
 								key={name}
 								class={name === current.name ? "current" : ""}
 								aria-pressed={name === current.name}
@@ -126,7 +126,7 @@ export function Table<Name extends string>(
 							>
 								{glyph && <Glyph name={glyph} />}
 								{title}
-							</button>
+							</Button>
 						))}
 					</div>
 				)}

@@ -1,4 +1,5 @@
 // Puzzles: a position in which one move is the best, an attempt, and what the computer found.
+
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getPuzzle, solvePuzzle } from "../api/calls";
@@ -22,6 +23,7 @@ import { type Panel, rulesPanel, Table } from "../match/table";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
+import { Button } from "../ui/button";
 import { Loading, Notice } from "../ui/notice";
 import "../style/puzzle.css";
 
@@ -212,13 +214,12 @@ function Puzzle(props: {
 									>
 										{t().puzzleAgain}
 									</button>
-									<button
-										type="button"
+									<Button
 										data-testid="show"
 										onClick={() => setAttempt({ ...attempt, shown: true })}
 									>
 										{t().puzzleShow}
-									</button>
+									</Button>
 								</>
 							)}
 						</div>

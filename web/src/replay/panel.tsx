@@ -1,8 +1,10 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
+
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
 import { inWords, signed, t } from "../i18n";
 import { nameOfSeat } from "../match/words";
+import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Graph, Sign } from "./graph";
 import { contextOf, lossOf, Who } from "./judged";
@@ -60,18 +62,11 @@ export function Progress({ review }: { review: Review }) {
 			<Refused says={refusal && inWords(refusal)} />
 			<div class="buttons">
 				{review.running.value ? (
-					<button type="button" onClick={() => review.stop()}>
-						{t().stop}
-					</button>
+					<Button onClick={() => review.stop()}>{t().stop}</Button>
 				) : (
-					<button
-						type="button"
-						class="primary"
-						data-testid="review"
-						onClick={() => void review.start()}
-					>
+					<Button class="primary" data-testid="review" onClick={() => void review.start()}>
 						{begun ? t().reviewGoOn : t().review}
-					</button>
+					</Button>
 				)}
 			</div>
 		</div>
@@ -211,7 +206,7 @@ function Entry(
 	const context = { ...props.context, view: all[step]!.view };
 	return (
 		<li>
-			<button type="button" onClick={() => go(step)}>
+			<Button onClick={() => go(step)}>
 				<span class="num muted">{step + 1}</span>
 				<span>
 					{decision ? (
@@ -235,7 +230,7 @@ function Entry(
 								<span title={lossOf(decision)}>{signed(-points(decision.loss))}</span>
 							)}
 				</span>
-			</button>
+			</Button>
 		</li>
 	);
 }

@@ -1,5 +1,6 @@
 // The replay of a finished match, from its record: both hands, step by step, with its review, and the
 // check of the deal.
+
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
@@ -16,6 +17,7 @@ import { outcome, reason } from "../match/words";
 import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
+import { Button } from "../ui/button";
 import { Loading, Notice } from "../ui/notice";
 import { Sign } from "./graph";
 import { StepReview, Who } from "./judged";
@@ -177,32 +179,25 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						<Step label={t().replayLast} sign="»" onClick={() => go(all.length - 1)} />
 						{reviewed && (
 							<>
-								<button
-									type="button"
+								<Button
 									data-testid="lastmistake"
 									disabled={mistake(-1) === undefined}
 									onClick={() => explain(mistake(-1))}
 								>
 									{filter.least ? t().lastMistake : t().lastDecision}
-								</button>
-								<button
-									type="button"
+								</Button>
+								<Button
 									data-testid="nextmistake"
 									disabled={mistake(1) === undefined}
 									onClick={() => explain(mistake(1))}
 								>
 									{filter.least ? t().nextMistake : t().nextDecision}
-								</button>
+								</Button>
 							</>
 						)}
-						<button
-							type="button"
-							data-testid="playon"
-							disabled={decided}
-							onClick={() => setPlayingOn(true)}
-						>
+						<Button data-testid="playon" disabled={decided} onClick={() => setPlayingOn(true)}>
 							{t().playOn}
-						</button>
+						</Button>
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
 							{t().backToMatch}
 						</a>
@@ -254,9 +249,9 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 
 function Step(props: { label: string; sign: string; onClick: () => void }) {
 	return (
-		<button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
+		<Button aria-label={props.label} title={props.label} onClick={props.onClick}>
 			{props.sign}
-		</button>
+		</Button>
 	);
 }
 
@@ -280,9 +275,9 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 		<section class="verify" aria-label={t().verify}>
 			<p class="muted">{t().verifyText}</p>
 			<div class="buttons">
-				<button type="button" class="primary" data-testid="verify" onClick={() => void check()}>
+				<Button class="primary" data-testid="verify" onClick={() => void check()}>
 					<Glyph name="SHIELD" /> {t().verify}
-				</button>
+				</Button>
 			</div>
 			{verdict && (
 				<div role="status" data-testid="verdict">

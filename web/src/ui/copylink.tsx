@@ -1,6 +1,8 @@
 // A link to be sent to somebody: shown, copied, or handed to the device's own sharing.
+
 import { useState } from "preact/hooks";
 import { t } from "../i18n";
+import { Button } from "./button";
 
 export function CopyLink({ address }: { address: string }) {
 	const [copied, setCopied] = useState(false);
@@ -21,16 +23,13 @@ export function CopyLink({ address }: { address: string }) {
 				data-testid="link"
 				onFocus={(event) => event.currentTarget.select()}
 			/>
-			<button type="button" class="primary" onClick={() => void copy()}>
+			<Button class="primary" onClick={() => void copy()}>
 				{copied ? t().copied : t().copy}
-			</button>
+			</Button>
 			{"share" in navigator && (
-				<button
-					type="button"
-					onClick={() => void navigator.share({ url: address }).catch(() => {})}
-				>
+				<Button onClick={() => void navigator.share({ url: address }).catch(() => {})}>
 					{t().share}
-				</button>
+				</Button>
 			)}
 		</div>
 	);

@@ -1,7 +1,9 @@
 // A dialog of the browser's own, which keeps the focus inside and closes with Escape.
+
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
+import { Button } from "./button";
 
 export function Dialog(props: {
 	title: string;
@@ -34,9 +36,9 @@ export function Dialog(props: {
 		>
 			<header>
 				<h2>{props.title}</h2>
-				<button type="button" class="quiet" onClick={props.onClose} aria-label={t().close}>
+				<Button class="quiet" onClick={props.onClose} aria-label={t().close}>
 					✕
-				</button>
+				</Button>
 			</header>
 			{props.children}
 		</dialog>

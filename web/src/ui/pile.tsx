@@ -1,8 +1,10 @@
 // A pile of cards that all may see: its number, and on request its cards.
+
 import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
 import { type CardProps, type Context, cardProps } from "../games/module";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { Dialog } from "./dialog";
 
 export function Pile(props: {
@@ -23,8 +25,7 @@ export function Pile(props: {
 	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
 	return (
 		<>
-			<button
-				type="button"
+			<Button
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}
@@ -32,7 +33,7 @@ export function Pile(props: {
 			>
 				{title} <b>{cards.length}</b>
 				{gained ? <span class="gained"> ({t().newly(gained)})</span> : null}
-			</button>
+			</Button>
 			{open && (
 				<Dialog title={`${title}: ${t().cards(cards.length)}`} onClose={() => setOpen(false)} wide>
 					<ul class="gallery">

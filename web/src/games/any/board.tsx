@@ -1,6 +1,8 @@
 // The board of any game: what the fields of its view say, the far seat above and the near one below.
+
 import { CardBack } from "../../cards/frame";
 import { t } from "../../i18n";
+import { Button } from "../../ui/button";
 import { Pile } from "../../ui/pile";
 import { Share } from "../../ui/share";
 import { type BoardProps, cardKey, cardProps } from "../module";
@@ -147,8 +149,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 					return (
 						<li key={`${card}.${index}`} class="mini">
 							{can ? (
-								<button
-									type="button"
+								<Button
 									class={`card ${chosen ? "chosen" : ""}`}
 									data-key={key}
 									data-can
@@ -157,7 +158,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 								>
 									{face}
 									<Share of={picker.share(key)} />
-								</button>
+								</Button>
 							) : (
 								<span class="laid" data-flip={`hand${card}.0`}>
 									{face}
