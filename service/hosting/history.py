@@ -112,9 +112,8 @@ def course_of(before: bytes, events: Iterable[Event], match: Match | None) -> by
     position: tuple[object, ...] = ()
     if match is not None:
         # How many actions are legal tells much of what the seats have, and costs little.
-        deciders = match.deciders
-        position = tuple([(seat, len(match.legal(seat))) for seat in deciders])
-        position = position or match.scores or ()
+        choices = tuple([(seat, len(match.legal(seat))) for seat in match.deciders])
+        position = choices or match.scores or ()
     return chain.next_course(before, events, position)
 
 

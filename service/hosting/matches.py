@@ -515,9 +515,8 @@ class Matches:
 
 
 def _show(state: MatchState) -> None:
-    # Makes what everybody sees of a new version, before it is in the log: where the rules fail at
-    # that, nothing is added. Nobody sees what a bot sees but the bot. What people in seats see is
-    # written, too, as they most likely ask for it.
+    # Makes what people see of a new version, before it is in the log: where the rules fail at that,
+    # nothing is added.
     serialize_events(state, state.version, SPECTATOR)
     if state.match is not None:
         state.match.view(SPECTATOR)

@@ -1,5 +1,4 @@
 // The page: its head, and the place where the visitor is.
-
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";

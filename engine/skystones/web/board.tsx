@@ -1,5 +1,4 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
-
 import type { CatalogCard, Event } from "@app/api/types";
 import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";

@@ -1,5 +1,4 @@
 // Who comes by an invitation, or by a link with a token.
-
 import { useEffect, useState } from "preact/hooks";
 import { getInvitation, getView, joinMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";

@@ -1,5 +1,4 @@
 // The button in the lobby that begins a lesson: a match against a beginner, with a coach.
-
 import { BotStrength } from "../api/types";
 import { rulesetOf } from "../games/module";
 import { t } from "../i18n";

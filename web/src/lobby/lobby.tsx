@@ -1,5 +1,4 @@
 // The lobby: the games, a new match, and the matches of this browser.
-
 import { useState } from "preact/hooks";
 import { classOf } from "../games";
 import { t } from "../i18n";

@@ -1,5 +1,4 @@
 // The matches of this browser: whose turn it is, how they ended, and what the other players want.
-
 import { useEffect, useState } from "preact/hooks";
 import { getSummary } from "../api/calls";
 import { refusalOf } from "../api/errors";

@@ -1,5 +1,4 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
-
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Context, cardOf } from "../games/module";
 import { t } from "../i18n";

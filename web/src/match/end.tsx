@@ -1,5 +1,4 @@
 // The end of a match: who won and why, and what both players want next.
-
 import { useEffect, useRef, useState } from "preact/hooks";
 import { rematch as askForRematch, declineRematch, getView } from "../api/calls";
 import { refusalOf } from "../api/errors";

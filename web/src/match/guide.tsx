@@ -1,5 +1,4 @@
 // The coach of a lesson: a card beside what it is about, or a strip above the action bar where there is no room.
-
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { EndReason } from "../api/types";

@@ -1,5 +1,4 @@
 // The cards that lie in front of the player, as large as the screen has room for.
-
 import { counted } from "../cards/frame";
 import { Glyph } from "../cards/glyphs";
 import { type Context, cardKey, cardProps } from "../games/module";

@@ -1,5 +1,4 @@
 // A match: the players, the board, the hand, what to do, the log and the hints.
-
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resignMatch } from "../api/calls";
 import type { Event, View } from "../api/types";

@@ -1,5 +1,4 @@
 // The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
-
 import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
 import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
 import type { Event } from "../api/types";

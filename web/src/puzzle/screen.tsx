@@ -1,5 +1,4 @@
 // Puzzles: a position in which one move is the best, an attempt, and what the computer found.
-
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getPuzzle, solvePuzzle } from "../api/calls";

@@ -1,5 +1,4 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
-
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
 import { inWords, signed, t } from "../i18n";

@@ -1,6 +1,5 @@
 // The replay of a finished match, from its record: both hands, step by step, with its review, and the
 // check of the deal.
-
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";

@@ -1,5 +1,4 @@
 // A link to be sent to somebody: shown, copied, or handed to the device's own sharing.
-
 import { useState } from "preact/hooks";
 import { t } from "../i18n";
 import { Button } from "./button";

@@ -1,5 +1,4 @@
 // A dialog of the browser's own, which keeps the focus inside and closes with Escape.
-
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";

@@ -1,5 +1,4 @@
 // A pile of cards that all may see: its number, and on request its cards.
-
 import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
 import { type CardProps, type Context, cardProps } from "../games/module";

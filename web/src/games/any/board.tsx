@@ -1,5 +1,4 @@
 // The board of any game: what the fields of its view say, the far seat above and the near one below.
-
 import { CardBack } from "../../cards/frame";
 import { t } from "../../i18n";
 import { Button } from "../../ui/button";
