@@ -52,11 +52,8 @@ TIMES += [
     for response in ("SuggestAction", "AnalyzePosition")
     for name in ("search", "queue", "paused")
 ]
-CLOCKS = [
-    "Clocks.time",
-    "SeatClock.deadline",
-    "SeatClock.time_left",
-]  # Cleared only with a time control.
+# Cleared only with a time control.
+CLOCKS = ["Clocks.time", "SeatClock.deadline", "SeatClock.time_left"]
 # Matches also use the default ruleset of a game and random changes of it.
 RULESETS = """
 castle_rampage {turns: 40 cards: [{card: 3 copies: 9}, {card: 6 copies: 9}, {card: 15 copies: 9}]}
@@ -390,21 +387,15 @@ def main() -> int:
     add("--matches", metavar="N", type=int, default=200, help="matches of each game")
     fields = game_pb2.Ruleset.DESCRIPTOR.fields
     games = [field.name for field in fields if field.name != "packaged"]
-    add(
-        "--games",
-        metavar="GAME",
-        nargs="+",
-        default=games,
-        choices=games,
-        help="the games to compare",
-    )
+    listed: dict[str, Any] = {"nargs": "+", "default": games, "choices": games}
+    add("--games", metavar="GAME", **listed, help="the games to compare")
     add("--seed", metavar="N", type=int, default=1, help="the seed of the matches")
     add("--workers", metavar="N", type=int, default=3, help="processes that play")
     ignore = "fields of a game to clear before comparing, for intended differences, such as "
+    ignore += "croupier.v1.CastleRampageSide.opaque_history, or croupier.v1.CastleRampageSide."
     ignore += (
-        "croupier.v1.CastleRampageSide.opaque_history, or croupier.v1.CastleRampageSide.unknown "
+        "unknown for fields that only the other revision knows. No views are then sent for hints"
     )
-    ignore += "for fields that only the other revision knows. No views are then sent for hints"
     add("--ignore-fields", metavar="GAME=FIELD,...", action="append", default=[], help=ignore)
     chosen = parser.parse_args()
     with tempfile.NamedTemporaryFile() as secret, ExitStack() as stack:

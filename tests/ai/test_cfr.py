@@ -29,11 +29,8 @@ def skystones(rng):
     """A ruleset of Skystones with four random characters on 2 x 2 squares."""
     sides = ("north", "east", "south", "west")
     cards = [
-        {
-            "title": title,
-            "element": rng.randrange(1, 6),
-            **{side: rng.randrange(4) for side in sides},
-        }
+        {"title": title, "element": rng.randrange(1, 6)}
+        | {side: rng.randrange(4) for side in sides}
         for title in "ABCD"
     ]
     return {"board_size": 2, "hand_size": 1, "hand_limit": 9, "cards": cards}
@@ -42,14 +39,9 @@ def skystones(rng):
 def champion_chess(rng):
     """A ruleset of Champion Chess with a King and two other random cards, hands of two."""
     others = rng.sample(range(1, 9), 2)
+    numbers = ("movement", "attack", "defend")
     cards = [
-        {
-            "card": card,
-            "copies": 1,
-            "movement": rng.randrange(8),
-            "attack": rng.randrange(8),
-            "defend": rng.randrange(8),
-        }
+        {"card": card, "copies": 1, **{name: rng.randrange(8) for name in numbers}}
         for card in (0, *sorted(others))
     ]
     return {"hand_size": 2, "castling": False, "cards": cards}
@@ -92,9 +84,7 @@ def test_no_opponent_gains_against_the_answers(game_id, ruleset):
 def test_more_iterations_come_closer_to_an_equilibrium(name):
     preset = presets()[name]
     tree = ExtensiveGame(games()[preset.game](preset.ruleset))
-    figures = [
-        tree.nash_conv(answers(tree, iterations)) for iterations in (1_000, ITERATIONS, 16_000)
-    ]
+    figures = [tree.nash_conv(answers(tree, n)) for n in (1_000, ITERATIONS, 16_000)]
     assert figures == sorted(figures, reverse=True)
     assert figures[1] < GAIN
     assert figures[-1] < min(0.002, figures[0] / 10)

@@ -241,15 +241,12 @@ def test_equal_actions_that_are_dominated_are_left_out():
     assert left_out > 10
 
 
-def test_endings_can_be_left_to_the_search():
-    result = search(late_view(), iterations=500, seed=1, parameters=Parameters(endings=False))
-    assert (result.stop_reason, result.iterations) == ("iterations", 500)
-    assert any(one.deviation > 0 for one in result.actions)
-
-
-def test_few_iterations_are_not_spent_on_a_proof():
-    result = search(late_view(), iterations=5, seed=1)
-    assert (result.stop_reason, result.iterations) == ("iterations", 5)
+@pytest.mark.parametrize(("iterations", "endings"), [(500, False), (5, True)])
+def test_endings_can_be_left_to_the_search_and_few_iterations_are(iterations, endings):
+    parameters = Parameters(endings=endings)
+    result = search(late_view(), iterations=iterations, seed=1, parameters=parameters)
+    assert (result.stop_reason, result.iterations) == ("iterations", iterations)
+    assert endings or any(one.deviation > 0 for one in result.actions)
 
 
 def test_a_stopped_search_proves_nothing():

@@ -169,8 +169,7 @@ def test_what_is_kept_is_bounded(monkeypatch):
     assert kept.state_for(graph, 8).iterations == 8
     assert kept.state_for(graph, 100).iterations == 9
     assert kept.state_for(graph, 1) is None
-    other = CfrWorker(
-        kept.of(leduc, MEMORY, 0, Stop()), Sampler.of(Position.deal(leduc, 1).view(0))
-    )
+    view = Position.deal(leduc, 1).view(0)
+    other = CfrWorker(kept.of(leduc, MEMORY, 0, Stop()), Sampler.of(view))
     with pytest.raises(ValueError, match="another graph"):
         other.restore(graph.states[9])

@@ -92,9 +92,8 @@ def test_a_proof_that_is_paused_for_longer_than_its_time_is_found():
         stop = Stop()
         stop.pause()
         one = Search(view, seed=3)
-        running = threading.Thread(
-            target=one.run, kwargs={"stop": stop, "iterations": 2000, "seconds": seconds}
-        )
+        limits = {"iterations": 2000, "seconds": seconds}
+        running = threading.Thread(target=one.run, kwargs={"stop": stop, **limits})
         running.start()
         paused = Stop()
         paused.pause()

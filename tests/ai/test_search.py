@@ -47,14 +47,9 @@ def test_a_seed_gives_the_same_answer_in_another_process():
         "from ai.search import search\n"
         "print([search(start(g)[1], iterations=300, seed=9) for g in GAMES])\n"
     )
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
-    assert answers[0] == answers[1]
-    assert answers[0] == f"{[search(start(g)[1], iterations=300, seed=9) for g in GAMES]}\n"
+    expected = f"{[search(start(g)[1], iterations=300, seed=9) for g in GAMES]}\n"
+    for _ in range(2):
+        assert subprocess.check_output([sys.executable, "-c", program], text=True) == expected
 
 
 @pytest.mark.parametrize("game_id", GAMES)
@@ -218,16 +213,11 @@ def counts(*cards):
 
 
 def pennies():
-    game = games()["champion_chess"](
-        {
-            "castling": False,
-            "hand_size": 2,
-            "cards": [
-                {"card": card, "copies": 1, "movement": move, "attack": attack, "defend": defend}
-                for card, (move, attack, defend) in NUMBERS.items()
-            ],
-        }
-    )
+    cards = [
+        {"card": card, "copies": 1, "movement": move, "attack": attack, "defend": defend}
+        for card, (move, attack, defend) in NUMBERS.items()
+    ]
+    game = games()["champion_chess"]({"castling": False, "hand_size": 2, "cards": cards})
     fields = Position.deal(game, 1).fields
 
     def lay(seat, hand, deck, defeated):

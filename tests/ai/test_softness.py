@@ -1,6 +1,6 @@
 """Softer answers: what seemed nearly as good, never what seemed far worse; and the strengths."""
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 
@@ -33,9 +33,8 @@ def found(*visits_and_scores, mixed=False):
 def chances(actions, temperature, expected=0.6, *, mixed=False, never=()):
     softer = soften(actions, expected, temperature, mixed=mixed, never=never)
     assert sum(each.probability for each in softer) == pytest.approx(1)
-    assert [each.probability for each in softer] == sorted(
-        (each.probability for each in softer), reverse=True
-    )
+    shares = [each.probability for each in softer]
+    assert shares == sorted(shares, reverse=True)
     by_action = {each.action: each.probability for each in softer}
     return [by_action[number] for number in range(len(actions))]
 
@@ -98,14 +97,10 @@ def test_bots_never_choose_what_seems_far_worse_to_them(game_id):
             choice = BotPlayer(strength).choose(view, legal, chance)
             assert choice == BotPlayer(strength).choose(view, legal, chance)
             firm = search(
-                view,
-                iterations=strength.iterations,
-                seed=chance % 2**64,
-                model=learned(view.game),
+                view, iterations=strength.iterations, seed=chance % 2**64, model=learned(view.game)
             )
-            losses = {
-                each.action: firm.expected_score - each.expected_score for each in firm.actions
-            }
+            best = firm.expected_score
+            losses = {each.action: best - each.expected_score for each in firm.actions}
             if not any(each.deviation == 0 for each in firm.actions):
                 assert losses[choice.action] <= MAX_LOSS
             softly += len(choice.shares) > sum(each.probability > 0 for each in firm.actions)
@@ -115,23 +110,13 @@ def test_bots_never_choose_what_seems_far_worse_to_them(game_id):
 def test_even_beginners_hardly_ever_throw_a_match_away():
     rng = seeded("throws")
     bot = BotPlayer(STRENGTHS["beginner"])
+    even = Parameters(evaluation_share=0.5)
     thrown = at_random = 0.0
-    for position, seat in (
-        each for game_id in GAMES for each in decisions(game_id, 25, "softness")
-    ):
+    for position, seat in chain(*(decisions(game_id, 25, "softness") for game_id in GAMES)):
         view, legal = position.view(seat), position.legal(seat)
-        judged = search(
-            view,
-            iterations=10_000,
-            seed=1,
-            parameters=Parameters(evaluation_share=0.5),
-            model=learned(view.game),
-        )
-        far_worse = {
-            each.action
-            for each in judged.actions
-            if judged.expected_score - each.expected_score > FAR
-        }
+        judged = search(view, iterations=10_000, seed=1, parameters=even, model=learned(view.game))
+        limit = judged.expected_score - FAR
+        far_worse = {each.action for each in judged.actions if each.expected_score < limit}
         at_random += len(far_worse) / len(legal)
         if far_worse:
             chances = (rng.getrandbits(256) for _ in range(5))

@@ -202,14 +202,8 @@ async def admit(call):
 
 async def serve(asked, context):
     origins = Origins((), {"localhost"})
-    application = WebApplication(
-        origins,
-        Suite(asked.message_receive_limit),
-        Site(),
-        admit,
-        lambda status: None,
-        f"/{PACKAGE}.",
-    )
+    suite = Suite(asked.message_receive_limit)
+    application = WebApplication(origins, suite, Site(), admit, lambda status: None, f"/{PACKAGE}.")
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setblocking(False)
     response = message_class("ServerCompatResponse")(

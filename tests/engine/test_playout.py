@@ -64,9 +64,8 @@ def test_it_chooses_by_what_its_seat_knows(game: Game) -> None:
         for ply, position in enumerate(positions(game, seed)[::4]):
             for seat in position.deciders:
                 sampler = Sampler.of(position.view(seat))
-                chosen = {
-                    policy.action(sampler.sample(world), seat, ply) for world in range(WORLDS)
-                }
+                worlds = [sampler.sample(world) for world in range(WORLDS)]
+                chosen = {policy.action(world, seat, ply) for world in worlds}
                 assert chosen == {policy.action(position, seat, ply)}, f"seed {seed}, ply {ply * 4}"
 
 

@@ -75,10 +75,8 @@ def test_worlds_and_searches_are_those_of_the_compiled_game(seed):
         for seat in compiled.deciders:
             views = compiled.view(seat), interpreted.view(seat)
             samplers = [Sampler.of(view) for view in views]
-            worlds = [
-                {bytes(world): chance for world, chance in sampler.worlds(100).items()}
-                for sampler in samplers
-            ]
+            found = [each.worlds(100).items() for each in samplers]
+            worlds = [{bytes(world): chance for world, chance in each} for each in found]
             assert worlds[0] == worlds[1]
             assert samplers[0].beliefs(200, seed) == samplers[1].beliefs(200, seed)
             for parameters in (
@@ -86,16 +84,12 @@ def test_worlds_and_searches_are_those_of_the_compiled_game(seed):
                 Parameters(from_deal=False, endings=False),
                 Parameters(from_deal=False, sequential_regret=False, playout_policy=False),
             ):
-                found = [
-                    search(view, iterations=1500, seed=seed, parameters=parameters)
-                    for view in views
-                ]
-                assert found[0] == found[1]
+                options = {"iterations": 1500, "seed": seed, "parameters": parameters}
+                assert search(views[0], **options) == search(views[1], **options)
         if not compiled.over:
-            policies = [PlayoutPolicy.of(each.game) for each in (compiled, interpreted)]
             outcomes = [
-                policy.playouts(each, 300, seed)
-                for policy, each in zip(policies, (compiled, interpreted), strict=True)
+                PlayoutPolicy.of(each.game).playouts(each, 300, seed)
+                for each in (compiled, interpreted)
             ]
             assert outcomes[0] == outcomes[1]
 
@@ -171,13 +165,11 @@ WIDE_STATE = {
 
 def test_actions_have_ascending_numbers():
     game = Wide()
-    made = [
-        game.make_action({"kind": "play", "card": 0, "face_down": 0}),
-        game.make_action({"kind": "play", "card": 0, "face_down": 1}),
-        game.make_action({"kind": "play", "card": 51, "face_down": 1}),
-        game.make_action({"kind": "pass"}),
-        game.make_action({"kind": "bid", "amount": (1 << 40) - 1}),
+    plays = [
+        {"kind": "play", "card": card, "face_down": n} for card, n in ((0, 0), (0, 1), (51, 1))
     ]
+    others = [{"kind": "pass"}, {"kind": "bid", "amount": (1 << 40) - 1}]
+    made = [game.make_action(fields) for fields in plays + others]
     assert made == [1, 2, 104, 105, 105 + (1 << 40)]
     fresh = Wide()
     assert fresh.read_action(104) == {"kind": "play", "card": 51, "face_down": 1}
@@ -347,16 +339,11 @@ def test_a_script_goes_through_all_that_chance_can_do():
         def view(self, state, seat, view):
             view.cards[0] = state.cards[0]
 
-        check_view = None
+        def check_view(self, view):
+            pass
 
-        def __init__(self):
-            super().__init__()
-
-    Scripted.check_view = lambda self, view: None
-    game = Scripted()
-    view = SeatView.from_fields(
-        game, {"seat": 0, "cards": [1, 0], "common": 0, "decisions": [0, 0, *[0] * 6]}
-    )
+    fields = {"seat": 0, "cards": [1, 0], "common": 0, "decisions": [0] * 8}
+    view = SeatView.from_fields(Scripted(), fields)
     worlds = {
         tuple(world.fields["decisions"][:3]): chance
         for world, chance in Sampler.of(view).worlds(100).items()

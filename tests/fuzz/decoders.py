@@ -133,19 +133,9 @@ def fuzz(name, runs, seed, faults, folder, counters):
             os._exit(1)
 
     faults.mkdir(parents=True, exist_ok=True)
-    arguments = [
-        sys.argv[0],
-        f"-runs={runs}",
-        f"-seed={seed}",
-        f"-max_len={MAX_BYTES}",
-        "-len_control=0",
-        f"-timeout={TIMEOUT}",
-        "-rss_limit_mb=4096",
-        "-reload=0",
-        f"-artifact_prefix={faults}/{name}-",
-        "-print_final_stats=1",
-        str(corpus),
-    ]
+    arguments = [sys.argv[0], f"-runs={runs}", f"-seed={seed}", f"-max_len={MAX_BYTES}"]
+    arguments += ["-len_control=0", f"-timeout={TIMEOUT}", "-rss_limit_mb=4096", "-reload=0"]
+    arguments += [f"-artifact_prefix={faults}/{name}-", "-print_final_stats=1", str(corpus)]
     atheris.Setup(arguments, run, custom_mutator=mutate)
     atheris.Fuzz()
 

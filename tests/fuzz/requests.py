@@ -27,15 +27,7 @@ from pathlib import Path
 import grpc
 from google.protobuf.message import DecodeError
 
-from croupier.v1 import (
-    catalog_pb2,
-    feed_pb2,
-    game_pb2,
-    hint_pb2,
-    match_pb2,
-    puzzle_pb2,
-    review_pb2,
-)
+from croupier.v1 import catalog_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from service import wire
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import hosted_rulesets
@@ -48,12 +40,7 @@ SEARCH = hint_pb2.SearchLimits(iterations=20)
 # is left of that when they are small.
 MAX_GROWTH, MAX_GROWTH_WITH_SMALL_CACHES = 200, 25
 OPERATOR_TOKEN = "the-operator-of-this-server-is-the-fuzzer"
-FAULTS = {
-    grpc.StatusCode.INTERNAL,
-    grpc.StatusCode.UNKNOWN,
-    grpc.StatusCode.DATA_LOSS,
-    grpc.StatusCode.UNIMPLEMENTED,
-}
+FAULTS = {grpc.StatusCode[name] for name in ("INTERNAL", "UNKNOWN", "DATA_LOSS", "UNIMPLEMENTED")}
 # These wait for what may never come, and are cut short.
 _WAITING = {"GetView", "WatchMatch", "WatchMatches"}
 _WAIT = 0.3
@@ -141,15 +128,14 @@ class Requests:
 
     def _tame(self, method, data):
         # A search may take up to a minute by the rules; it would only wait. Everything else stays.
-        if method.path.startswith(_REVIEWS):
-            return self._tame_review(method, data)
-        if not method.path.startswith(_HINTS):
+        if not method.path.startswith((_HINTS, _REVIEWS)):
             return data
-        message = method.request()
         try:
-            message.ParseFromString(data)
+            message = method.request.FromString(data)
         except DecodeError:
             return data
+        if method.path.startswith(_REVIEWS):
+            return self._tame_review(message)
         search = message.search
         limits = search.limits if search.HasField("limits") else None
         if limits is not None and (limits.iterations > 100 or limits.HasField("time")):
@@ -159,12 +145,7 @@ class Requests:
         search.belief_worlds = min(search.belief_worlds, 100)
         return message.SerializeToString()
 
-    def _tame_review(self, method, data):
-        message = method.request()
-        try:
-            message.ParseFromString(data)
-        except DecodeError:
-            return data
+    def _tame_review(self, message):
         for field in ("iterations", "deep_iterations"):
             asked = getattr(message, field) or _MOST_REVIEWED
             if asked <= 10_000_000:
@@ -283,9 +264,8 @@ class Requests:
             case 1:
                 metadata += metadata
             case 2:
-                metadata = [
-                    ("authorization", rng.choice(("", "Bearer", "Basic x", "Bearer  ", "~")))
-                ]
+                wrong = ("", "Bearer", "Basic x", "Bearer  ", "~")
+                metadata = [("authorization", rng.choice(wrong))]
             case 3:
                 metadata.append(("accept-language", rng.choice(("de", "*", ",;q=", "x" * 3000))))
             case 4:

@@ -101,6 +101,13 @@ def refusing(function, *arguments):
         raise Refused from None
 
 
+def chosen_of(items, data):
+    """The item that the first byte chooses."""
+    if not data:
+        raise Refused
+    return items[data[0] % len(items)]
+
+
 def hosted_rulesets():
     """Each hosted game under each ruleset of its facts."""
     for game_id in wire.hosted_games():
@@ -164,12 +171,16 @@ class Views(MessageTarget):
         take_view(view, message.SerializeToString(deterministic=True))
 
 
-class ViewBytes(Target):
-    """The structs of views, of which the first byte chooses the game and its ruleset."""
+class StructTarget(Target):
+    """Decodes structs, of which the first byte chooses the game and its ruleset."""
 
     @cached_property
     def _games(self):
         return list(hosted_rulesets())
+
+
+class ViewBytes(StructTarget):
+    """The structs of views."""
 
     def seeds(self):
         rng = seeded("fuzz view bytes")
@@ -179,9 +190,7 @@ class ViewBytes(Target):
                 yield bytes([number]) + bytes(view).rstrip(b"\0")
 
     def run(self, data):
-        if not data:
-            raise Refused
-        game = self._games[data[0] % len(self._games)]
+        game = chosen_of(self._games, data)
         # A struct ends in many zeros, which the input leaves out.
         whole = data[1:].ljust(len(bytes(Position.deal(game, 0).view(0))), b"\0")
         view = refusing(SeatView, game, whole)
@@ -191,12 +200,8 @@ class ViewBytes(Target):
         take_view(again, data)
 
 
-class StateBytes(Target):
-    """The structs of states, of which the first byte chooses the game and its ruleset."""
-
-    @cached_property
-    def _games(self):
-        return list(hosted_rulesets())
+class StateBytes(StructTarget):
+    """The structs of states."""
 
     def seeds(self):
         rng = seeded("fuzz state bytes")
@@ -205,9 +210,7 @@ class StateBytes(Target):
                 yield bytes([number]) + bytes(position).rstrip(b"\0")
 
     def run(self, data):
-        if not data:
-            raise Refused
-        game = self._games[data[0] % len(self._games)]
+        game = chosen_of(self._games, data)
         try:
             game.read_state(data[1:])
         except ValueError:
@@ -355,9 +358,7 @@ class Snapshots(Target):
             yield bytes([number]) + state.snapshot().data
 
     def run(self, data):
-        if not data:
-            raise Refused
-        state = self._states[data[0] % len(self._states)]
+        state = chosen_of(self._states, data)
         good = state.snapshot()
         broken = good._replace(data=data[1:])
         read = read_snapshot(state.game, None, broken, state.head.digest)
@@ -407,9 +408,7 @@ class Requests(Target):
                 yield bytes([number]) + kind(**named).SerializeToString()
 
     def run(self, data):
-        if not data:
-            raise Refused
-        request = read_message(self.kinds[data[0] % len(self.kinds)], data[1:])
+        request = read_message(chosen_of(self.kinds, data), data[1:])
         fields = request.DESCRIPTOR.fields_by_name
         if "page_token" in fields:
             query, size = refusing(read_page, request)
@@ -441,9 +440,7 @@ class Json(Target):
             yield data[:1] + json_format.MessageToJson(request, indent=None).encode()
 
     def run(self, data):
-        if not data:
-            raise Refused
-        kind = Requests.kinds[data[0] % len(Requests.kinds)]
+        kind = chosen_of(Requests.kinds, data)
         message = refusing(protojson.parse, kind, data[1:])
         again = protojson.parse(kind, json_format.MessageToJson(message).encode())
         # As bytes, since NaN does not equal itself.

@@ -84,12 +84,8 @@ def test_games_of_a_pair_share_their_chance_and_exchange_seats(game_id, spies):
 
 @pytest.mark.parametrize("game_id", GAMES)
 def test_other_pairs_and_seeds_have_other_deals(game_id):
-    secrets = {
-        arena.secret_of(Task(game_id, "random", "random", seed, pair))
-        for seed in range(10)
-        for pair in range(10)
-    }
-    assert len(secrets) == 100
+    tasks = [Task(game_id, "random", "random", *divmod(n, 10)) for n in range(100)]
+    assert len({arena.secret_of(task) for task in tasks}) == 100
 
 
 def test_chance_of_a_player_differs_between_decisions(spies):
@@ -151,10 +147,8 @@ def test_sprt_ends_a_run(first, second, pairs, ended):
 
 
 def test_a_search_beats_random_play_and_a_shorter_search():
-    for stronger, weaker in (
-        ("beginner", "random"),
-        ("search:iterations=200", "search:iterations=10"),
-    ):
+    longer = ("search:iterations=200", "search:iterations=10")
+    for stronger, weaker in (("beginner", "random"), longer):
         result = arena.run(pairing("skystones", stronger, weaker), pairs=20, seed=4)
         assert result.statistics()["elo"]["low"] > 0, (stronger, weaker)
 
@@ -162,11 +156,8 @@ def test_a_search_beats_random_play_and_a_shorter_search():
 def test_ladder_and_round_robin():
     a, b, c = (Configuration.read(text) for text in ("random", "beginner", "casual"))
     assert arena.pairings(["x"], [a, b, c], ladder=True) == [Pairing("x", b, a), Pairing("x", c, b)]
-    assert [each[1:] for each in arena.pairings(["x", "y"], [a, b, c], ladder=False)] == [
-        (a, b),
-        (a, c),
-        (b, c),
-    ] * 2
+    found = [each[1:] for each in arena.pairings(["x", "y"], [a, b, c], ladder=False)]
+    assert found == [(a, b), (a, c), (b, c)] * 2
 
 
 # Configurations
@@ -272,28 +263,18 @@ INTERVAL = {"estimate": NUMBER, "low": NUMBER, "high": NUMBER}
 SCHEMA = {
     "format": str,
     "versions": {
-        "croupier": str,
+        **dict.fromkeys(("croupier", "python", "machine"), str),
         "revision": (str, type(None)),
-        "python": str,
-        "machine": str,
         "processors": int,
     },
     "results": [
         {
-            "game": str,
-            "rules_version": int,
-            "first": str,
-            "second": str,
-            "seed": int,
-            "ended": str,
+            **dict.fromkeys(("game", "first", "second", "ended"), str),
+            **dict.fromkeys(("rules_version", "seed"), int),
             "efforts": [{"decisions": int, "iterations": int, "seconds": NUMBER}],
             "pairs": [{"pair": int, "scores": [NUMBER], "actions": [int]}],
             "statistics": {
-                "pairs": int,
-                "games": int,
-                "wins": int,
-                "draws": int,
-                "losses": int,
+                **dict.fromkeys(("pairs", "games", "wins", "draws", "losses"), int),
                 "outcomes": dict,
                 "pentanomial": [int],
                 "score": INTERVAL,
@@ -301,11 +282,7 @@ SCHEMA = {
                 "normalized_elo": (int, float, type(None)),
                 "score_by_seat": [NUMBER],
                 "sprt": {
-                    "elo0": NUMBER,
-                    "elo1": NUMBER,
-                    "alpha": NUMBER,
-                    "beta": NUMBER,
-                    "llr": NUMBER,
+                    **dict.fromkeys(("elo0", "elo1", "alpha", "beta", "llr"), NUMBER),
                     "bounds": [NUMBER],
                     "verdict": (str, type(None)),
                 },
@@ -342,10 +319,8 @@ def test_command_plays_and_writes(tmp_path):
         statistics = result["statistics"]
         assert statistics["games"] == 2 * len(result["pairs"])
         scores = [score for pair in result["pairs"] for score in pair["scores"]]
-        assert statistics["score"]["estimate"] == pytest.approx(sum(scores) / len(scores))
-        assert statistics["score"]["estimate"] == pytest.approx(
-            sum(statistics["score_by_seat"]) / 2
-        )
+        estimate = pytest.approx(statistics["score"]["estimate"])
+        assert sum(scores) / len(scores) == estimate == sum(statistics["score_by_seat"]) / 2
         assert sum(statistics["pentanomial"]) == len(result["pairs"])
         assert statistics["wins"] + statistics["draws"] + statistics["losses"] == len(scores)
         assert f"{result['game']}: beginner against random" in done.stdout
@@ -353,9 +328,8 @@ def test_command_plays_and_writes(tmp_path):
 
 
 def test_command_climbs_a_ladder():
-    done = run(
-        "--ladder", "random", "beginner", "search:iterations=20", "--game", "all", "--games=2"
-    )
+    players = ("random", "beginner", "search:iterations=20")
+    done = run("--ladder", *players, "--game", "all", "--games=2")
     assert (done.returncode, done.stderr) == (0, "")
     table = done.stdout[done.stdout.index("Player") :]
     assert all(game_id in table for game_id, game in games().items() if not game.reference)

@@ -123,9 +123,8 @@ def test_it_believes_what_a_bet_says(bets_with, answer, monkeypatch):
 
     monkeypatch.setitem(local_best_response.PLAYERS, "one card", one_card)
     game = games()["kuhn_poker"]()
-    position = Position.from_fields(
-        game, {"cards": [bets_with, QUEEN], "common": 0, "decisions": [0, 0, *[0] * 6]}
-    )
+    fields = {"cards": [bets_with, QUEEN], "common": 0, "decisions": [0] * 8}
+    position = Position.from_fields(game, fields)
     task = task_of("kuhn_poker", "one card", worlds=64)
     exploiter = Exploiter(task, game, position.view(1))
     position.apply({0: BET}, 0)

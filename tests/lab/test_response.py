@@ -11,41 +11,20 @@ from lab.players import LEARNED
 from lab.training import response, self_play, training
 from lab.training.response import Response
 from lab.training.state import StateError
-from lab.training.training import Settings
+from tests.lab import held
+from tests.lab.held import files, ignore
 from tests.support.commands import croupier
 from tests.support.interrupting import Interrupted, Interrupting
 from tests.support.models import random_model
 
-SETTINGS = Settings(
-    game_id="skystones",
-    seed=3,
-    generations=2,
-    matches=4,
-    iterations=10,
-    policy_matches=0,
-    uses=("beliefs", "value"),
-    gate_limit="",  # It is set by the iterations.
-    gate_games=4,
-    elo0=0.0,
-    elo1=15.0,
+# Its gates have the limit of the iterations.
+SETTINGS = held.SETTINGS._replace(
+    generations=2, matches=4, iterations=10, policy_matches=0, gate_limit=""
 )
 TRAIN = ["train", "skystones", "--against", "served"]
 OPTIONS = ["--seed", "3", "--matches", "4", "--iterations", "10", "--uses", "beliefs,value"]
 OPTIONS += ["--gate-games", "4", "--workers", "2"]
 LOST, WON = "[0.0,0.5]\n", "[1.0,0.5]\n"
-
-
-def ignore(text):
-    pass
-
-
-def files(folder):
-    """All that a training has written, but for the model in the end."""
-    return {
-        str(path.relative_to(folder)): path.read_text()
-        for path in sorted(folder.rglob("*.json*"))
-        if path.name != "weights.json"
-    }
 
 
 def record_gates(folder, gates, generations=1):
@@ -104,10 +83,8 @@ def test_the_opponent_plays_by_the_served_model_and_the_learner_by_its_own(
         asked.clear()
         self_play.play(self_play.Task("skystones", 1, number, 5, str(path), True))
         seat = self_play.learner(number)
-        assert {(one == seat, names[name], n) for one, name, n in asked} == {
-            (True, True, 5),
-            (False, False, 5),
-        }
+        told = {(one == seat, names[name], n) for one, name, n in asked}
+        assert told == {(True, True, 5), (False, False, 5)}
         found.add((seat, self_play.is_clean(number)))
     assert len(found) == 4  # The learner has each seat, with slips and without.
 
@@ -126,9 +103,8 @@ def test_only_the_learner_slips_and_both_answers_are_recorded(game, tmp_path):
                 answers[one == seat] += 1
         of_served = self_play.of_served(match)
         assert {one for step in of_served["steps"] for one, _ in step["answers"]} == {1 - seat}
-        assert sum(len(step["answers"]) for step in of_served["steps"]) < sum(
-            len(step["answers"]) for step in match["steps"]
-        )
+        few, all_of = (sum(len(step["answers"]) for step in m["steps"]) for m in (of_served, match))
+        assert few < all_of
     assert slips[True] > 0 == slips[False] and min(answers.values()) > 50
 
 
@@ -209,11 +185,8 @@ def test_a_learner_that_keeps_nothing_gains_exactly_nothing(game, tmp_path):
     found = Response(SETTINGS, tmp_path, 1, ignore).run()
     assert found.name == learned(game).name
     assert found.provenance["against"]["points"][0] == 0
-    assert set((tmp_path / "generation-2" / "gain.jsonl").read_text().split()) <= {
-        "[0.5,0.5]",
-        "[0.0,1.0]",
-        "[1.0,0.0]",
-    }
+    pairs = (tmp_path / "generation-2" / "gain.jsonl").read_text().split()
+    assert {*pairs} <= {"[0.5,0.5]", "[0.0,1.0]", "[1.0,0.0]"}
 
 
 def test_gates_are_against_the_search_as_it_is_served(trained, played):
@@ -241,14 +214,8 @@ def test_a_learner_finds_out_what_an_opponent_gets_wrong(monkeypatch, tmp_path):
     wrong = Model(game, weights, model.uses, net=model.net)
     for module in (response, self_play, sys.modules["lab.players"]):
         monkeypatch.setattr(module, "learned", lambda _: wrong)
-    settings = SETTINGS._replace(
-        game_id="castle_rampage",
-        generations=1,
-        matches=50,
-        iterations=20,
-        uses=("playouts",),
-        gate_games=60,
-    )
+    settings = SETTINGS._replace(game_id="castle_rampage", generations=1, uses=("playouts",))
+    settings = settings._replace(matches=50, iterations=20, gate_games=60)
     found = Response(settings, tmp_path, 1, ignore).run()
     assert found.provenance["against"]["points"][1] > 10
 

@@ -14,24 +14,11 @@ from engine.position import Position
 from lab.training import policies, self_play, training
 from lab.training.policies import Choices
 from lab.training.state import State, StateError
-from lab.training.training import Settings, Training
-from tests.lab.held import interrupted
+from lab.training.training import Training
+from tests.lab.held import SETTINGS, files, ignore, interrupted
 from tests.support.commands import croupier
 from tests.support.interrupting import Interrupted, Interrupting
 
-SETTINGS = Settings(
-    game_id="skystones",
-    seed=3,
-    generations=1,
-    matches=10,
-    iterations=20,
-    policy_matches=30,
-    uses=("beliefs", "value"),
-    gate_limit="iterations=5",
-    gate_games=4,
-    elo0=0.0,
-    elo1=15.0,
-)
 TRAIN = (
     *("train", "skystones", "--seed", "3", "--matches", "10", "--iterations", "20"),
     *("--policy-matches", "30", "--uses", "beliefs,value", "--gate", "iterations=5"),
@@ -40,18 +27,10 @@ TRAIN = (
 FIRST = "generation-1"
 
 
-def ignore(text):
-    pass
-
-
-def files(folder):
-    return {path.name: path.read_text() for path in sorted((folder / FIRST).iterdir())}
-
-
-def copy(folder, to):
+def copy(folder, to, names=("settings.json", "matches.jsonl", "fit.json", "net.json")):
     """Copies what is done but for the gates; returns the folder of the generation."""
-    (to / FIRST).mkdir()
-    for name in ("settings.json", "matches.jsonl", "fit.json", "net.json"):
+    (to / FIRST).mkdir(exist_ok=True)
+    for name in names:
         (to / FIRST / name).write_text((folder / FIRST / name).read_text())
     return to / FIRST
 
@@ -71,7 +50,7 @@ def test_the_same_seed_gives_the_same_weights_in_processes(trained, tmp_path):
     assert found == expected
     other = tmp_path / "other"
     Training(SETTINGS._replace(seed=4), other, 1, ignore).run()
-    assert (other / FIRST / "candidate.json").read_text() != expected["candidate.json"]
+    assert files(other)[f"{FIRST}/candidate.json"] != expected[f"{FIRST}/candidate.json"]
 
 
 @pytest.mark.parametrize("after", [1, 5, 10, 11, 12, 14])
@@ -108,11 +87,8 @@ def test_uses_that_pass_their_gates_make_a_model(trained, tmp_path):
     assert found is not None and found.uses == ("beliefs",)
     first, second = found.provenance["gates"]
     assert (first["verdict"], first["against"], first["games"]) == ("elo1", [], [200, 200, 0])
-    assert (second["verdict"], second["against"], second["games"]) == (
-        "elo0",
-        ["beliefs"],
-        [0, 200, 200],
-    )
+    told = second["verdict"], second["against"], second["games"]
+    assert told == ("elo0", ["beliefs"], [0, 200, 200])
     path = tmp_path / "weights.json"
     path.write_text(found.write())
     assert Model.read(path, games()["skystones"]()).name == found.name
@@ -168,8 +144,7 @@ def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_p
         folder.mkdir()
         for use in SETTINGS.uses:
             (folder / f"gate-{use}.jsonl").write_text("[1.0,0.5]\n" * 200)
-    for name in ("matches.jsonl", "fit.json", "net.json"):
-        (tmp_path / FIRST / name).write_text((trained / FIRST / name).read_text())
+    copy(trained, tmp_path, ("matches.jsonl", "fit.json", "net.json"))
     tasks = []
     play = self_play.play
 
@@ -203,10 +178,8 @@ def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_p
 def test_only_nets_are_renewed(trained, tmp_path):
     # The other use passes, and there is nothing to do in a second generation.
     settings = SETTINGS._replace(uses=("beliefs",), generations=2)
-    (tmp_path / FIRST).mkdir()
-    for name in ("matches.jsonl", "fit.json"):
-        (tmp_path / FIRST / name).write_text((trained / FIRST / name).read_text())
-    (tmp_path / FIRST / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
+    folder = copy(trained, tmp_path, ("matches.jsonl", "fit.json"))
+    (folder / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
     found = Training(settings, tmp_path, 1, ignore).run()
     assert found.uses == ("beliefs",) and found.net is None
     assert [path.name for path in tmp_path.iterdir()] == [FIRST]

@@ -130,9 +130,8 @@ def test_the_schema_is_found():
 @pytest.mark.parametrize("language", KEYWORDS)
 def test_no_field_is_a_keyword(language):
     taken = set(KEYWORDS[language].split())
-    assert not {where for where, name in member_names().items() if {name, camel(name)} & taken}, (
-        language
-    )
+    found = {where for where, name in member_names().items() if {name, camel(name)} & taken}
+    assert not found, language
 
 
 @pytest.mark.parametrize("language", ACCESSORS)

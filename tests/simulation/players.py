@@ -373,12 +373,7 @@ class Player:
         try:
             response = await self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
         except CallError as error:
-            allowed = (
-                *FIRST,
-                "NOT_TO_DECIDE",
-                "TOKEN_REPLACED",
-                "TOO_MANY_SEARCHES",
-            )
+            allowed = (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED", "TOO_MANY_SEARCHES")
             if error.reason not in allowed:
                 self.world.fail(f"{self.table}: a hint fails: {error}")
             asked = error.reason == "NOT_TO_DECIDE" and self.seat in view.deciders

@@ -38,8 +38,7 @@ def disk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("seed", "store"),
-    [(11, "postgresql"), (12, "sqlite"), (14, "sqlite"), (15, "postgresql")],
+    ("seed", "store"), [(11, "postgresql"), (12, "sqlite"), (14, "sqlite"), (15, "postgresql")]
 )
 def test_nothing_goes_wrong_whatever_goes_wrong(disk, seed, store):
     found = _run(disk, seed, faults=FAULTS, store=store, **SMALL)
@@ -53,13 +52,8 @@ def test_a_seed_gives_the_same_history_in_every_process():
     for hash_seed in ("1", "2"):
         command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", "5"]
         command += ["--hours", "0.05", "--matches", "3", "--store", "postgresql"]
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            check=True,
-        )
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=True)
         found = json.loads(done.stdout)
         assert found["violations"] == []
         histories.add((found["history"], found["story"]))

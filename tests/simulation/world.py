@@ -499,12 +499,7 @@ class World:
     async def _trouble_searches(self, rng):
         search = self.search
         search.dead, search.dying, search.mean = rng.choice(
-            (
-                (0.5, 0.0, search.usual),
-                (0.0, 0.5, search.usual),
-                (0.2, 0.2, 1.5),
-                (0.0, 0.1, 20.0),
-            )
+            ((0.5, 0.0, search.usual), (0.0, 0.5, search.usual), (0.2, 0.2, 1.5), (0.0, 0.1, 20.0))
         )
         self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
         await asyncio.sleep(60)
