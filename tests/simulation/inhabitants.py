@@ -385,11 +385,8 @@ class Table:
                 if await call.read() is None:
                     break
         except CallError as error:
-            if not error.unanswered and error.reason not in (
-                "TOO_MANY_SEARCHES",
-                "STORE_UNAVAILABLE",
-                "BUDGET_EXHAUSTED",
-            ):
+            known = ("TOO_MANY_SEARCHES", "STORE_UNAVAILABLE", "BUDGET_EXHAUSTED")
+            if not error.unanswered and error.reason not in known:
                 self.world.fail(f"{self}: a review fails: {error}")
         finally:
             call.cancel()

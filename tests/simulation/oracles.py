@@ -10,6 +10,7 @@ from collections import defaultdict
 from croupier.v1 import clock_pb2, game_pb2
 from engine import games
 from engine.game import SPECTATOR
+from service import wire
 from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
@@ -57,6 +58,7 @@ async def judge_match(table):
         *_of_heartbeats(table, stored),
         *_of_etags(table, stored),
         *_of_reading(stored),
+        *_of_snapshots(stored),
         *_of_views(table, stored),
         *_of_log(table, stored),
     ]
@@ -158,6 +160,22 @@ def _of_reading(stored):
         head = stored.head._replace(digest=digest)
         if not _is_refused(stored._replace(entries=entries, head=head), Refusal):
             yield "a log of rules that led elsewhere is played on by those of today"
+
+
+def _of_snapshots(stored):
+    # What is stored of another branch, in which a seat has decided otherwise, changes nothing.
+    state = MatchState.begin(stored.header)
+    for entry in stored.entries:
+        legal = state.match.legal(entry.seat) if entry.kind == EntryKind.ACTION else ()
+        for action in (wire.serialize_action(state.game, each) for each in legal):
+            if action != entry.action:
+                other = state.after(entry._replace(action=action, course=b"", digest=b""))
+                forked = stored._replace(snapshot=other.snapshot())
+                right = bytes(MatchState.load(stored).dealt())
+                if _is_refused(forked, Refusal) or bytes(MatchState.load(forked).dealt()) != right:
+                    yield "a snapshot of another branch takes the place of what the log has"
+                return
+        state = state.after(entry)
 
 
 def _is_refused(stored, error):

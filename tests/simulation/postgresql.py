@@ -265,17 +265,9 @@ class Database:
     def _delete(self, data, session, before, limit):
         old = sorted((at, match_id) for match_id, at in data.ended.items() if at < before)[:limit]
         for _, match_id in old:
-            for table in (
-                data.matches,
-                data.seals,
-                data.entries,
-                data.heads,
-                data.due,
-                data.snapshots,
-                data.ended,
-                data.feed,
-            ):
-                table.pop(match_id, None)
+            for table in vars(data).values():
+                if isinstance(table, dict):
+                    table.pop(match_id, None)
         return [(match_id,) for _, match_id in old]
 
     def _snapshots(self, data, session, match_ids, versions, blobs):
@@ -442,14 +434,5 @@ _STARTS = (
     ("SELECT match_id FROM matches", "ids"),
     ("SELECT match_id, game", "listed"),
 )
-_WRITES = {
-    "append",
-    "begin_epoch",
-    "end_epoch",
-    "create",
-    "delete",
-    "keep_key",
-    "reschedule",
-    "set_schema",
-    "snapshots",
-}
+_WRITES = {"append", "begin_epoch", "end_epoch", "create", "delete", "keep_key", "reschedule"}
+_WRITES |= {"set_schema", "snapshots"}
