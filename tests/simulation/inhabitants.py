@@ -285,12 +285,8 @@ class Table:
             self.tokens[invitation.seat] = joined.seat_token.token
             self.joined_as[invitation.seat] = request.display_name
             right = (self.name, invitation.seat, self.spectator_token, self.secret_hash)
-            if right != (
-                joined.name,
-                joined.seat_token.seat,
-                joined.spectator_token,
-                joined.secret_hash,
-            ):
+            told = (joined.name, joined.seat_token.seat, joined.spectator_token, joined.secret_hash)
+            if right != told:
                 self.world.fail(f"{self}: seat {invitation.seat} is answered {joined}")
             await self._look_at(invitation, client, ("USED",))
             if self.rng.random() < 0.3:

@@ -213,12 +213,8 @@ def _of_log(table, stored):
     for version, entry in enumerate(stored.entries, 1):
         if entry.at < course.time:
             yield f"version {version} is older than the one before"
-        for wrong in (
-            endings.wrong_idle(course, entry, course.time, table.world.end_idle),
-            course.wrong(entry),
-        ):
-            if wrong:
-                yield wrong
+        idle = endings.wrong_idle(course, entry, course.time, table.world.end_idle)
+        yield from filter(None, (idle, course.wrong(entry)))
         if entry.kind == EntryKind.EXPIRY:
             away = limit and course.played[entry.seat] >= limit
             if entry.action and away:
