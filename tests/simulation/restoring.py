@@ -54,7 +54,9 @@ async def _retire(world, machine, client, rng):
         await machine.stop()
         await machine.start()
         await asyncio.sleep(10)
-    if left := sqlite_tables.read_ids(world.disk.reading(), "", 9):
+    log = world.disk.reading()
+    running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
+    if left := set(sqlite_tables.read_ids(log, "", 999)) - running:
         world.fail(f"what was deleted has left something of {left}")
     made = await _create(client, rng)
     told, _ = await _follow(client, cursor, made)
