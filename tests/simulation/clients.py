@@ -9,6 +9,8 @@ from tests.simulation.web import Browser
 
 ATTEMPT_SECONDS = 10.0
 PATIENCE_SECONDS = 180.0  # With a server that does not answer.
+LOST_SECONDS = 25.0  # After which a stream that is silent is lost,
+LATE_SECONDS = 5.0  # and by which a heartbeat may be late.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
 KEYS = {name: f"the-key-of-{name}" for name in ("front", "hasty", "club")}  # By their names.
@@ -138,6 +140,21 @@ class Client:
     def _check_refusal(self, method, error):
         if error.code in ("INTERNAL", "UNKNOWN", "UNIMPLEMENTED"):
             self.world.fail(f"{method} fails: {error}")
+
+
+async def hear(call, interval, who):
+    """The next message of a stream, None at its end; raises TimeoutError if the stream is lost.
+
+    Fails where all is well and the heartbeats of an interval, in seconds, do not come.
+    """
+    world, began = who.world, who.world.now
+    try:
+        async with asyncio.timeout(LOST_SECONDS):
+            return await call.read()
+    finally:
+        silent = world.now - began
+        if silent > interval + LATE_SECONDS and world.answers(silent):
+            world.fail(f"{who}: a stream is silent for {silent:.0f} s, not for {interval}")
 
 
 def nanoseconds(seconds):

@@ -1,11 +1,12 @@
 """Followers of the feed: the operator, and a front end, with whose key some matches were made."""
 
 import asyncio
+import math
 import random
 
 from croupier.v1 import feed_pb2
 from tests.simulation import shown
-from tests.simulation.clients import Client
+from tests.simulation.clients import Client, hear
 from tests.simulation.course import courses
 from tests.simulation.network import CallError
 
@@ -71,8 +72,7 @@ class Follower:
         try:
             for _ in range(most):
                 try:
-                    async with asyncio.timeout(25):
-                        data = await call.read()
+                    data = await hear(call, math.inf if self.slow else self.heartbeat, self)
                 except TimeoutError:
                     return  # It is silent, so it is lost.
                 if data is None:
@@ -80,7 +80,8 @@ class Follower:
                 response = feed_pb2.WatchMatchesResponse.FromString(data)
                 if listing:
                     self.began_anew = self.world.now
-                if bool(response.cursor) == (listing and len(response.updates) == 500):
+                listed = listing and len(response.updates) == self.world.page
+                if not self.filter and bool(response.cursor) == listed:
                     self.world.fail(f"{self}: a response has a wrong cursor")
                 for update in response.updates:
                     self._check(update, in_stream)
@@ -137,10 +138,8 @@ class Follower:
 
     async def judge(self, all_stored):
         """Fails unless it is told of each match that the log has, as the log has it, in a while."""
-        ended = {
-            match_id: self.world.ended_at(match_id)
-            for match_id in (each.header.match_id for each in all_stored)
-        }
+        ids = [each.header.match_id for each in all_stored]
+        ended = {match_id: self.world.ended_at(match_id) for match_id in ids}
         until = self.world.now + LATE_SECONDS
         while True:
             wrong = next(self._missing(all_stored, ended), None)

@@ -285,12 +285,8 @@ class Table:
             self.tokens[invitation.seat] = joined.seat_token.token
             self.joined_as[invitation.seat] = request.display_name
             right = (self.name, invitation.seat, self.spectator_token, self.secret_hash)
-            if right != (
-                joined.name,
-                joined.seat_token.seat,
-                joined.spectator_token,
-                joined.secret_hash,
-            ):
+            told = (joined.name, joined.seat_token.seat, joined.spectator_token, joined.secret_hash)
+            if right != told:
                 self.world.fail(f"{self}: seat {invitation.seat} is answered {joined}")
             await self._look_at(invitation, client, ("USED",))
             if self.rng.random() < 0.3:
@@ -385,11 +381,8 @@ class Table:
                 if await call.read() is None:
                     break
         except CallError as error:
-            if not error.unanswered and error.reason not in (
-                "TOO_MANY_SEARCHES",
-                "STORE_UNAVAILABLE",
-                "BUDGET_EXHAUSTED",
-            ):
+            known = ("TOO_MANY_SEARCHES", "STORE_UNAVAILABLE", "BUDGET_EXHAUSTED")
+            if not error.unanswered and error.reason not in known:
                 self.world.fail(f"{self}: a review fails: {error}")
         finally:
             call.cancel()

@@ -41,6 +41,7 @@ class Machine:
         self.owner = None
         self.up = False
         self.runs = 0
+        self.retains = None  # For how many seconds it has what is over; None: for ever.
         # From when on it has the newer release.
         self.newer_at = math.inf if "upgrades" in world.faults else 0.0
         rng = world.rng
@@ -77,7 +78,7 @@ class Machine:
                 data=world.data,
                 operator_token_file=world.operator_file,
                 callers_file=world.callers_file,
-                retain_finished=None,
+                retain_finished=self.retains,
                 end_idle=world.end_idle,
                 learned=False,
             )

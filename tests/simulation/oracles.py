@@ -10,6 +10,7 @@ from collections import defaultdict
 from croupier.v1 import clock_pb2, game_pb2
 from engine import games
 from engine.game import SPECTATOR
+from service import wire
 from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
@@ -57,6 +58,7 @@ async def judge_match(table):
         *_of_heartbeats(table, stored),
         *_of_etags(table, stored),
         *_of_reading(stored),
+        *_of_snapshots(stored),
         *_of_views(table, stored),
         *_of_log(table, stored),
     ]
@@ -160,6 +162,22 @@ def _of_reading(stored):
             yield "a log of rules that led elsewhere is played on by those of today"
 
 
+def _of_snapshots(stored):
+    # What is stored of another branch, in which a seat has decided otherwise, changes nothing.
+    state = MatchState.begin(stored.header)
+    for entry in stored.entries:
+        legal = state.match.legal(entry.seat) if entry.kind == EntryKind.ACTION else ()
+        for action in (wire.serialize_action(state.game, each) for each in legal):
+            if action != entry.action:
+                other = state.after(entry._replace(action=action, course=b"", digest=b""))
+                forked = stored._replace(snapshot=other.snapshot())
+                right = bytes(MatchState.load(stored).dealt())
+                if _is_refused(forked, Refusal) or bytes(MatchState.load(forked).dealt()) != right:
+                    yield "a snapshot of another branch takes the place of what the log has"
+                return
+        state = state.after(entry)
+
+
 def _is_refused(stored, error):
     try:
         MatchState.load(stored)
@@ -195,12 +213,8 @@ def _of_log(table, stored):
     for version, entry in enumerate(stored.entries, 1):
         if entry.at < course.time:
             yield f"version {version} is older than the one before"
-        for wrong in (
-            endings.wrong_idle(course, entry, course.time, table.world.end_idle),
-            course.wrong(entry),
-        ):
-            if wrong:
-                yield wrong
+        idle = endings.wrong_idle(course, entry, course.time, table.world.end_idle)
+        yield from filter(None, (idle, course.wrong(entry)))
         if entry.kind == EntryKind.EXPIRY:
             away = limit and course.played[entry.seat] >= limit
             if entry.action and away:

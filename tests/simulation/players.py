@@ -137,15 +137,9 @@ class Player:
         return self._note_view(view, called)
 
     def _note_view(self, view, called):
-        self.table.history.reads.append(
-            Read(
-                self.seat,
-                nanoseconds(called),
-                nanoseconds(self.world.now),
-                view.version,
-                view_bytes(view),
-            )
-        )
+        times = nanoseconds(called), nanoseconds(self.world.now)
+        read = Read(self.seat, *times, view.version, view_bytes(view))
+        self.table.history.reads.append(read)
         oracles.check_view(self.table, view, self.seat)
         self.table.note(view.version)
         return view
@@ -215,31 +209,19 @@ class Player:
         except CallError as error:
             if error.reason not in FIRST:
                 world.fail(f"{table}: a legal action is refused: {error}")
-            current = error.metadata.get("current_version")
-            if current is not None and int(current) < request.expected_version:
+            asked, current = request.expected_version, error.metadata.get("current_version")
+            current = None if current is None else int(current)
+            if current is not None and current < asked:
                 world.fail(f"{table}: a server is behind what it has shown: {error}")
-            table.history.refusals.append(
-                Refused(
-                    request_id,
-                    error.reason,
-                    request.expected_version,
-                    nanoseconds(called),
-                    nanoseconds(world.now),
-                    None if current is None else int(current),
-                )
-            )
+            times = nanoseconds(called), nanoseconds(world.now)
+            refused = Refused(request_id, error.reason, asked, *times, current)
+            table.history.refusals.append(refused)
             return None
         view, self.last = response.view, request
-        table.history.writes.append(
-            write._replace(
-                returned=nanoseconds(world.now),
-                version=view.version,
-                view=view_bytes(view),
-                events=b"".join(
-                    event.SerializeToString(deterministic=True) for event in response.events
-                ),
-            )
-        )
+        now, version, shown = nanoseconds(world.now), view.version, view_bytes(view)
+        told = b"".join(each.SerializeToString(deterministic=True) for each in response.events)
+        done = write._replace(returned=now, version=version, view=shown, events=told)
+        table.history.writes.append(done)
         oracles.check_view(table, view, self.seat)
         table.note(view.version)
         world.counts["actions"] += 1
@@ -414,6 +396,8 @@ class Player:
                         raise
                 else:
                     self.world.fail(f"{table}: an earlier replacement is answered after a later")
+        reasons, new = ("REQUEST_ID_REUSED",), replaced.seat_token.token
+        await self._refused("ReplaceSeatToken", request, reasons, "the same replacement", new)
         if replaced.seat_token.seat != self.seat:
             self.world.fail(f"{table}: seat {self.seat} is answered {replaced.seat_token}")
         table.replacements[self.seat].append((request, before))

@@ -35,6 +35,7 @@ class Tables:
         self.snapshots = {}
         self.feed = {}  # The position and the update of each version, by match and version.
         self.transaction = 0
+        self.begun = 0, 0.0  # One that goes on while others begin and end, and until when.
         self.last_told = 0  # The last position of the feed.
         self.incarnations = []  # The epochs, and after which position each began.
         self.timeline = 1
@@ -205,7 +206,7 @@ class Database:
     def _append(self, data, session, *arrays):
         added = []
         compares = "asked.before" in tables._APPEND  # Unless a fault is planted there.
-        data.transaction += 1
+        position = self._position(data, arrays[0])
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
             match_id, version, *entry, feed, before, over, seal, due = row
             _, seat, at, _, _, request_id, *_, digest = entry
@@ -215,8 +216,8 @@ class Database:
             if request_id and (match_id, seat, request_id) in data.requests:
                 continue
             data.entries[match_id].append(tuple(entry))
-            data.feed[match_id].append((data.transaction, feed))
-            data.last_told = data.transaction
+            data.feed[match_id].append((position, feed))
+            data.last_told = max(data.last_told, position)
             self.times[match_id].append(self.loop.now)
             self.writers[match_id, version] = session._owner
             if request_id:
@@ -229,6 +230,18 @@ class Database:
             if due is not None:
                 data.due[match_id] = due
         return added
+
+    def _position(self, data, match_ids):
+        # The number of a transaction that ends, perhaps of one that began before others.
+        (begun, until), data.begun = data.begun, (0, 0.0)
+        told = (data.feed[each][-1][0] for each in match_ids if each in data.feed)
+        if self.loop.now < until and max(told, default=0) < begun:
+            return begun
+        data.transaction += 1
+        if self._rng.random() < 0.1:
+            data.begun = data.transaction, self.loop.now + 0.5
+            data.transaction += 1
+        return data.transaction
 
     def _headers(self, data, session, match_ids):
         return [
@@ -265,17 +278,9 @@ class Database:
     def _delete(self, data, session, before, limit):
         old = sorted((at, match_id) for match_id, at in data.ended.items() if at < before)[:limit]
         for _, match_id in old:
-            for table in (
-                data.matches,
-                data.seals,
-                data.entries,
-                data.heads,
-                data.due,
-                data.snapshots,
-                data.ended,
-                data.feed,
-            ):
-                table.pop(match_id, None)
+            for table in vars(data).values():
+                if isinstance(table, dict):
+                    table.pop(match_id, None)
         return [(match_id,) for _, match_id in old]
 
     def _snapshots(self, data, session, match_ids, versions, blobs):
@@ -304,13 +309,9 @@ class Database:
         created = Header._fields.index("created")
         found = []
         for match_id, row in data.matches.items():
-            if (
-                match_id not in data.ended
-                and match_id not in data.due
-                and row[created] < before
-                and data.heads[match_id][2] < before
-                and (row[created], match_id) > (after_created, after_id)
-            ):
+            waits = match_id not in data.ended and match_id not in data.due
+            idle = waits and max(row[created], data.heads[match_id][2]) < before
+            if idle and (row[created], match_id) > (after_created, after_id):
                 found.append((row[created], match_id))
         return sorted(found)[:limit]
 
@@ -324,9 +325,7 @@ class Database:
             ended = data.ended.get(match_id)
             if game not in (None, row[columns["game"]]):
                 continue
-            if ("ended IS NOT NULL" in sql and ended is None) or (
-                "ended IS NULL" in sql and ended is not None
-            ):
+            if "ended IS" in sql and ("ended IS NOT NULL" in sql) == (ended is None):
                 continue
             created = row[columns["created"]]
             if before is not None and (created, match_id) >= before:
@@ -361,7 +360,9 @@ class Database:
             if database + epoch == told:
                 later = [begins for _, begins in data.incarnations[number + 1 :]]
                 ended = min((each for each in later if each is not None), default=2**63 - 1)
-        return [(database, data.incarnations[-1][0], data.last_told, data.transaction, ended)]
+        begun, until = data.begun
+        settled = begun - 1 if self.loop.now < until else data.transaction
+        return [(database, data.incarnations[-1][0], data.last_told, settled, ended)]
 
     def _updates(self, data, session, after, end, limit):
         rows = []
@@ -442,14 +443,5 @@ _STARTS = (
     ("SELECT match_id FROM matches", "ids"),
     ("SELECT match_id, game", "listed"),
 )
-_WRITES = {
-    "append",
-    "begin_epoch",
-    "end_epoch",
-    "create",
-    "delete",
-    "keep_key",
-    "reschedule",
-    "set_schema",
-    "snapshots",
-}
+_WRITES = {"append", "begin_epoch", "end_epoch", "create", "delete", "keep_key", "reschedule"}
+_WRITES |= {"set_schema", "snapshots"}

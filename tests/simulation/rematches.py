@@ -3,6 +3,7 @@
 import asyncio
 
 from croupier.v1 import match_pb2
+from tests.simulation.clients import hear
 from tests.simulation.network import CallError
 
 PAUSES = (0.0, 0.0, 5.0, 20.0)  # Seconds between what the seats ask.
@@ -43,6 +44,7 @@ class _Rematch:
             )
         following = self.world.loop.create_task(self._follow())
         try:
+            await asyncio.sleep(rng.choice(PAUSES))
             self.asked_at = self.world.now
             await self._ask(seats[0])
             offered = ([seats[0]], "OFFERED") if invited else ([0, 1], "ACCEPTED")
@@ -129,7 +131,7 @@ class _Rematch:
             call = client.begin("WatchMatch", request, table.spectator_token, None, streams=True)
             try:
                 async with asyncio.timeout(STREAM_SECONDS):
-                    while (data := await call.read()) is not None:
+                    while (data := await hear(call, 2, table)) is not None:
                         message = match_pb2.WatchMatchResponse.FromString(data)
                         if message.HasField("rematch"):
                             states.append(message.rematch.state)

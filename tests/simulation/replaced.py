@@ -36,8 +36,10 @@ import service.api.grpc_listener
 import service.common.call
 import service.common.event_loop
 import service.common.memory
+import service.hosting.feed
 import service.hosting.match_cache
 import service.hosting.matches
+import service.hosting.sweeps
 import service.listening.http
 import service.running.server
 import service.searching.searches
@@ -186,8 +188,10 @@ def begin(loop, seed):
     service.common.memory._due = 0.0
 
 
-def tune(snapshot_every, max_cached):
-    """Sets how often a match gets a snapshot, and how many matches a server caches."""
+def tune(snapshot_every, max_cached, page):
+    """Sets how often a match gets a snapshot, what a server caches, and what is a page."""
+    service.hosting.feed.PAGE, service.hosting.feed.MAX_KEPT = page, 10 * page
+    service.hosting.sweeps.BATCH = page
     service.hosting.matches.SNAPSHOT_EVERY = snapshot_every
     service.hosting.match_cache.MAX_CACHED = max_cached
 

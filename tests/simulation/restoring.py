@@ -1,11 +1,13 @@
-"""A log that is restored from a backup, while followers of the feed keep their cursors.
+"""A log that is restored from a backup, and then emptied, while followers keep their cursors.
 
 SQLite alone: of PostgreSQL, a standby that lacks something is such a log (`World._lose`).
 """
 
+import asyncio
 import random
 
 from croupier.v1 import feed_pb2, match_pb2
+from service.store import sqlite_tables
 from tests.simulation.clients import GAMES, Client, new_id
 from tests.simulation.followers import METHOD
 from tests.simulation.network import CallError
@@ -29,12 +31,37 @@ async def restore(inhabitants):
     world.tell(f"the log is restored from a backup, after the cursors {', '.join(cursors)}")
     world.disk.restore(backup)
     await machine.start()
+    client.connect()
+    # Another one follows all the while, so that the server keeps the end of the feed.
+    following = world.loop.create_task(_follow(client, "", {"no match"}))
+    await asyncio.sleep(1)
     made = await _create(client, rng)
     for cursor in cursors:
         told, _ = await _follow(client, cursor, made)
         if told is not None and (missed := made - told):
             world.fail(f"after a restore, a follower at {cursor} misses {sorted(missed)[0]}")
+    await following
+    await _retire(world, machine, client, rng)
     client.close()
+
+
+async def _retire(world, machine, client, rng):
+    # When all is over, all is deleted, but for the end of the feed.
+    await asyncio.sleep(2 * world.end_idle)
+    _, cursor = await _follow(client, "")
+    machine.retains = 1.0
+    for _ in range(2):
+        await machine.stop()
+        await machine.start()
+        await asyncio.sleep(10)
+    log = world.disk.reading()
+    running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
+    if left := set(sqlite_tables.read_ids(log, "", 999)) - running:
+        world.fail(f"what was deleted has left something of {left}")
+    made = await _create(client, rng)
+    told, _ = await _follow(client, cursor, made)
+    if told is None or made - told:
+        world.fail(f"who was told of all that was deleted is told {told}, not {made}")
 
 
 async def _create(client, rng):

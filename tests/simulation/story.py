@@ -31,8 +31,8 @@ def entries_named(world, text):
 
 
 def _line(world, match_id, version, entry):
-    line = f"{entry.at / 1000 - world.epoch:12.3f}   version {version}: {entry.kind.name}"
-    line += f" of seat {entry.seat}"
+    at, kind = entry.at / 1000 - world.epoch, EntryKind(entry.kind).name
+    line = f"{at:12.3f}   version {version}: {kind} of seat {entry.seat}"
     if entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY):
         line += f" at version {entry.expected_version}"
     sent = [

@@ -1,13 +1,14 @@
 """Watchers, who follow a match by a stream, and resume it where it ended."""
 
 import asyncio
+import math
 import random
 from contextlib import suppress
 
 from croupier.v1 import match_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles
-from tests.simulation.clients import nanoseconds
+from tests.simulation.clients import hear, nanoseconds
 from tests.simulation.network import LOST, CallError
 from tests.support.history import Received, Stream, view_bytes
 
@@ -140,8 +141,7 @@ class Watcher:
         try:
             while True:
                 try:
-                    async with asyncio.timeout(25):
-                        data = await call.read()
+                    data = await hear(call, math.inf if self.slow else self.interval, self.table)
                 except TimeoutError:
                     return False  # It is silent, so it is lost.
                 if data is None:

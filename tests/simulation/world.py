@@ -118,6 +118,7 @@ class World:
         self.slow_bots = rng.choice((1, 1, 10))  # How many times as often their searches are long.
         # Callers who begin to follow the feed again and again, where it loses no notifications.
         self.glancing = rng.choice((0, 0, 4))
+        self.page = rng.choice((500, 500, 3))  # Of the feed, or of a sweep.
 
     @property
     def troubling(self):
@@ -230,7 +231,7 @@ class World:
             self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
             self._write_files()
             replaced.begin(self.loop, self.seed)
-            replaced.tune(self.snapshot_every, self.max_cached)
+            replaced.tune(self.snapshot_every, self.max_cached, self.page)
             asyncio.set_event_loop(self.loop)
             logging.getLogger("service").addHandler(self._records)
             try:
