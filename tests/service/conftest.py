@@ -6,9 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from service.store import postgresql_connections
 from tests.support.certificates import Authority
 from tests.support.serving import starting
 from tests.support.stores import opened
+from tests.support.waiting import FOREVER
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -20,6 +22,13 @@ def pytest_pyfunc_call(pyfuncitem):
     names = pyfuncitem._fixtureinfo.argnames
     runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A database on a busy machine may take its time; a test of the limits sets its own."""
+    for limit in ("CONNECT_SECONDS", "ANSWER_SECONDS"):
+        monkeypatch.setattr(postgresql_connections, limit, FOREVER)
 
 
 @pytest.fixture

@@ -172,6 +172,18 @@ async def test_changes_that_another_server_tells_of_are_read_together(place, mon
         assert 1 <= sent(other, "read") - before < len(names)
 
 
+async def test_a_notice_of_rubbish_says_nothing(place, caplog):
+    async with opened(place) as store, opened(place) as other:
+        await until_it_listens(store, other)
+        stranger = await asyncpg.connect(place.url)
+        for notice in ("rubbish", "one x", "one 1,", ",,", "one 99999999999999999999", ""):
+            channel = postgresql_listener.CHANNEL
+            await stranger.execute("SELECT pg_notify($1, $2)", channel, notice)
+        await stranger.close()
+        await until_it_listens(store, other, "two")
+        assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 async def test_servers_see_each_other_whatever_their_roles_are(place):
     async with opened(place) as store, opened(place) as other:
         await until_it_listens(store, other)
