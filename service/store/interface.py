@@ -397,9 +397,8 @@ class Store(Protocol):
     ) -> Awaitable[bool]:
         """Adds an entry, with its digest, if this is the newest version; returns whether it did.
 
-        The entry is not added either if the seat has used its request_id before. When `append`
-        returns True, the entry is as durable as the store can make it, and `on_added` has been
-        called. It is called also where the caller has ceased to wait.
+        When `append` returns True, the entry is as durable as the store can make it, and `on_added`
+        has been called. It is called also where the caller has ceased to wait.
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:

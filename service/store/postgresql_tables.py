@@ -106,6 +106,8 @@ SCHEMA = """
 # From schema 9: the chain of each match, and its head, which takes over what the agenda holds. A
 # server of schema 9 that goes on meanwhile cannot add anything from then on.
 _CHAIN = """
+    -- Who adds to a version knows all requests up to it.
+    DROP INDEX entries_requests;
     ALTER TABLE matches ADD COLUMN salt bytea NOT NULL DEFAULT '',
         ADD COLUMN names_hash bytea NOT NULL DEFAULT '',
         ADD COLUMN course bytea NOT NULL DEFAULT '',

@@ -113,6 +113,8 @@ SCHEMA = (
 
 
 _CHAIN = (
+    # Who adds to a version knows all requests up to it.
+    "DROP INDEX entries_requests",
     "ALTER TABLE matches ADD COLUMN salt BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE matches ADD COLUMN names_hash BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE matches ADD COLUMN course BLOB NOT NULL DEFAULT x''",

@@ -28,7 +28,7 @@ PROBE_SECONDS = 1.0
 
 # Where a conflict ends the transaction, SQLite keeps no journal of the statement, which takes as
 # long as the rest.
-_APPEND = "INSERT OR {} INTO appended VALUES {}"
+_APPEND = "INSERT OR ROLLBACK INTO appended VALUES "
 _APPENDED = f"({', '.join('?' * 16)})"
 _HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _MATCH = (
@@ -150,6 +150,8 @@ class SqliteWriter:
             self._reset(jobs)
             if opened and len(jobs) > 1 and faults.can_be_of_one(error):
                 return self._carry_out_one_by_one(jobs)
+            if isinstance(error, sqlite3.IntegrityError):
+                return [False]  # The head of this match is damaged: whoever reads it will see it.
             if faults.is_of_the_file(error):
                 self._faults.failed("write", faults.name(error))
             return [faults.refusal(error) for _ in jobs]
@@ -188,34 +190,26 @@ class SqliteWriter:
             connection = self._connect()
             self._feed_end = max(self._feed_end, tables.read_feed_end(connection))
             self._connection = connection
-        try:
-            return self._commit(self._connection, jobs, together=True)
-        except sqlite3.IntegrityError:
-            # A request_id is used again, which is rare: each entry on its own, to see whose it is.
-            self._connection.rollback()
-            return self._commit(self._connection, jobs, together=False)
+        return self._commit(self._connection, jobs)
 
-    def _commit(
-        self, connection: sqlite3.Connection, jobs: list[Job], *, together: bool
-    ) -> list[Any]:
+    def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[Any]:
         heads: dict[str, Head] = {}
         entries: list[Any] = []
         answers: list[Any] = []
         # Entries alone are one statement, which is a transaction of its own: between two calls the
         # thread would have to wait for the interpreter.
-        only_entries = together and all(isinstance(job, Append) for job in jobs)
+        only_entries = all(isinstance(job, Append) for job in jobs)
         if not only_entries:
             connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if isinstance(job, Append):
-                answers.append(self._append(connection, job, heads, entries if together else None))
+                answers.append(self._append(connection, job, heads, entries))
             elif isinstance(job, Create):
                 answers.append(self._create(connection, job, heads))
             else:
                 answers.append(job.work(connection))
         if entries:
-            rows = _times(_APPENDED, len(entries) // 16)
-            connection.execute(_APPEND.format("ROLLBACK", rows), entries)
+            connection.execute(_times(len(entries) // 16), entries)
         if not only_entries:
             connection.execute("COMMIT")
         self.heads.update(heads)
@@ -228,10 +222,10 @@ class SqliteWriter:
         connection: sqlite3.Connection,
         job: Append,
         heads: dict[str, Head],
-        entries: list[Any] | None,
+        entries: list[Any],
     ) -> bool:
         # Whether the entry is the next one of its match. It is added to the `entries` of one
-        # statement, or without them written at once.
+        # statement.
         _, match_id, head, entry, status, _ = job
         newest = heads.get(match_id) or self.heads.get(match_id)
         if (newest or tables.read_head(connection, match_id)) != head:
@@ -240,15 +234,8 @@ class SqliteWriter:
         head = Head(head.version + 1, entry.digest)
         feed = queries.sealed_feed(match_id, head.version, at, status.feed)
         *_, over, seal = queries.head_row(match_id, head, at, over=status.over)
-        row: tuple[Any, ...] = (match_id, head.version, kind, seat, at, action, expected_version)
-        row = (*row, request_id, self._next_position(), feed, *chained, over, seal, status.due)
-        if entries is not None:
-            entries.extend(row)
-        else:
-            try:
-                connection.execute(_APPEND.format("FAIL", _APPENDED), row)
-            except sqlite3.IntegrityError:
-                return False
+        entries += (match_id, head.version, kind, seat, at, action, expected_version, request_id)
+        entries += (self._next_position(), feed, *chained, over, seal, status.due)
         heads[match_id] = head
         return True
 
@@ -295,5 +282,5 @@ def _overwrite_failed_commit(connection: sqlite3.Connection) -> None:
 
 
 @cache
-def _times(row: str, count: int) -> str:
-    return ", ".join([row] * count)
+def _times(count: int) -> str:
+    return _APPEND + ", ".join([_APPENDED] * count)

@@ -213,3 +213,15 @@ async def test_what_ends_the_writer_in_a_transaction_takes_no_later_entry_along(
         await store._run_in_writer(end)
     assert await add(store, 0)
     assert len((await store.load("one")).entries) == 1
+
+
+async def test_a_head_that_was_set_back_fails_its_own_match_alone(place, caplog):
+    async with opened(place, "one") as store:
+        await add(store, 0)
+    with file_of(place) as file:
+        file.execute("UPDATE heads SET version = 0, digest = ?", (Branch().head.digest,))
+    file.close()
+    async with opened(place, "two") as store:
+        tries = [Branch(name).append(store, action(0, b"other")) for name in ("one", "two")]
+        assert await asyncio.gather(*tries) == [False, True]
+    assert "cannot be written" not in caplog.text

@@ -82,17 +82,6 @@ async def test_a_match_that_is_not_there(store):
     assert await store.load("two") is None
 
 
-async def test_a_request_is_added_once(store):
-    assert await append(store, "one", 0, action(0, request_id="a"), NOT_DUE)
-    assert not await append(store, "one", 1, action(0, b"y", request_id="a"), NOT_DUE)
-    # Another seat may use the same request_id. An empty request_id counts as none.
-    assert await append(store, "one", 1, action(1, request_id="a"), NOT_DUE)
-    assert await append(store, "one", 2, action(0), NOT_DUE)
-    assert await append(store, "one", 3, action(0), NOT_DUE)
-    await store.create(header("two"), NOT_DUE)
-    assert await append(store, "two", 0, action(0, request_id="a"), NOT_DUE)
-
-
 async def test_one_of_several_racing_entries_wins_each_version(store):
     rounds, racers = 20, 8
     for version in range(rounds):
@@ -111,21 +100,15 @@ async def test_a_conflict_fails_its_own_caller_only(store):
     for name in names:
         await store.create(header(name), NOT_DUE)
     heads = dict.fromkeys(names, 0)
-    used = {name: set() for name in names}
     for _ in range(40):
         calls, expected = [], []
-        # Simultaneous entries of many matches have the next version, a wrong one, or a used
-        # request_id.
+        # Simultaneous entries of many matches have the next version or a wrong one.
         for name in rng.sample(names, rng.randrange(1, len(names))):
-            fresh = f"{heads[name]} {rng.random()}"
             version = heads[name] + rng.choice((0, 0, 0, -1, 1))
-            request = rng.choice([fresh, fresh, *used[name]])
-            fine = version == heads[name] and request not in used[name]
-            calls.append(append(store, name, version, action(0, request_id=request), NOT_DUE))
+            fine = version == heads[name]
+            calls.append(append(store, name, version, action(0), NOT_DUE))
             expected.append(fine)
             heads[name] += fine
-            if fine:
-                used[name].add(request)
         assert await asyncio.gather(*calls) == expected
     for name in names:
         assert len(await read(store, name, 0)) == heads[name]
