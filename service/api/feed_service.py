@@ -64,7 +64,8 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                     running, after = await self._feed.list_running(owner, after)
                     listed.update((each.match_id, each.version) for each in running)
                     cursor = "" if after is not None else _write_cursor(position)
-                    yield _write(self._whole(running), request.filter, cursor)
+                    running = [each for each in self._whole(running) if _is_of(each, owner)]
+                    yield _write(running, request.filter, cursor)
             loop = asyncio.get_running_loop()
             sent = loop.time()
             while not self._feed.closing:

@@ -238,10 +238,12 @@ class SqliteWriter:
             return False
         kind, seat, at, action, expected_version, request_id, *chained = entry
         head = Head(head.version + 1, entry.digest)
+        position = self._next_position()
         feed = queries.sealed_feed(match_id, head.version, at, status.feed)
+        feed += queries.write_position(position)
         *_, over, seal = queries.head_row(match_id, head, at, over=status.over)
         row: tuple[Any, ...] = (match_id, head.version, kind, seat, at, action, expected_version)
-        row = (*row, request_id, self._next_position(), feed, *chained, over, seal, status.due)
+        row = (*row, request_id, position, feed, *chained, over, seal, status.due)
         if entries is not None:
             entries.extend(row)
         else:
@@ -256,12 +258,13 @@ class SqliteWriter:
         # Whether there was no match of this id.
         header, status = job.header, job.status
         match_id, at = header.match_id, header.created
+        position = self._next_position()
         values = (
             *write_columns(header),
             queries.facts_seal(header),
             at if status.over else None,
-            self._next_position(),
-            queries.sealed_feed(match_id, 0, at, status.feed),
+            position,
+            queries.sealed_feed(match_id, 0, at, status.feed) + queries.write_position(position),
         )
         if not connection.execute(_MATCH, values).rowcount:
             return False
