@@ -98,11 +98,15 @@ class IdleMatches(Sweep):
         while found := await self._matches.list_idle(before, last, BATCH):
             # Some at once, so that they share a commit. One that cannot be ended, as it is of other
             # rules or was deleted meanwhile, does not take the others along.
-            ending = (
+            ending = [
                 self._tasks.spawn(
                     "idle match", self._quota.run, end, idle.match_id, before, about=idle.match_id
                 )
                 for idle in found
-            )
-            await asyncio.gather(*ending, return_exceptions=True)
+            ]
+            try:
+                await asyncio.wait(ending)
+            finally:
+                for each in ending:
+                    each.cancel()
             last = found[-1]
