@@ -80,7 +80,8 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                 }
                 response = _write(newest.values(), request.filter, _write_cursor(position))
                 if newest or (interval is not None and loop.time() >= sent + interval):
-                    yield response
+                    if newest or self._matches.reads:
+                        yield response
                     sent = loop.time()
                 if found.more:
                     # A part of the log costs a follower who is far behind as much as a call.

@@ -361,7 +361,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         continue
                     if state.over and not request.follow_rematch:
                         return
-                    if beat:
+                    # Only the log can say that nothing is newer.
+                    if beat and self._matches.reads:
                         yield _write_heartbeat(version)
                     if state.over:
                         break
@@ -394,7 +395,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     rematch = await watch.any(interval)
                 else:
                     rematch = await watch.newer(rematch, interval)
-                if rematch is known and interval is not None:
+                if rematch is known and interval is not None and self._matches.reads:
                     yield _write_heartbeat(state.version)
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:

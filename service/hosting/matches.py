@@ -337,6 +337,11 @@ class Matches:
         await self.recall_events(state, 0)
         return await self._long_work.finish(writing_record(state))
 
+    @property
+    def reads(self) -> bool:
+        """As `Store.reads`."""
+        return self._store.reads
+
     def watch(self, match_id: str) -> AbstractContextManager[Watch]:
         """A watch of a match, which need not exist; its waiting ends when the server shuts down."""
         return self._watches.watch(match_id)

@@ -359,6 +359,10 @@ class Store(Protocol):
         Raises OSError, and ValueError if its schema is not the newest one.
         """
 
+    @property
+    def reads(self) -> bool:
+        """Whether the log can be read, and other servers heard of, as far as is known."""
+
     async def check(self) -> list[str]:
         """What is wrong with the log as a whole, apart from its matches, a line for each thing."""
 

@@ -287,7 +287,7 @@ _READ_EPOCHS = f"""
 _READ_UPDATES = f"""
     SELECT entries.feed_position, {queries.FACTS}, entries.version, entries.at,
         coalesce(entries.feed, ''), {queries.HEAD}
-    FROM entries JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
+    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position <= $2
     UNION ALL
     SELECT feed_position, {queries.FACTS}, 0, created, coalesce(feed, ''), {queries.HEAD}

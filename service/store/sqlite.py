@@ -218,6 +218,10 @@ class SqliteStore:
 
     # Reading
 
+    @property
+    def reads(self) -> bool:
+        return not self._faults.failing("read")
+
     async def check(self) -> list[str]:
         return await self._read(tables.check)
 

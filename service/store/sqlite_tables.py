@@ -364,7 +364,7 @@ _READ_EPOCHS = """
 _READ_UPDATES = f"""
     SELECT entries.feed_position AS position, {queries.FACTS}, entries.version, entries.at,
         entries.feed, {queries.HEAD}
-    FROM entries JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
+    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position > 0
     UNION ALL
     SELECT feed_position, {queries.FACTS}, 0, created, feed, {queries.HEAD}
