@@ -48,7 +48,7 @@ class Sweep(ABC):
         """Does all that is to be done by now, a batch at a time."""
 
 
-BATCH = 100  # Matches; requests get in between two batches.
+BATCH = 100  # Matches, or fewer that are long; requests get in between two batches.
 PAUSE_SECONDS = 0.1  # Between batches.
 SWEEP_SECONDS = 60.0  # Between sweeps, or less where matches are retained for a short time.
 
@@ -67,7 +67,7 @@ class Retention(Sweep):
     async def sweep(self) -> None:
         """Deletes all matches that are to be deleted by now, a batch at a time."""
         before = self._clock.now() - round(1000 * self._seconds)
-        while await self._matches.delete_ended(before, BATCH) == BATCH:
+        while await self._matches.delete_ended(before, BATCH):
             await asyncio.sleep(PAUSE_SECONDS)
 
 

@@ -20,6 +20,7 @@ from service.store.chain import Entry
 
 # More entries than any match has.
 ANOTHER_LOG = 2**31
+ENTRIES_AT_ONCE = 500  # That are deleted by one statement.
 
 
 class Head(NamedTuple):
@@ -460,5 +461,6 @@ class Store(Protocol):
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         """Deletes at most `limit` matches that ended before a time, the oldest first.
 
-        Returns their ids; if they are `limit`, there may be more.
+        It stops after about ENTRIES_AT_ONCE entries, so that others can commit. Returns the ids; if
+        there are any, there may be more.
         """

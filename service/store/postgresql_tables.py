@@ -10,6 +10,7 @@ import asyncpg
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
@@ -304,10 +305,15 @@ _COUNT_LISTENERS = """
 
 # Servers that delete at the same time share the work.
 _DELETE_ENDED = f"""
-    WITH old AS (
+    WITH oldest AS (
         -- Not where one bit has changed in the time.
-        SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < $1 AND at = ended
-        ORDER BY ended LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
+        SELECT match_id, ended, version::bigint + 1 AS size FROM matches JOIN heads USING (match_id)
+        WHERE ended < $1 AND at = ended
+        ORDER BY ended, match_id LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
+    ), sized AS (
+        SELECT match_id, sum(size) OVER (ORDER BY ended, match_id) - size AS earlier FROM oldest
+    ), old AS (
+        SELECT match_id FROM sized WHERE earlier < {ENTRIES_AT_ONCE}
     ), no_entries AS (
         DELETE FROM entries USING old WHERE entries.match_id = old.match_id
     ), no_snapshots AS (

@@ -10,6 +10,7 @@ from typing import Any
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
@@ -423,9 +424,11 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
     """Deletes at most `limit` matches that ended before a time, the oldest first; returns them."""
     rows = connection.execute(
         # Not where one bit has changed in the time.
-        "SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < ? AND at = ended "
-        "ORDER BY ended LIMIT ?",
-        (before, limit),
+        "SELECT match_id FROM (SELECT match_id, ended, version + 1 AS size, "
+        "sum(version + 1) OVER (ORDER BY ended, match_id) AS total "
+        "FROM matches JOIN heads USING (match_id) WHERE ended < ?1 AND at = ended "
+        "ORDER BY ended, match_id LIMIT ?2) WHERE total - size < ?3",
+        (before, limit, ENTRIES_AT_ONCE),
     ).fetchall()
     if rows:
         # Cursors may be at the end, which must not be lost with the entry there.

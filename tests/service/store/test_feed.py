@@ -8,8 +8,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from service.store import MatchStatus, Position, postgresql_tables, sqlite
+from service.store.interface import ENTRIES_AT_ONCE
 from service.store.jobs import Append
 from tests.support.stores import (
+    Branch,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
@@ -166,6 +168,16 @@ async def test_deleted_matches_are_in_the_feed_no_more(store):
     assert len((await store.list_updates(await begin_of(store), 9)).updates) == 2
     assert len(await store.delete_ended(9, 1)) == 1
     assert len((await store.list_updates(await begin_of(store), 9)).updates) == 1
+
+
+async def test_long_matches_are_deleted_one_after_the_other(store):
+    for number in range(4):
+        branch = Branch(f"match{number}")
+        await store.create(header(f"match{number}"), MatchStatus(feed=b"0"))
+        steps = [branch.append(store, action(0, at=5)) for _ in range(ENTRIES_AT_ONCE // 2)]
+        await asyncio.gather(*steps, branch.append(store, action(0, at=number), OVER))
+    deleted = [await store.delete_ended(9, 9) for _ in range(3)]
+    assert deleted == [["match0", "match1"], ["match2", "match3"], []]
 
 
 def restored_sqlite(place, tmp_path):
