@@ -23,6 +23,7 @@ from croupier.errors import CroupierError
 from croupier.retry import MAX_PAUSE, Retry, Tally
 from croupier.transport import Security, bearer, channel_credentials, channel_options, identity
 from croupier.v1 import game_pb2, match_pb2, match_pb2_grpc
+from service.common.tasks import Tasks, together
 
 CREATED_AT_ONCE = 16
 CALL_SECONDS = 30.0
@@ -115,21 +116,23 @@ async def playing(
             )
             for number in range(load.matches)
         ]
-        tasks = [asyncio.create_task(table.play()) for table in tables]
-        watch = asyncio.create_task(_measure_lag(figures))
+        background = Tasks(("table", "lag", "seating"))
+        tasks = [background.spawn("table", table.play) for table in tables]
+        watch = background.spawn("lag", _measure_lag, figures)
         try:
-            seated = asyncio.create_task(_seated(tables))
+            seated = background.spawn("seating", _seated, tables, asyncio.Event())
             await _until(seated, tasks, lambda: tell(f"{len(figures.opened)} of {seats} seats"))
             yield
         finally:
             for task in (*tasks, watch):
                 task.cancel()
-            await asyncio.gather(*tasks, watch, return_exceptions=True)
+            await asyncio.wait((*tasks, watch))
 
 
-async def _seated(tables: "Sequence[Table]") -> None:
-    for table in tables:
-        await table.seated.wait()
+async def _seated(all_of: "Sequence[Table | Player]", seated: asyncio.Event) -> None:
+    for each in all_of:
+        await each.seated.wait()
+    seated.set()
 
 
 async def _until(
@@ -209,12 +212,9 @@ class Table:
             ]
             try:
                 # A player who gives up leaves the table, and the other one with it.
-                async with asyncio.TaskGroup() as group:
-                    for player in players:
-                        group.create_task(player.play())
-                    for player in players:
-                        await player.seated.wait()
-                    self.seated.set()
+                await together(
+                    *(player.play() for player in players), _seated(players, self.seated)
+                )
             except ExceptionGroup as group:
                 failed, others = group.split(CroupierError)
                 if failed is None or others is not None:
@@ -329,9 +329,7 @@ class Player:
 
     async def play(self) -> None:
         """Plays to the end of the match; raises a group of CroupierError if it must give up."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow())
-            group.create_task(self._decide())
+        await together(self._follow(), self._decide())
 
     async def _follow(self) -> None:
         # By a stream, which is resumed after the newest version that it has brought.

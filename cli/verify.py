@@ -99,7 +99,8 @@ def run(chosen: argparse.Namespace) -> int:
             told = f"{path}: true: matches/{header.match_id}, {header.game}, {scores}"
             if header.start:
                 origin = MatchStart.FromString(header.start).origin
-                told += f", played on from version {origin.version} of {origin.name}"
+                vouched = "logged" if origin.logged else "not logged"
+                told += f", played on from version {origin.version} of {origin.name} ({vouched})"
             print(told)
 
     verified, wrong = verify_all(chosen.records, check)

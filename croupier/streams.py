@@ -1,13 +1,29 @@
 """Streams that prove that they live: what was silent for too long is lost."""
 
+import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 HEARTBEAT_INTERVAL = 10.0  # Seconds between the signs of life that a stream asks for.
 # A stream that was silent for so many intervals is lost: one sign of life may come late.
 SILENT_INTERVALS = 2.5
+
+
+def in_background(name: str, work: Callable[[], object]) -> None:
+    """Does work in a thread of its own, which ends with the process; its failure is logged.
+
+    Whatever a client does in the background is begun here.
+    """
+
+    def run() -> None:
+        try:
+            work()
+        except Exception:
+            logging.getLogger(__name__).exception("%s has failed", name)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
 
 
 def until_silent(stream: Any, limit: float) -> Iterator[Any]:
@@ -25,7 +41,7 @@ def until_silent(stream: Any, limit: float) -> Iterator[Any]:
             if since is not None and time.monotonic() - since > limit:
                 stream.cancel()
 
-    threading.Thread(target=listen, daemon=True).start()
+    in_background("listening to a stream", listen)
     try:
         for response in stream:
             waiting_since = None

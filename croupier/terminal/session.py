@@ -1,6 +1,5 @@
 """One match in the terminal: what the player sees and types."""
 
-import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
 from croupier.phrases import ending_sentence, origin_sentence
+from croupier.streams import in_background
 from croupier.terminal import drawing, hints
 from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
@@ -345,8 +345,7 @@ class Session:
         declined = result is not None and END_REASONS.get(result.reason) == "declined"
         if result is None or declined or self.settings.auto or not self.screen.asks:
             return None
-        offers = threading.Thread(target=self._tell_of_offers, daemon=True)
-        offers.start()
+        in_background("hearing of a rematch", self._tell_of_offers)
         try:
             self.screen.print(Text(REVIEW, style="dim"))
             if self.screen.agrees(REMATCH, {"v": self.review}):

@@ -27,7 +27,7 @@ from service.hosting.entries import Entropy, EntropyHash, EntryKind, Join, Resig
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.played_on import Start, StartError
+from service.hosting.played_on import Start, StartError, drawing_on
 from service.hosting.records import RecordError, replaying_record
 from service.hosting.seats import Caller, check_display_name, check_seat
 from service.hosting.views import (
@@ -135,15 +135,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         start = None
         if request.HasField("start_from"):
             start = await self._read_start(request)
-            # Alone, nobody else is dealt what a player may have made up.
-            alone = any(bots)
-            if not (alone or start.logged or self._authenticator.sends_operator_token(call)):
-                rule = (
-                    "must lead back to a deal that this server holds and nobody has chosen by a "
-                    "seed: give a seat to a bot, or let the operator create the match"
-                )
-                path = f"start_from.{request.start_from.WhichOneof('source')}"
-                raise invalid_field(path, "NOT_LOGGED", rule)
+            # Whoever has the record knows the other hand, and may have made it up.
+            if not (any(bots) or self._authenticator.sends_operator_token(call)):
+                rule = "needs a bot in a seat, or the operator to create the match"
+                raise invalid_field("start_from", "NOT_ALONE", rule)
         asked = NewMatch(
             ruleset=request.ruleset,
             bots=bots,
@@ -191,41 +186,23 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if source.version > state.version:
                 raise _no_start(f"must be at most {state.version}, that of the end")
             state = await self._long_work.finish(state.going_back(source.version))
-            logged = True
         else:
             state = await self._replay(source.record, source.version)
-            logged = False
         if state.match is None or state.over or not state.match.position.deciders:
             raise _no_start("must be one in which a seat owes a decision")
         asked = wire.read_ruleset(request.ruleset, "ruleset")
         if wire.write_ruleset(asked) != wire.write_ruleset(state.game):
             rule = "must be that of the match to play on from"
             raise invalid_field("ruleset", "OTHER_RULESET", rule)
-        if request.entropy_from_seats and not state.game.unseen_order:
-            rule = f"excludes start_from in {state.game.id}, which draws nothing after the deal"
+        if request.entropy_from_seats and not await self._long_work.finish(
+            drawing_on(state.dealt().position)
+        ):
+            rule = "excludes a start_from after which nothing is drawn"
             raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
         try:
-            start = state.start_here(logged=logged)
-            held = None if logged else await self._held(state)
-            if held is not None and held.start_here() == start:
-                start = held.start_here(logged=True)
-            return start
+            return state.start_here(logged=source.WhichOneof("source") == "match_token")
         except StartError as error:
             raise _no_start(str(error)) from None
-
-    async def _held(self, state: MatchState) -> MatchState | None:
-        # The match of a record that was sent, as the log has it at this version; None if it is not
-        # there, or not over.
-        try:
-            held = await self._matches.find(state.header.match_id)
-        except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
-                raise
-            return None
-        if held is None or not held.over or held.version < state.version:
-            return None
-        held = await self._long_work.finish(held.going_back(state.version))
-        return held if held.match is not None else None
 
     async def _replay(self, record: match_pb2.MatchRecord, version: int) -> MatchState:
         try:
@@ -384,7 +361,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         continue
                     if state.over and not request.follow_rematch:
                         return
-                    if beat:
+                    # Only the log can say that nothing is newer.
+                    if beat and self._matches.reads:
                         yield _write_heartbeat(version)
                     if state.over:
                         break
@@ -417,7 +395,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     rematch = await watch.any(interval)
                 else:
                     rematch = await watch.newer(rematch, interval)
-                if rematch is known and interval is not None:
+                if rematch is known and interval is not None and self._matches.reads:
                     yield _write_heartbeat(state.version)
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:

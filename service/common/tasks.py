@@ -14,7 +14,8 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
@@ -89,9 +90,9 @@ def told(error: BaseException) -> Exception:
 class Tasks:
     """The background work of one server. Every method may be called in any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Iterable[str] = NAMES) -> None:
         self._lock = threading.Lock()
-        self._failures = dict.fromkeys(NAMES, 0)
+        self._failures = dict.fromkeys(names, 0)
         self.kept: set[_Kept] = set()
         self._spawned: set[asyncio.Task[Any]] = set()  # Held, as asyncio holds none.
 
@@ -128,7 +129,7 @@ class Tasks:
 
         Without a `context` it belongs to the current call.
         """
-        assert name in NAMES
+        assert name in self._failures
         doing = self._do(name, about, lambda: work(*args))
         task = asyncio.create_task(doing, context=context)
         self._spawned.add(task)
@@ -319,6 +320,34 @@ class KeptThread(_Kept):
         except BaseException as error:
             return self._end(error)
         return 0.0 if self._closing.is_set() else self._end(None)
+
+
+async def together(*works: Coroutine[Any, Any, _T]) -> list[_T]:
+    """Does several pieces of work at once, all of which belong to the current task; the results.
+
+    Where one fails, the others are ended, and an ExceptionGroup has the failures.
+    """
+    async with asyncio.TaskGroup() as group:
+        doing = [group.create_task(work) for work in works]
+    return [each.result() for each in doing]
+
+
+class Threads:
+    """Threads that wait for work of one event loop."""
+
+    def __init__(
+        self, name: str, count: int, initializer: Callable[[], object] | None = None
+    ) -> None:
+        """`initializer` is called in each thread when it starts."""
+        self._executor = ThreadPoolExecutor(count, name, initializer)
+
+    def do(self, work: Callable[[*_Arguments], _T], *args: *_Arguments) -> "asyncio.Future[_T]":
+        """Has work done; whoever awaits it is told of its failure, and else the event loop is."""
+        return asyncio.get_running_loop().run_in_executor(self._executor, work, *args)
+
+    def close(self) -> None:
+        """Waits for work that is being done; work that waits is cancelled."""
+        self._executor.shutdown(cancel_futures=True)
 
 
 PROCESS = Tasks()  # The work of the process, whichever servers it has.

@@ -66,14 +66,11 @@ async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Chec
 
 
 def _check_match(stored: StoredMatch, told: list[Update], now: int) -> None:
-    match_id, position = stored.header.match_id, 0
+    match_id = stored.header.match_id
     for update in told:
         if update.damaged:
             what = "what lists or the feed tell of it was changed"
             raise Damaged(match_id, update.version, what)
-        if update.position and update.position <= position:
-            raise Damaged(match_id, update.version, "its position in the feed was changed")
-        position = max(position, update.position)
     # The snapshot would spare the work that is to be done.
     state = finish_now(MatchState.loading(stored._replace(snapshot=None)))
     if state.version > stored.head.version:

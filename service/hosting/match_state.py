@@ -182,7 +182,10 @@ class MatchState(NamedTuple):
             over=match.over,
             default_actions=default_actions,
         )
-        return (yield from state.replaying(rest))
+        state = yield from state.replaying(rest)
+        if state.over and not state.knows_events(state.version):  # They tell how it ended.
+            yield from state.recalling_events()
+        return state
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the match, which must be dealt."""
@@ -383,17 +386,19 @@ class MatchState(NamedTuple):
         return self.history.entries[version - 1]
 
     def events(self, version: int) -> tuple[Event, ...]:
-        """The events of a version; those of version 0 are the deal."""
-        if not self.knows_events(version):
-            finish_now(self.recalling_events())
-        return self.history.events[version] or ()
+        """The events of a version, which must be known; those of version 0 are the deal."""
+        events = self.history.events[version]
+        assert events is not None, "a snapshot has skipped them"
+        return events
 
     def knows_events(self, version: int) -> bool:
         """Whether the events of a version need no replay."""
         return self.history.events[version] is not None
 
     def recalling_events(self) -> Work[None]:
-        """Finds the events of all versions that a snapshot has skipped."""
+        """Finds the events of all versions, if a snapshot has skipped some."""
+        if all(self.knows_events(version) for version in (min(1, self.version), self.version)):
+            return
         begun = yield from MatchState.beginning(self.header)
         replayed = yield from begun.replaying(self.entries)
         self.history.events[: self.version + 1] = replayed.history.events

@@ -334,8 +334,12 @@ class Matches:
 
     async def record(self, state: MatchState) -> bytes:
         """The record of a match that is over, as a serialized MatchRecord."""
-        await self.recall_events(state, 0)
         return await self._long_work.finish(writing_record(state))
+
+    @property
+    def reads(self) -> bool:
+        """As `Store.reads`."""
+        return self._store.reads
 
     def watch(self, match_id: str) -> AbstractContextManager[Watch]:
         """A watch of a match, which need not exist; its waiting ends when the server shuts down."""
@@ -465,8 +469,7 @@ class Matches:
     async def _answered(self, reply: Reply) -> MatchState:
         # The match with which a request is answered, with its events.
         state = await self._long_work.finish(reply.state.going_back(reply.version))
-        if not state.knows_events(state.version):
-            await self._long_work.finish(state.recalling_events())
+        await self._long_work.finish(state.recalling_events())
         return state
 
     async def _commit_expiry(self, state: MatchState, expiry: Entry) -> MatchState:

@@ -37,6 +37,7 @@ def write_record(state: MatchState) -> match_pb2.MatchRecord:
 
 def writing_record(state: MatchState) -> Work[bytes]:
     """As `write_record`, serialized."""
+    yield from state.recalling_events()
     header = state.header
     record = match_pb2.MatchRecord(
         name=f"matches/{header.match_id}",

@@ -23,7 +23,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Call, current_call
 from service.common.errors import Refusal, log_failure
 from service.common.event_loop import BackgroundQuota
-from service.common.tasks import KeptTask
+from service.common.tasks import KeptTask, together
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
 from service.hosting.leases import LEASE_MILLISECONDS, MAX_RETRY_MILLISECONDS
@@ -248,7 +248,7 @@ class Scheduler:
     async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[bool | None]:
         # All at once, so that they share a commit. Returns which had not changed meanwhile, and
         # None where the log refuses: the others may have been carried out.
-        return await asyncio.gather(*(self._reschedule(due, at) for due, at in wanted))
+        return await together(*(self._reschedule(due, at) for due, at in wanted))
 
     async def _reschedule(self, due: DueMatch, at: int) -> bool | None:
         with suppress(Refusal):

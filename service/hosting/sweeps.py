@@ -48,7 +48,7 @@ class Sweep(ABC):
         """Does all that is to be done by now, a batch at a time."""
 
 
-BATCH = 100  # Matches; requests get in between two batches.
+BATCH = 100  # Matches, or fewer that are long; requests get in between two batches.
 PAUSE_SECONDS = 0.1  # Between batches.
 SWEEP_SECONDS = 60.0  # Between sweeps, or less where matches are retained for a short time.
 
@@ -67,7 +67,7 @@ class Retention(Sweep):
     async def sweep(self) -> None:
         """Deletes all matches that are to be deleted by now, a batch at a time."""
         before = self._clock.now() - round(1000 * self._seconds)
-        while await self._matches.delete_ended(before, BATCH) == BATCH:
+        while await self._matches.delete_ended(before, BATCH):
             await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -98,11 +98,15 @@ class IdleMatches(Sweep):
         while found := await self._matches.list_idle(before, last, BATCH):
             # Some at once, so that they share a commit. One that cannot be ended, as it is of other
             # rules or was deleted meanwhile, does not take the others along.
-            ending = (
+            ending = [
                 self._tasks.spawn(
                     "idle match", self._quota.run, end, idle.match_id, before, about=idle.match_id
                 )
                 for idle in found
-            )
-            await asyncio.gather(*ending, return_exceptions=True)
+            ]
+            try:
+                await asyncio.wait(ending)
+            finally:
+                for each in ending:
+                    each.cancel()
             last = found[-1]

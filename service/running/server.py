@@ -1,6 +1,5 @@
 """The server: creates all its parts, connects them, starts and stops them."""
 
-import asyncio
 import logging
 import secrets
 import time
@@ -23,7 +22,7 @@ from service.api.puzzle_service import PuzzleService
 from service.api.review_service import ReviewService
 from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
-from service.common.tasks import Tasks
+from service.common.tasks import Tasks, together
 from service.common.urls import check_url
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
@@ -320,7 +319,7 @@ class Server:
         if self._web is None:
             await self._listener.close(last)
         else:
-            await asyncio.gather(self._listener.close(last), self._web.stop(last))
+            await together(self._listener.close(last), self._web.stop(last))
         self._own_threads.close()
         if self._search_servers is not None:
             await self._search_servers.close()

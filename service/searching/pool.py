@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +17,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
 from service.common.errors import Refusal, shutting_down
-from service.common.tasks import told
+from service.common.tasks import Threads, told
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.fair_queue import FairQueue, Place
@@ -184,11 +183,7 @@ class SearchPool:
         self._mean_seconds = 1.0
         self._recheck: asyncio.TimerHandle | None = None
         self._shutting_down = False
-        self._executor = ThreadPoolExecutor(
-            2 * self._queue.max_threads,
-            thread_name_prefix=f"search-{kind}",
-            initializer=_lower_priority,
-        )
+        self._running = Threads(f"search-{kind}", 2 * self._queue.max_threads, _lower_priority)
         metrics.search_threads.labels(kind).set(threads)
         self._report()
 
@@ -257,7 +252,7 @@ class SearchPool:
         self.end_searches()
         for job in self._jobs.values():
             job.abandon()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._running.close()
 
     def _check_quotas(self, owner: Hashable, rank: int) -> None:
         quotas, waiting = self._quotas, self._queue.waiting_of(owner, rank)
@@ -315,7 +310,7 @@ class SearchPool:
     def _start(self, place: Place, job: SearchJob) -> None:
         job.begin()
         self._metrics.search_waits.labels(self._kind, job.game).observe(job.queue_seconds)
-        done = asyncio.get_running_loop().run_in_executor(self._executor, job.run)
+        done = self._running.do(job.run)
         self._metrics.tasks.spawn("search", self._end, place, job, done)
 
     async def _end(self, place: Place, job: SearchJob, done: "asyncio.Future[Any]") -> None:

@@ -47,26 +47,41 @@ ENTRY = (
 HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
 
+# What the feed tells of a match, by version.
+TOLD = (
+    "SELECT 0 AS version, feed_position, feed FROM matches WHERE match_id = $1 UNION ALL "
+    "SELECT version, feed_position, feed FROM entries WHERE match_id = $1 ORDER BY version"
+)
+
+
 def chained(
     header: Header,
-    feed: bytes | None,
-    entries: Iterable[tuple[Entry, bytes | None]],
+    entries: Iterable[Entry],
+    told: Iterable[tuple[int, int | None, bytes | None]],
     ended: int | None,
     due: int | None,
 ) -> Rows:
-    """The rows of a match, where `feed` and what comes with each entry is what the feed tells."""
+    """The rows of a match, where `told` has the rows of the statement TOLD."""
     header = header.salted()
     match_id, at = header.match_id, header.created
     head = Head(0, chain.first_digest(header))
     rows = []
-    told = queries.sealed_feed(match_id, 0, at, feed or b"")
-    match = (header.salt, header.names_hash, queries.facts_seal(header), told, match_id)
-    for version, (entry, feed) in enumerate(entries, 1):
+    sealed = _sealed(match_id, at, *next(told := iter(told)))
+    match = (header.salt, header.names_hash, queries.facts_seal(header), sealed, match_id)
+    for entry, row in zip(entries, told, strict=True):
+        version = row[0]
         if entry.kind == _JOIN:
             names = chain.salted(entry.action)
             entry = entry._replace(action=chain.hash_names(names), names=names)
         head, at = Head(version, chain.next_digest(head.digest, entry, b"")), entry.at
-        told = queries.sealed_feed(match_id, version, at, feed or b"")
-        rows.append((entry.action, entry.names, head.digest, told, match_id, version))
+        sealed = _sealed(match_id, at, *row)
+        rows.append((entry.action, entry.names, head.digest, sealed, match_id, version))
     over = ended is not None
     return Rows(match, rows, (*queries.head_row(match_id, head, at, over=over), due))
+
+
+def _sealed(
+    match_id: str, at: int, version: int, position: int | None, feed: bytes | None
+) -> bytes:
+    sealed = queries.sealed_feed(match_id, version, at, feed or b"")
+    return sealed + queries.write_position(position or 0)

@@ -20,6 +20,7 @@ from service.store.chain import Entry
 
 # More entries than any match has.
 ANOTHER_LOG = 2**31
+ENTRIES_AT_ONCE = 500  # That are deleted by one statement.
 
 
 class Head(NamedTuple):
@@ -359,6 +360,10 @@ class Store(Protocol):
         Raises OSError, and ValueError if its schema is not the newest one.
         """
 
+    @property
+    def reads(self) -> bool:
+        """Whether the log can be read, and other servers heard of, as far as is known."""
+
     async def check(self) -> list[str]:
         """What is wrong with the log as a whole, apart from its matches, a line for each thing."""
 
@@ -455,5 +460,6 @@ class Store(Protocol):
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         """Deletes at most `limit` matches that ended before a time, the oldest first.
 
-        Returns their ids; if they are `limit`, there may be more.
+        It stops after about ENTRIES_AT_ONCE entries, so that others can commit. Returns the ids; if
+        there are any, there may be more.
         """

@@ -183,6 +183,10 @@ class PostgresStore:
 
     # Reading matches
 
+    @property
+    def reads(self) -> bool:
+        return self._listener.hears and not self._faults.failing("read")
+
     async def load(self, match_id: str) -> StoredMatch | None:
         found = await self._loads.ask(match_id)
         if isinstance(found, Damaged):

@@ -46,6 +46,7 @@ class NotificationListener:
         self._own_process = own_process
         # Whether other servers listen, as far as is known.
         self.others = True
+        self.hears = False  # Whether this server hears of them.
         self._task: KeptTask | None = None
 
     def start(self) -> None:
@@ -66,13 +67,14 @@ class NotificationListener:
             await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
             # For what changed while this server did not listen.
             await self._poll(connection)
+            self.hears = True
             await asyncio.sleep(SECOND_POLL_SECONDS)
             while True:
                 # For lost notifications. It also finds out that the connection is gone.
                 await self._poll(connection)
                 await asyncio.sleep(POLL_SECONDS)
         finally:
-            self.others = True  # Who begins to listen now is not heard.
+            self.others, self.hears = True, False  # Who begins to listen now is not heard.
             connection.terminate()
 
     async def _poll(self, connection: Any) -> None:

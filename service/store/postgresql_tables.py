@@ -10,6 +10,7 @@ import asyncpg
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
@@ -156,22 +157,14 @@ async def _chain(connection: Any) -> None:
 
 
 async def _chain_match(connection: Any, match_id: str) -> None:
-    feed, ended, due, *columns = await connection.fetchrow(
-        f"SELECT feed, ended, agenda.at, {_HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+    ended, due, *columns = await connection.fetchrow(
+        f"SELECT ended, agenda.at, {_HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
-    told = await connection.fetch(
-        "SELECT feed FROM entries WHERE match_id = $1 ORDER BY version", match_id
-    )
+    told = await connection.fetch(chaining.TOLD, match_id)
     [(_, entries)] = await _read_entries(connection, [(match_id, 0)])
-    rows = chaining.chained(
-        read_columns(columns),
-        feed,
-        zip(entries, [each for (each,) in told], strict=True),
-        ended,
-        due,
-    )
+    rows = chaining.chained(read_columns(columns), entries, told, ended, due)
     await connection.execute(chaining.MATCH, *rows.match)
     await connection.executemany(chaining.ENTRY, rows.entries)
     await connection.execute(chaining.HEAD, *rows.head)
@@ -191,10 +184,12 @@ _FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE = (
     f"${len(Header._fields) + number}" for number in range(1, 7)
 )
 
+# The position of what is written, as `queries.write_position` writes it.
+_POSITION = "int8send(pg_current_xact_id()::text::bigint)"
 _CREATE = f"""
     WITH created AS (
         INSERT INTO matches ({_HEADER}, facts_seal, ended, feed)
-        VALUES ({_VALUES}, {_FACTS_SEAL}, {_ENDED}::bigint, {_FEED})
+        VALUES ({_VALUES}, {_FACTS_SEAL}, {_ENDED}::bigint, {_FEED}::bytea || {_POSITION})
         ON CONFLICT DO NOTHING
         RETURNING match_id, created, ended
     )
@@ -208,8 +203,7 @@ _CREATE = f"""
 # are added in order of the matches, lest two servers that add to the same matches wait for each
 # other for ever.
 _ENTRY = (
-    "match_id, version, kind, seat, at, action, expected_version, request_id, names, course, "
-    "digest, feed"
+    "match_id, version, kind, seat, at, action, expected_version, request_id, names, course, digest"
 )
 _APPEND = f"""
     WITH asked AS (
@@ -217,10 +211,10 @@ _APPEND = f"""
             $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
             $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[],
             $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[]
-        ) AS asked ({_ENTRY}, before, over, seal, due)
+        ) AS asked ({_ENTRY}, told, before, over, seal, due)
     ), added AS (
-        INSERT INTO entries ({_ENTRY})
-        SELECT {_ENTRY} FROM asked
+        INSERT INTO entries ({_ENTRY}, feed)
+        SELECT {_ENTRY}, told || {_POSITION} FROM asked
         WHERE (
             SELECT heads.version = asked.version - 1 AND heads.digest = asked.before FROM heads
             WHERE heads.match_id = asked.match_id
@@ -294,19 +288,13 @@ _READ_EPOCHS = f"""
 """
 # A transaction is never split.
 _READ_UPDATES = f"""
-    SELECT entries.feed_position, {queries.FACTS}, version, at, coalesce(entries.feed, ''),
-        NOT EXISTS (
-            SELECT FROM entries AS later
-            WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
-        )
-    FROM entries JOIN matches USING (match_id)
+    SELECT entries.feed_position, {queries.FACTS}, entries.version, entries.at,
+        coalesce(entries.feed, ''), {queries.HEAD}
+    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position <= $2
     UNION ALL
-    SELECT feed_position, {queries.FACTS}, 0, created, coalesce(feed, ''),
-        NOT EXISTS (
-            SELECT FROM entries WHERE entries.match_id = matches.match_id AND version = 1
-        )
-    FROM matches
+    SELECT feed_position, {queries.FACTS}, 0, created, coalesce(feed, ''), {queries.HEAD}
+    FROM matches LEFT JOIN heads USING (match_id)
     WHERE feed_position > $1 AND feed_position <= $2
     ORDER BY 1 FETCH FIRST $3 ROWS WITH TIES
 """
@@ -319,10 +307,15 @@ _COUNT_LISTENERS = """
 
 # Servers that delete at the same time share the work.
 _DELETE_ENDED = f"""
-    WITH old AS (
+    WITH oldest AS (
         -- Not where one bit has changed in the time.
-        SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < $1 AND at = ended
-        ORDER BY ended LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
+        SELECT match_id, ended, version::bigint + 1 AS size FROM matches JOIN heads USING (match_id)
+        WHERE ended < $1 AND at = ended
+        ORDER BY ended, match_id LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
+    ), sized AS (
+        SELECT match_id, sum(size) OVER (ORDER BY ended, match_id) - size AS earlier FROM oldest
+    ), old AS (
+        SELECT match_id FROM sized WHERE earlier < {ENTRIES_AT_ONCE}
     ), no_entries AS (
         DELETE FROM entries USING old WHERE entries.match_id = old.match_id
     ), no_snapshots AS (
@@ -537,7 +530,7 @@ async def read_idle(
 async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:
     """At most `limit` of the matches that fit a query, the newest first."""
     sql, values = queries.list_matches(query, limit)
-    return queries.listed(await connection.fetch(sql, *values))
+    return queries.listed(query, await connection.fetch(sql, *values))
 
 
 async def read_updates(connection: Any, after: Position | None, limit: int) -> Updates | None:
@@ -553,9 +546,8 @@ async def read_updates(connection: Any, after: Position | None, limit: int) -> U
     if end <= after.number:
         return Updates(epoch, after.number, [])
     rows = await connection.fetch(_READ_UPDATES, after.number, end, limit)
-    updates = [queries.read_update(*update) for *update, newest in rows if newest]
     more = len(rows) >= limit
-    return Updates(epoch, rows[-1][0] if more else end, updates, more)
+    return Updates(epoch, rows[-1][0] if more else end, queries.read_updates(rows), more)
 
 
 async def read_running(
@@ -563,7 +555,7 @@ async def read_running(
 ) -> list[Update]:
     """At most `limit` of the matches of an owner that are not over, the oldest first."""
     sql, values = queries.list_running(owner, after, limit)
-    return [queries.read_update(0, *row) for row in await connection.fetch(sql, *values)]
+    return queries.read_updates(await connection.fetch(sql, *values), running=True)
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -101,14 +101,21 @@ def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
     return sql, values
 
 
-def listed(rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
+def listed(query: Query, rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
     """The matches in the rows of that statement."""
-    return [_listed(row[:8], row[8], row[9:]) for row in rows]
+    return [_listed(query.over, row[:8], row[8], row[9:]) for row in rows]
 
 
-def _listed(facts: Sequence[Any], ended: int | None, head: Sequence[Any]) -> ListedMatch:
+def _listed(
+    over: bool | None, facts: Sequence[Any], ended: int | None, head: Sequence[Any]
+) -> ListedMatch:
     match_id, game, bots, created, rules_version, invited, *_ = facts
-    if not is_whole(facts, head) or ended != (head[3] if head[4] else None):
+    # What an index says of a match may be another one's, too.
+    if (
+        not is_whole(facts, head)
+        or ended != (head[3] if head[4] else None)
+        or over not in (None, bool(head[4]))
+    ):
         # Its place in the list stays, lest the next page begin elsewhere. Its id may be no text any
         # more.
         name = str(match_id).encode(errors="replace").decode()
@@ -126,19 +133,49 @@ def _listed(facts: Sequence[Any], ended: int | None, head: Sequence[Any]) -> Lis
     )
 
 
-def read_update(position: int, *row: Any) -> Update:
+def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     """What the feed tells of a version: the columns FACTS, its number, its time and its feed."""
     facts, (version, at, feed) = row[:8], row[8:]
     match_id, _, _, created, _, _, owner, _ = facts
-    told = chain.unsealed(_of_version(match_id, version, at), feed)
-    if told is None or not is_whole(facts):
+    told = None
+    if isinstance(feed, bytes) and position == read_position(feed[-POSITION_BYTES:]):
+        told = chain.unsealed(_of_version(match_id, version, at), feed[:-POSITION_BYTES])
+    if damaged or told is None or not is_whole(facts):
         return Update(position, match_id, version, at, created, "", b"", damaged=True)
     return Update(position, match_id, version, at, created, owner, told)
 
 
+def read_updates(rows: Iterable[Sequence[Any]], *, running: bool = False) -> list[Update]:
+    """What the feed tells by rows that have the columns HEAD, too: newest versions alone.
+
+    The rows were found by indexes, which no seal covers: the head says which version is the newest.
+    """
+    updates = []
+    for row in rows:
+        told, head, version = row[:12], row[12:], row[9]
+        whole = _is_head(head) and not (running and head[4])
+        if whole and isinstance(version, int) and version < head[1]:
+            continue
+        updates.append(read_update(*told, damaged=not whole or version != head[1]))
+    return updates
+
+
 def sealed_feed(match_id: str, version: int, at: int, feed: bytes) -> bytes:
-    """What the feed tells of a version, as it is stored."""
+    """What the feed tells of a version, as it is stored: its position, too, comes after this."""
     return chain.sealed(_of_version(match_id, version, at), feed)
+
+
+POSITION_BYTES = 8
+
+
+def write_position(position: int) -> bytes:
+    """A position as it is beside what is told there."""
+    return position.to_bytes(POSITION_BYTES)
+
+
+def read_position(written: bytes) -> int:
+    """The position that was written so."""
+    return int.from_bytes(written)
 
 
 def _of_version(match_id: str, version: int, at: int) -> str:
@@ -147,9 +184,12 @@ def _of_version(match_id: str, version: int, at: int) -> str:
 
 # The feeds of entries are beside them, that of a match without entries in its own row.
 _READ_RUNNING = """
-    SELECT {facts}, heads.version, heads.at,
-        CASE WHEN heads.version = 0 THEN matches.feed ELSE entries.feed END
-    FROM matches JOIN heads USING (match_id) LEFT JOIN entries
+    SELECT coalesce(
+            CASE WHEN heads.version = 0 THEN matches.feed_position ELSE entries.feed_position END, 0
+        ),
+        {facts}, heads.version, heads.at,
+        CASE WHEN heads.version = 0 THEN matches.feed ELSE entries.feed END, {head}
+    FROM matches LEFT JOIN heads ON heads.match_id = matches.match_id LEFT JOIN entries
         ON entries.match_id = matches.match_id AND entries.version = heads.version
     WHERE ended IS NULL AND (created, matches.match_id) > ($1, $2) {of_owner}
     ORDER BY created, matches.match_id LIMIT $3
@@ -160,11 +200,14 @@ def list_running(
     owner: str | None, after: tuple[int, str], limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """The statement that lists the matches of an owner that are not over, and its parameters."""
-    facts = FACTS.replace("match_id", "matches.match_id")
+    told = {
+        "facts": FACTS.replace("match_id", "matches.match_id"),
+        "head": HEAD.replace("match_id", "matches.match_id"),
+    }
     if owner is None:
-        return _READ_RUNNING.format(facts=facts, of_owner=""), (*after, limit)
+        return _READ_RUNNING.format(**told, of_owner=""), (*after, limit)
     of_owner = "AND owner = $4 AND owner <> ''"
-    return _READ_RUNNING.format(facts=facts, of_owner=of_owner), (*after, limit, owner)
+    return _READ_RUNNING.format(**told, of_owner=of_owner), (*after, limit, owner)
 
 
 def is_told(after: Position, ended: int | None, epoch: str, end: int) -> bool:

@@ -9,11 +9,11 @@ import fcntl
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from service.common.tasks import Threads
 from service.observability.metrics import Metrics
 from service.store import chain, faults, sqlite_recovery
 from service.store import sqlite_tables as tables
@@ -61,7 +61,7 @@ class SqliteStore:
         # the write-ahead log was committed, and the next connection takes what it finds there, also
         # what a sync has failed for: with that, all that is written after it could be lost.
         self._anchor: sqlite3.Connection | None = None
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._readers = Threads("store-reader", READERS)
         self._reader = threading.local()
         self._loop: asyncio.AbstractEventLoop
         self._lock: IO[bytes] | None = None
@@ -124,7 +124,7 @@ class SqliteStore:
     def _finish(self) -> None:
         self._writer.stop()
         # The connection of a reader belongs to its thread and ends with it.
-        self._readers.shutdown()
+        self._readers.close()
         if self._anchor is not None:
             self._anchor.close()
         if self._lock is not None:
@@ -218,6 +218,10 @@ class SqliteStore:
 
     # Reading
 
+    @property
+    def reads(self) -> bool:
+        return not self._faults.failing("read")
+
     async def check(self) -> list[str]:
         return await self._read(tables.check)
 
@@ -261,7 +265,7 @@ class SqliteStore:
         return self._changes.listen(listener)
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
-        return await self._loop.run_in_executor(self._readers, self._query, query, arguments)
+        return await self._readers.do(self._query, query, arguments)
 
     def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
@@ -190,17 +191,15 @@ def _chain(connection: sqlite3.Connection) -> None:
 
 
 def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
-    [(feed, ended, due, *columns)] = _fetch(
+    [(ended, due, *columns)] = _fetch(
         connection,
-        f"SELECT feed, ended, agenda.at, {HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        f"SELECT ended, agenda.at, {HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
-    feeds = _fetch(
-        connection, "SELECT feed FROM entries WHERE match_id = $1 ORDER BY version", match_id
-    )
-    entries = zip(read_entries(connection, match_id, 0), [told for (told,) in feeds], strict=True)
-    rows = chaining.chained(read_columns(columns), feed, entries, ended, due)
+    entries = read_entries(connection, match_id, 0)
+    told = _fetch(connection, chaining.TOLD, match_id)
+    rows = chaining.chained(read_columns(columns), entries, told, ended, due)
     _fetch(connection, chaining.MATCH, *rows.match)
     connection.executemany(_numbered(chaining.ENTRY), rows.entries)
     _fetch(connection, chaining.HEAD, *rows.head)
@@ -352,7 +351,7 @@ def read_idle(
 def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:
     """At most `limit` of the matches that fit a query, the newest first."""
     sql, values = queries.list_matches(query, limit)
-    return queries.listed(_fetch(connection, sql, *values))
+    return queries.listed(query, _fetch(connection, sql, *values))
 
 
 # When the epoch of a position ended, and which one is the newest.
@@ -366,19 +365,13 @@ _READ_EPOCHS = """
 """
 # The conditions are literal, as the indexes are partial.
 _READ_UPDATES = f"""
-    SELECT entries.feed_position AS position, {queries.FACTS}, version, at, entries.feed,
-        NOT EXISTS (
-            SELECT 1 FROM entries AS later
-            WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
-        )
-    FROM entries JOIN matches USING (match_id)
+    SELECT entries.feed_position AS position, {queries.FACTS}, entries.version, entries.at,
+        entries.feed, {queries.HEAD}
+    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
     WHERE entries.feed_position > $1 AND entries.feed_position > 0
     UNION ALL
-    SELECT feed_position, {queries.FACTS}, 0, created, feed,
-        NOT EXISTS (
-            SELECT 1 FROM entries WHERE entries.match_id = matches.match_id AND version = 1
-        )
-    FROM matches
+    SELECT feed_position, {queries.FACTS}, 0, created, feed, {queries.HEAD}
+    FROM matches LEFT JOIN heads USING (match_id)
     WHERE feed_position > $1 AND feed_position > 0
     ORDER BY 1 LIMIT $2
 """
@@ -396,8 +389,8 @@ def read_updates(
     if not queries.is_told(after, ended, epoch, end):
         return None
     rows = _fetch(connection, _READ_UPDATES, after.number, limit)
-    updates = [queries.read_update(*row) for *row, newest in rows if newest]
-    return Updates(epoch, rows[-1][0] if rows else after.number, updates, len(rows) == limit)
+    end = rows[-1][0] if rows else after.number
+    return Updates(epoch, end, queries.read_updates(rows), len(rows) == limit)
 
 
 def read_feed_end(connection: sqlite3.Connection) -> int:
@@ -416,7 +409,7 @@ def read_running(
 ) -> list[Update]:
     """At most `limit` of the matches of an owner that are not over, the oldest first."""
     sql, values = queries.list_running(owner, after, limit)
-    return [queries.read_update(0, *row) for row in _fetch(connection, sql, *values)]
+    return queries.read_updates(_fetch(connection, sql, *values), running=True)
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:
@@ -433,9 +426,11 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
     """Deletes at most `limit` matches that ended before a time, the oldest first; returns them."""
     rows = connection.execute(
         # Not where one bit has changed in the time.
-        "SELECT match_id FROM matches JOIN heads USING (match_id) WHERE ended < ? AND at = ended "
-        "ORDER BY ended LIMIT ?",
-        (before, limit),
+        "SELECT match_id FROM (SELECT match_id, ended, version + 1 AS size, "
+        "sum(version + 1) OVER (ORDER BY ended, match_id) AS total "
+        "FROM matches JOIN heads USING (match_id) WHERE ended < ?1 AND at = ended "
+        "ORDER BY ended, match_id LIMIT ?2) WHERE total - size < ?3",
+        (before, limit, ENTRIES_AT_ONCE),
     ).fetchall()
     if rows:
         # Cursors may be at the end, which must not be lost with the entry there.

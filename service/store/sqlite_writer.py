@@ -232,10 +232,12 @@ class SqliteWriter:
             return False
         kind, seat, at, action, expected_version, request_id, *chained = entry
         head = Head(head.version + 1, entry.digest)
+        position = self._next_position()
         feed = queries.sealed_feed(match_id, head.version, at, status.feed)
+        feed += queries.write_position(position)
         *_, over, seal = queries.head_row(match_id, head, at, over=status.over)
         entries += (match_id, head.version, kind, seat, at, action, expected_version, request_id)
-        entries += (self._next_position(), feed, *chained, over, seal, status.due)
+        entries += (position, feed, *chained, over, seal, status.due)
         heads[match_id] = head
         return True
 
@@ -243,12 +245,13 @@ class SqliteWriter:
         # Whether there was no match of this id.
         header, status = job.header, job.status
         match_id, at = header.match_id, header.created
+        position = self._next_position()
         values = (
             *write_columns(header),
             queries.facts_seal(header),
             at if status.over else None,
-            self._next_position(),
-            queries.sealed_feed(match_id, 0, at, status.feed),
+            position,
+            queries.sealed_feed(match_id, 0, at, status.feed) + queries.write_position(position),
         )
         if not connection.execute(_MATCH, values).rowcount:
             return False

@@ -11,7 +11,7 @@ from croupier.v1 import match_pb2
 from service import wire
 from service.api.authentication import read_operator_token
 from service.hosting.match_state import MatchState
-from service.hosting.records import verify, write_record
+from service.hosting.records import digest, verify, write_record
 from service.store import ListedMatch, MatchStatus, Query
 from tests.support.commands import croupier
 from tests.support.play import seeded
@@ -488,10 +488,14 @@ def test_one_record_that_cannot_be_had_does_not_stop_an_export(operate, tmp_path
     assert len(list(output.iterdir())) == 2
 
 
-def test_verify_says_where_a_match_began(tmp_path):
+@pytest.mark.parametrize("logged", [True, False])
+def test_verify_says_where_a_match_began(tmp_path, logged):
     record = write_record(random_match(GAMES[0], "default", seeded("began"), played_on=1))
+    origin = record.start.origin
+    origin.logged = logged
+    record.digest = digest(record)
     path = record_files.write(record, tmp_path, "json")
     ended = croupier("verify", path)
-    origin = record.start.origin
     assert ended.status == 0
-    assert f"played on from version {origin.version} of {origin.name}" in ended.out
+    vouched = "logged" if logged else "not logged"
+    assert f"played on from version {origin.version} of {origin.name} ({vouched})" in ended.out

@@ -57,7 +57,7 @@ def test_whole_log(log, capsys):
         ("UPDATE matches SET secret = zeroblob(32)", "is damaged at version"),
         ("UPDATE matches SET owner = 'another'", "the feed tell of it"),
         ("UPDATE entries SET feed = x'00' WHERE version = 2", "at version 2"),
-        ("UPDATE entries SET feed_position = 1000000 WHERE version = 2", "position in the feed"),
+        ("UPDATE entries SET feed_position = 1000000 WHERE version = 2", "the feed tell of it"),
         ("UPDATE heads SET due = 1", "a server acts at 1"),
         ("UPDATE heads SET over = 0", "its head"),
         ("DELETE FROM matches", "not in the table matches"),

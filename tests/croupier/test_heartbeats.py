@@ -9,6 +9,7 @@ import grpc
 import pytest
 
 from croupier.client import HEARTBEAT_INTERVAL, Client, Seat
+from croupier.streams import in_background
 from croupier.v1 import match_pb2, match_pb2_grpc
 from tests.support.waiting import PAUSE
 
@@ -115,3 +116,11 @@ def test_a_reader_who_is_busy_does_not_lose_the_stream(
     table.go_on.set()
     assert [change.version for change in stream] == [1]
     assert len(table.requests) == 1
+
+
+def test_a_failure_in_the_background_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    in_background("a test of failures", lambda: [].pop())
+    for thread in threading.enumerate():
+        if thread.name == "a test of failures":
+            thread.join()
+    assert "a test of failures has failed" in caplog.text

@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import croupier.client
-from croupier.client import INVITED, OPEN
+from croupier.client import INVITED
 from croupier.mcp import make_server
 from croupier.v1 import match_pb2
 from service import wire
@@ -247,15 +247,18 @@ def test_who_must_bring_a_key_is_refused_without_one():
     anyio.run(run)
 
 
-def test_where_a_match_began_is_told(shared_server):
+@pytest.mark.parametrize("logged", [True, False])
+def test_where_a_match_began_is_told(shared_server, logged):
     async def script(model):
         with croupier.client.Client(shared_server[1]) as host:
             over = host.create_match("skystones")
             over.seats[0].resign()
-            start = match_pb2.StartFrom(match_token=over.spectator.token, version=0)
-            match = host.create_match("skystones", (OPEN, INVITED), start_from=start)
+            token = {"match_token": over.spectator.token}
+            start = match_pb2.StartFrom(**token if logged else {"record": over.spectator.record()})
+            seats = (croupier.client.bot("random"), INVITED)
+            match = host.create_match("skystones", seats, start_from=start)
         text = await model.seat("join_match", invitation=match.invitations[1])
         assert f"Played on from version 0 of {over.name}" in text
-        assert "may be made up" not in text
+        assert ("may be made up" in text) != logged
 
     in_process(shared_server[1], script)

@@ -197,7 +197,7 @@ class Database:
         data.heads[match_id] = (0, digest, created, ended is not None, seal)
         data.transaction += 1
         data.last_told = data.transaction
-        data.feed[match_id] = [(data.transaction, feed)]
+        data.feed[match_id] = [(data.transaction, _at(data.transaction, feed))]
         self.times[match_id] = [self.loop.now]
         if due is not None:
             data.due[match_id] = due
@@ -216,7 +216,7 @@ class Database:
             if request_id and (match_id, seat, request_id) in data.requests:
                 continue
             data.entries[match_id].append(tuple(entry))
-            data.feed[match_id].append((position, feed))
+            data.feed[match_id].append((position, _at(position, feed)))
             data.last_told = max(data.last_told, position)
             self.times[match_id].append(self.loop.now)
             self.writers[match_id, version] = session._owner
@@ -374,8 +374,7 @@ class Database:
             for version in range(newer, len(feed)):
                 position, told = feed[version]
                 if position <= end:
-                    update = self._update(data, match_id, version, position, told)
-                    rows.append((*update, version == len(feed) - 1))
+                    rows.append(self._update(data, match_id, version, position, told))
         rows.sort(key=lambda row: row[0])
         while limit < len(rows) and rows[limit - 1][0] == rows[limit][0]:
             limit += 1
@@ -384,16 +383,16 @@ class Database:
     def _running(self, data, session, created, match_id, limit, owner=None):
         found = []
         for each, feed in data.feed.items():
-            _, *update = self._update(data, each, len(feed) - 1, 0, feed[-1][1])
-            wanted = owner in (None, update[6]) and (update[3], each) > (created, match_id)
+            update = self._update(data, each, len(feed) - 1, *feed[-1])
+            wanted = owner in (None, update[7]) and (update[4], each) > (created, match_id)
             if wanted and each not in data.ended:
-                found.append(tuple(update))
-        return sorted(found, key=lambda row: (row[3], row[0]))[:limit]
+                found.append(update)
+        return sorted(found, key=lambda row: (row[4], row[1]))[:limit]
 
     def _update(self, data, match_id, version, position, told):
         facts = self._facts(data, match_id)
         at = data.entries[match_id][version - 1][2] if version else facts[3]
-        return (position, *facts, version, at, told)
+        return (position, *facts, version, at, told, match_id, *data.heads[match_id])
 
     def _notify(self, data, session, channel, notice):
         if session.standby:
@@ -405,6 +404,10 @@ class Database:
                 continue
             other.tell(session.process, channel, notice)
         return []
+
+
+def _at(position, feed):
+    return feed + queries.write_position(position)
 
 
 _FACTS = queries.FACTS.split(", ")[:-1]

@@ -30,6 +30,7 @@ from croupier.v1 import (
 from engine.game import SPECTATOR
 from engine.position import Position
 from service import wire
+from service.common.event_loop import finish_now
 from service.hosting.records import write_record
 from service.hosting.views import serialize_events, serialize_view
 from service.running.search_server import SearchServer, SearchServerOptions
@@ -95,6 +96,7 @@ def events_of(state, version, viewer):
 def shown(state):
     """All that is shown of a match: its views and its events, and its record if it is over."""
     viewers = (0, 1, SPECTATOR)
+    finish_now(state.recalling_events())
     messages = [view_of(state, viewer) for viewer in viewers]
     for version in range(state.version + 1):
         messages += [each for viewer in viewers for each in events_of(state, version, viewer)]

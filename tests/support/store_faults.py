@@ -8,6 +8,16 @@ FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
 UNAVAILABLE = (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
 
 
+class Reading:
+    """Whether a log can be read: `answers`, one for each time that somebody asks, then yes."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def __get__(self, store, owner):
+        return self.answers.pop(0) if self.answers else True
+
+
 def next_request(table, rng=None):
     """A player that must decide in a match, and a request for a legal action, random with `rng`."""
     seat = table.spectator.view().deciders[0]

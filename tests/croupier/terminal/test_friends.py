@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from croupier.client import HINT_POLICIES, INVITED, Client, NewMatch, Seat, bot, clock, open_seat
+from croupier.phrases import origin_sentence
 from croupier.terminal import drawing
 from croupier.terminal.play import opponent_name
 from croupier.v1 import game_pb2, match_pb2
@@ -141,21 +142,26 @@ def test_a_bot_has_no_name(host: Client) -> None:
     assert [p.display_name for p in match.seats[0].view().players] == ["Ann", ""]
 
 
+@pytest.mark.parametrize("logged", [True, False])
 def test_where_a_match_began_is_said_before_it_is_joined_and_in_it(
-    address: str, host: Client, tmp_path: Path
+    address: str, host: Client, tmp_path: Path, logged: bool
 ) -> None:
     over = host.create_match("skystones")
     over.seats[0].resign()
-    start = match_pb2.StartFrom(match_token=over.spectator.token, version=0)
-    seats = (open_seat("Ann"), INVITED)
-    match = host.create_match("skystones", seats, start_from=start)
+    start = match_pb2.StartFrom(version=0)
+    if logged:
+        start.match_token = over.spectator.token
+    else:
+        start.record.CopyFrom(over.spectator.record())
+    match = host.create_match("skystones", (bot("random"), INVITED), start_from=start)
     origin = match.spectator.origin()
-    assert origin is not None and origin.logged
+    assert origin is not None and origin.logged == logged
     assert (over.spectator.origin(), origin.name) == (None, over.name)
-    told = f"Played on from version 0 of {over.name}"
+    told = origin_sentence(origin)
+    assert ("may be made up" in told) != logged
     words = ("--join", match.invitations[1])
     with terminal(address, *words, state=tmp_path) as session:
-        assert told in read_to(session, "Join? (y or n) ")
+        assert told in " ".join(read_to(session, "Join? (y or n) ").split())
         session.type("y")
         # The other seat may be the one to begin.
-        assert told in "\n".join(session.read("> ", "decides"))
+        assert told in " ".join(" ".join(session.read("> ", "decides")).split())

@@ -11,8 +11,9 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.common.tasks import Tasks
 from service.hosting import feed
-from service.store import MemoryStore, Position, Updates
+from service.store import MemoryStore, Position, SqliteStore, Updates
 from tests.support.serving import INVITED, OPEN, Table, bot, refused, ruleset_of
+from tests.support.store_faults import Reading
 
 GAME = "skystones"
 KEYS = {"one": "key-of-one", "two": "key-of-two"}
@@ -160,7 +161,7 @@ def test_filters(client):
     assert as_due.newest()[ended.name].change == feed_pb2.MATCH_CHANGE_CREATED
 
 
-def test_a_quiet_owner_of_a_busy_server_gets_heartbeats(client):
+def test_a_quiet_owner_of_a_busy_server_gets_heartbeats(client, monkeypatch):
     follower = Follower(client, by_key("one"), heartbeat_interval={"seconds": 1})
     follower.read_running()
     before = follower.cursor
@@ -171,6 +172,10 @@ def test_a_quiet_owner_of_a_busy_server_gets_heartbeats(client):
         assert not response.updates
         assert response.cursor
     assert others.name not in follower.newest()
+    # But not while only the log could say that nothing is newer.
+    monkeypatch.setattr(SqliteStore, "reads", reading := Reading([False, False]))
+    follower.read()
+    assert not reading.answers
 
 
 @pytest.mark.parametrize(

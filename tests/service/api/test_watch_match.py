@@ -13,11 +13,12 @@ from service.api import match_service
 from service.api.authentication import Tokens
 from service.api.match_service import MatchService
 from service.hosting.seats import Caller
-from service.store import ANOTHER_LOG, MatchStatus
+from service.store import ANOTHER_LOG, MatchStatus, SqliteStore
 from service.wire.fields import ALL
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import Client, Player, play_on, refused, ruleset_of
+from tests.support.store_faults import Reading
 from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
 
 KEY = bytes(range(32))
@@ -367,6 +368,23 @@ def test_a_quiet_stream_proves_that_it_lives(start):
     table.players[1].resign()
     told = [each for each in stream if not each.up_to_date]
     assert [each.version for each in told] == [version + 1]
+
+
+def test_a_server_that_cannot_read_its_log_does_not_say_that_nothing_is_newer(start, monkeypatch):
+    _, client = start()
+    table = client.create(ruleset_of("skystones"))
+    table.players[0].resign()
+    version = table.spectator.view().version
+    for options in ({}, {"follow_rematch": True}):
+        reading = Reading([False, False])
+        monkeypatch.setattr(SqliteStore, "reads", reading)
+        running = client.create(ruleset_of("skystones")).spectator
+        player = table.spectator if options else running
+        after = version if options else running.view().version
+        stream = watch_with_heartbeats(player, after, **options)
+        assert next(stream).up_to_date
+        assert not reading.answers
+        stream.cancel()
 
 
 def test_own_actions_that_are_left_out_are_no_silence(start):

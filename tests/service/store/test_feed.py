@@ -7,15 +7,20 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from service.store import MatchStatus, Position, queries, sqlite
+from service.store import MatchStatus, Position, postgresql_tables, sqlite
+from service.store.interface import ENTRIES_AT_ONCE
+from service.store.jobs import Append
 from tests.support.stores import (
+    Branch,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
     action,
     append,
+    head_of,
     header,
     opened,
+    sealed,
 )
 
 MATCHES, ROUNDS, READERS = 12, 12, 3
@@ -90,17 +95,52 @@ async def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_m
         async with store._connections.one() as slow:
             transaction = slow.transaction()
             await transaction.start()
-            await slow.execute(
-                "INSERT INTO entries (match_id, version, kind, seat, at, action, expected_version, "
-                "request_id, feed, digest) VALUES ('one', 1, 0, 0, 1, '', 0, '', $1, '')",
-                queries.sealed_feed("one", 1, 1, b"1"),
-            )
+            head, status = await head_of(store, "one", 0), MatchStatus(feed=b"1")
+            entry = Append(None, "one", head, sealed(head, action(0)), status, None)
+            assert await postgresql_tables.append_entries(slow, [entry])
             await store.create(header("two"), MatchStatus(feed=b"0"))
             held = await store.list_updates(Position(before.epoch, before.end), 9)
             assert held.updates == []
             await transaction.commit()
         found = await store.list_updates(Position(held.epoch, held.end), 9)
-        assert [(each.match_id, each.version) for each in found.updates] == [("one", 1), ("two", 0)]
+        told = [(each.match_id, each.version, each.feed) for each in found.updates]
+        assert told == [("one", 1, b"1"), ("two", 0, b"0")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # An index that says another version, match or position than the row that it leads to.
+        "UPDATE entries SET version = version + 1 WHERE version = 2",
+        "UPDATE entries SET feed_position = feed_position + 1 WHERE version = 2",
+        "UPDATE matches SET feed_position = feed_position + 1",
+        # And a row that cannot be found any more.
+        "DELETE FROM entries WHERE version = 2",
+        "DELETE FROM heads",
+        "UPDATE heads SET over = 1",
+    ],
+)
+async def test_what_an_index_says_of_a_match_is_told_only_where_its_rows_say_the_same(
+    change, tmp_path
+):
+    place = SqlitePlace(tmp_path / "log")
+    async with opened(place) as store:
+        for match_id in ("one", "two"):
+            await store.create(header(match_id), MatchStatus(feed=b"0"))
+        for version in range(2):
+            status = MatchStatus(feed=f"{version + 1}".encode())
+            await append(store, "one", version, action(0), status)
+        begin, true = await begin_of(store), [("one", 2, b"2"), ("two", 0, b"0")]
+        with sqlite3.connect(place.directory / sqlite.FILE) as file:
+            file.execute(change)
+        file.close()
+        feed = (await store.list_updates(begin, 9)).updates
+        for updates in (feed, await store.list_running(None, (0, ""), 9)):
+            told = [
+                (each.match_id, each.version, each.feed) for each in updates if not each.damaged
+            ]
+            assert set(told) <= set(true)
+            assert len(told) < len(true) or updates is not feed
 
 
 async def test_the_matches_that_run_are_listed_page_by_page(store):
@@ -128,6 +168,16 @@ async def test_deleted_matches_are_in_the_feed_no_more(store):
     assert len((await store.list_updates(await begin_of(store), 9)).updates) == 2
     assert len(await store.delete_ended(9, 1)) == 1
     assert len((await store.list_updates(await begin_of(store), 9)).updates) == 1
+
+
+async def test_long_matches_are_deleted_one_after_the_other(store):
+    for number in range(4):
+        branch = Branch(f"match{number}")
+        await store.create(header(f"match{number}"), MatchStatus(feed=b"0"))
+        steps = [branch.append(store, action(0, at=5)) for _ in range(ENTRIES_AT_ONCE // 2)]
+        await asyncio.gather(*steps, branch.append(store, action(0, at=number), OVER))
+    deleted = [await store.delete_ended(9, 9) for _ in range(3)]
+    assert deleted == [["match0", "match1"], ["match2", "match3"], []]
 
 
 def restored_sqlite(place, tmp_path):

@@ -128,6 +128,8 @@ async def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkey
             await until_done(lambda version=version: add(store, version))
             await heard.past(version)
             version += 1
+        while not other.reads:
+            await asyncio.sleep(0)
 
 
 async def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
@@ -357,4 +359,5 @@ async def test_a_server_that_cannot_hear_the_others_says_so(place, monkeypatch, 
         while working.failures().get("notices", 0) < 2:
             await asyncio.sleep(0)
         assert working.down() == {"notices"}
+        assert not store.reads
         assert "TooManyConnectionsError" in caplog.text

@@ -339,9 +339,10 @@ export const de: Texts = {
 	replayLast: "Letzter Schritt",
 	playOn: "Von hier weiterspielen",
 	playOnNote:
-		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und einen Gegner.",
+		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und wie stark der Bot ist.",
 	practice: "Übung",
-	practiceNote: "weitergespielt von einem Moment einer anderen Partie. Sie zählt nicht.",
+	practiceNote: (logged) =>
+		`weitergespielt von einem Moment einer anderen Partie${logged ? "" : ", die ausgedacht sein kann"}. Sie zählt nicht.`,
 	replayNotOver: "Nachspielen kannst du die Partie, wenn sie beendet ist.",
 	verify: "Das Mischen prüfen",
 	verifyText:

@@ -331,9 +331,10 @@ export const en = {
 	replayLast: "Last step",
 	playOn: "Play on from here",
 	playOnNote:
-		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and an opponent.",
+		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and how strong the bot is.",
 	practice: "Practice",
-	practiceNote: "played on from a moment of another match. It counts for nothing.",
+	practiceNote: (logged: boolean) =>
+		`played on from a moment of another match${logged ? "" : ", which may be made up"}. It counts for nothing.`,
 	replayNotOver: "You can replay the match when it is over.",
 	verify: "Verify the deal",
 	verifyText:

@@ -188,7 +188,7 @@ function About({ about, game }: { about: GetInvitationResponse; game: string }) 
 				{about.origin && (
 					<>
 						<dt>{t().practice}</dt>
-						<dd>{t().practiceNote}</dd>
+						<dd>{t().practiceNote(about.origin.logged)}</dd>
 					</>
 				)}
 				<dt>{t().hints}</dt>

@@ -194,7 +194,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 		<>
 			{context.view.origin && (
 				<p class="muted" data-testid="practice">
-					<b>{t().practice}:</b> {t().practiceNote}
+					<b>{t().practice}:</b> {t().practiceNote(context.view.origin.logged)}
 				</p>
 			)}
 			{watch && (

@@ -13,6 +13,16 @@ describe("texts", () => {
 		expect(paths(de).sort()).toEqual(paths(en).sort());
 	});
 
+	it("say where a match began, and whether its deal may be made up", () => {
+		for (const [texts, doubt] of [
+			[en, "made up"],
+			[de, "ausgedacht"],
+		] as const) {
+			expect(texts.practiceNote(true)).not.toContain(doubt);
+			expect(texts.practiceNote(false)).toContain(doubt);
+		}
+	});
+
 	it("say in German what each bot does, and call none an opportunity", () => {
 		for (const note of Object.values(de.strengthNotes)) expect(note).toMatch(/Zug/);
 		expect(JSON.stringify(de)).not.toContain("Gelegenheit");
