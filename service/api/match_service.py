@@ -135,10 +135,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         start = None
         if request.HasField("start_from"):
             start = await self._read_start(request)
-            # Whoever has the record knows the other hand, and may have made it up.
-            if not (any(bots) or self._authenticator.sends_operator_token(call)):
-                rule = "needs a bot in a seat, or the operator to create the match"
-                raise invalid_field("start_from", "NOT_ALONE", rule)
+            # Alone, nobody else is dealt what a player may have made up.
+            alone = any(bots)
+            if not (alone or start.logged or self._authenticator.sends_operator_token(call)):
+                rule = (
+                    "must lead back to a deal that this server holds and nobody has chosen by a "
+                    "seed: give a seat to a bot, or let the operator create the match"
+                )
+                path = f"start_from.{request.start_from.WhichOneof('source')}"
+                raise invalid_field(path, "NOT_LOGGED", rule)
         asked = NewMatch(
             ruleset=request.ruleset,
             bots=bots,
@@ -186,8 +191,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if source.version > state.version:
                 raise _no_start(f"must be at most {state.version}, that of the end")
             state = await self._long_work.finish(state.going_back(source.version))
+            logged = True
         else:
             state = await self._replay(source.record, source.version)
+            logged = False
         if state.match is None or state.over or not state.match.position.deciders:
             raise _no_start("must be one in which a seat owes a decision")
         asked = wire.read_ruleset(request.ruleset, "ruleset")
@@ -200,9 +207,27 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             rule = "excludes a start_from after which nothing is drawn"
             raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
         try:
-            return state.start_here(logged=source.WhichOneof("source") == "match_token")
+            start = state.start_here(logged=logged)
+            held = None if logged else await self._held(state)
+            if held is not None and held.start_here() == start:
+                start = held.start_here(logged=True)
+            return start
         except StartError as error:
             raise _no_start(str(error)) from None
+
+    async def _held(self, state: MatchState) -> MatchState | None:
+        # The match of a record that was sent, as the log has it at this version; None if it is not
+        # there, or not over.
+        try:
+            held = await self._matches.find(state.header.match_id)
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
+                raise
+            return None
+        if held is None or not held.over or held.version < state.version:
+            return None
+        held = await self._long_work.finish(held.going_back(state.version))
+        return held if held.match is not None else None
 
     async def _replay(self, record: match_pb2.MatchRecord, version: int) -> MatchState:
         try:

@@ -105,8 +105,7 @@ def rematch_header(
     """The header of the one rematch of a match: the seats are exchanged.
 
     If one seat was invited, every seat without a bot is in the rematch: its holder joins by asking
-    for the rematch. Where both have played on from a moment, whose cards both know now, the rematch
-    is dealt. `max_default_actions` is the server's limit now, which can be below that of the
+    for the rematch. `max_default_actions` is the server's limit now, which can be below that of the
     match.
     """
     header = state.header
@@ -129,7 +128,6 @@ def rematch_header(
         invited=invited,
         key_names=("", "") if invited else header.key_names[::-1],
         display_names=("", "") if invited else header.display_names[::-1],
-        start=header.start if any(bots) else b"",
         rematch_of=header.match_id,
         salt=b"",
         names_hash=b"",

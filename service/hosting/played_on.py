@@ -29,6 +29,7 @@ class Start(NamedTuple):
 
     message: bytes  # A croupier.v1.MatchStart.
     rules_version: int  # Under which it was played before.
+    logged: bool  # As in croupier.v1.Origin.
 
 
 class Beginning(NamedTuple):
@@ -74,7 +75,7 @@ def write_start(
     if sum(len(each.actions) for each in start.stretches) > MAX_ACTIONS:
         raise StartError("stretches", f"a match is played on after at most {MAX_ACTIONS} actions")
     written = start.SerializeToString(deterministic=True)
-    return Start(written, header.rules_version)
+    return Start(written, header.rules_version, start.origin.logged)
 
 
 def write_origin(header: Header) -> bytes:

@@ -1,6 +1,7 @@
 """Matches that are played on from a moment of another match, on a real server."""
 
 import copy
+import hashlib
 import random
 import uuid
 
@@ -11,6 +12,7 @@ from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
 from service.common.event_loop import finish_now
+from service.hosting.creation import secret_of_seed
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.hosting.played_on import MAX_STRETCHES
 from service.hosting.records import RecordError, replaying_record, verify, write_record
@@ -201,21 +203,17 @@ def test_it_outlasts_a_restart_from_its_log_and_from_a_snapshot(servers, start, 
 
 def test_a_rematch_begins_at_the_same_moment_with_the_seats_exchanged(client, over):
     record = over.spectator.record()
-    moment = finish_now(replaying_record(record, 6))
-    # Two people know all cards by then, and are dealt others.
-    for seats in (ALONE, (OPEN, OPEN)):
-        table = create(client, record.ruleset, 6, record, seats=seats)
-        table.players[0].resign()
-        rematch = table.players[0].rematch()
-        request = match_pb2.GetMatchRequest(name=rematch.name)
-        metadata = [("authorization", f"Bearer {rematch.seat_token.token}")]
-        hosted = client.matches.GetMatch(request, metadata=metadata).hosted_match
-        assert hosted.origin.version == (0 if seats[1] == OPEN else 6)
-        request = match_pb2.GetViewRequest(name=rematch.name)
-        view = client.matches.GetView(request, metadata=metadata).view
-        assert view.seat == 1
-        if view.version == 0:
-            assert (game_part(view) == known(moment, 1)) == (seats[1] != OPEN)
+    table = create(client, record.ruleset, 6, record)
+    began = [game_part(each.view()) for each in table.players.values()]
+    table.players[0].resign()
+    rematch = table.players[0].rematch()
+    view = client.matches.GetView(
+        match_pb2.GetViewRequest(name=rematch.name),
+        metadata=[("authorization", f"Bearer {rematch.seat_token.token}")],
+    ).view
+    assert view.seat == 1
+    assert game_part(view) == began[1]
+    assert view.origin.version == 6
 
 
 def test_a_review_of_it_adds_up(client, over):
@@ -238,17 +236,14 @@ def test_a_repeated_request_creates_one_match(client, over):
     request_id = str(uuid.uuid4())
     once = [create(client, record.ruleset, 6, record, request_id=request_id) for _ in range(2)]
     assert once[0].created == once[1].created
-    other = asking(record.ruleset, 7, record, request_id=request_id, seats=ALONE)
+    other = asking(record.ruleset, 7, record, request_id=request_id)
     assert refused(client.matches.CreateMatch, other).reason == "REQUEST_ID_REUSED"
 
 
-ALONE = OPEN, bot("RANDOM")
-
-
-def refused_start(client, source, version=0, seats=ALONE, **fields):
+def refused_start(client, source, version=0, seats=(OPEN, INVITED), **fields):
     """The fields of the refusal of a start."""
-    ruleset = fields.pop("ruleset", ruleset_of("skystones"))
-    request = asking(ruleset, version, source, seats=seats, **fields)
+    name = "skystones"
+    request = asking(ruleset_of(name), version, source, seats=seats, **fields)
     return refused(client.matches.CreateMatch, request).fields
 
 
@@ -258,52 +253,71 @@ def resigned(table):
     return table
 
 
-def test_people_play_on_only_from_what_the_operator_allows(client, over):
-    # Whoever has the record knows the other hand, even if the log holds the match.
-    record, token = over.spectator.record(), over.players[0].token
-    ruleset = record.ruleset
-    for source in (record, token, over.spectator.token):
-        for seats in ((OPEN, INVITED), (OPEN, OPEN), (INVITED, INVITED), ()):
-            assert refused_start(client, source, 5, seats) == ["start_from"]
-            create(client, ruleset, 5, source, seats=seats)
-        for seats in (ALONE, (bot("RANDOM"), INVITED), (bot("RANDOM"),) * 2):
-            create(client, ruleset, 5, source, (), seats=seats)
-
-
-def test_a_match_says_whether_the_log_held_what_was_played_before(client, over):
-    ruleset = ruleset_of("skystones")
-
-    def begun(source):
-        table = create(client, ruleset, 0, source, (), seats=ALONE)
-        return table, table.spectator.view().origin.logged
-
-    made_up = write_record(random_match("skystones", "default", seeded("made up"), played_on=1))
-    made_up.start.origin.logged = True
-    seed = resigned(client.create(ruleset, (OPEN, OPEN), seed=7))
-    for source, logged in (
-        (over.players[0].token, True),
-        (over.spectator.record(), False),
-        (made_up, False),
-        # Whoever has chosen a seed has chosen the deal.
-        (seed.spectator.token, False),
-    ):
-        table, told = begun(source)
-        assert told == logged
-        assert begun(resigned(table).players[0].token)[1] == logged
-        assert not begun(table.spectator.record())[1]
+def test_people_play_on_only_from_what_the_log_holds(client, over):
+    made_up = write_record(random_match("skystones", "default", seeded("made up")))
+    ruleset = made_up.ruleset
+    for seats in ((OPEN, INVITED), (OPEN, OPEN), (INVITED, INVITED), ()):
+        assert refused_start(client, made_up, seats=seats) == ["start_from.record"]
+    # Neither by way of a match that a player has played alone, nor of its record, nor of the next.
+    for seats in ((OPEN, bot("RANDOM")), (bot("RANDOM"), INVITED), (bot("RANDOM"),) * 2):
+        alone = create(client, ruleset, 0, made_up, (), seats=seats)
+        assert not alone.spectator.view().origin.logged
+    alone = resigned(create(client, ruleset, 0, made_up, (), seats=(OPEN, bot("RANDOM"))))
+    again = resigned(
+        create(client, ruleset, 0, alone.players[0].token, (), seats=(OPEN, bot("RANDOM")))
+    )
+    for each in (alone, again):
+        assert refused_start(client, each.spectator.token) == ["start_from.match_token"]
+        record = each.spectator.record()
+        assert refused_start(client, record) == ["start_from.record"]
+        record.start.origin.logged = True
+        assert refused_start(client, record) == ["start_from.record"]
+    # Another course of a match that the log holds, or that of a match that is not over.
+    other = over.spectator.record()
+    first = next(each for each in other.entries if each.HasField("action"))
+    legal = finish_now(replaying_record(other, 0)).dealt().legal(first.action.seat)
+    game = wire.read_ruleset(ruleset, "ruleset")
+    taken = wire.read_action(game, first.action.action)
+    first.action.action.CopyFrom(
+        wire.write_action(game, next(each for each in legal if each != taken))
+    )
+    assert refused_start(client, other, version=2) == ["start_from.record"]
+    running = client.create(ruleset, (OPEN, OPEN), seed=7)
+    known = copy.deepcopy(made_up)
+    known.name, known.seeded, known.secret = running.name, True, secret_of_seed(7)
+    known.secret_hash = hashlib.sha256(known.secret).digest()
+    del known.entries[:]
+    assert refused_start(client, known) == ["start_from.record"]
+    # Whoever has chosen a seed has chosen the deal.
+    chosen = resigned(running)
+    assert refused_start(client, chosen.spectator.token) == ["start_from.match_token"]
+    # What the log holds, and what the operator allows.
+    for source in (over.spectator.record(), over.players[0].token):
+        table = create(client, ruleset, 5, source, (), seats=(OPEN, OPEN))
+        assert table.spectator.view().origin.logged
+        play_on(table, random.Random(1))
+        later = create(client, ruleset, 1, table.players[1].token, (), seats=(OPEN, INVITED))
+        assert later.spectator.view().origin.logged
+    allowed = create(client, ruleset, 0, made_up, seats=(OPEN, INVITED))
+    assert not allowed.spectator.view().origin.logged
 
 
 def test_seats_contribute_entropy_where_it_matters(client, over):
-    asked = {"entropy_from_seats": True}
-    assert refused_start(client, over.players[0].token, 3, **asked) == ["entropy_from_seats"]
+    source = over.players[0].token
+    for seats in ((OPEN, OPEN), (OPEN, bot("RANDOM"))):
+        fields = {"version": 3, "seats": seats, "entropy_from_seats": True}
+        assert refused_start(client, source, **fields) == ["entropy_from_seats"]
     for game_id in CHANCY:
-        state = random_match(game_id, "default", seeded("entropy", game_id))
-        record = write_record(state)
-        again = create(client, record.ruleset, 0, record, **asked)
+        table = resigned(client.create(ruleset_of(game_id), (OPEN, OPEN)))
+        again = create(
+            client, ruleset_of(game_id), 0, table.players[0].token, (), entropy_from_seats=True
+        )
         assert list(again.spectator.view().entropy_owed.hash_seats) == [0, 1]
     # In the last round nothing is drawn any more.
-    last, asked["ruleset"] = state.version - 1, record.ruleset
-    assert refused_start(client, record, last, **asked) == ["entropy_from_seats"]
+    state = random_match(game_id, "default", seeded("entropy", game_id))
+    record = write_record(state)
+    request = asking(record.ruleset, state.version - 1, record, entropy_from_seats=True)
+    assert refused(client.matches.CreateMatch, request).fields == ["entropy_from_seats"]
 
 
 def test_what_cannot_be_played_on_is_refused(client, over):

@@ -339,7 +339,7 @@ export const de: Texts = {
 	replayLast: "Letzter Schritt",
 	playOn: "Von hier weiterspielen",
 	playOnNote:
-		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und wie stark der Bot ist.",
+		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und einen Gegner.",
 	practice: "Übung",
 	practiceNote: (logged) =>
 		`weitergespielt von einem Moment einer anderen Partie${logged ? "" : ", die ausgedacht sein kann"}. Sie zählt nicht.`,

@@ -331,7 +331,7 @@ export const en = {
 	replayLast: "Last step",
 	playOn: "Play on from here",
 	playOnNote:
-		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and how strong the bot is.",
+		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and an opponent.",
 	practice: "Practice",
 	practiceNote: (logged: boolean) =>
 		`played on from a moment of another match${logged ? "" : ", which may be made up"}. It counts for nothing.`,

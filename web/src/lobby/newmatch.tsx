@@ -67,19 +67,16 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 		<Dialog title={from ? t().playOn : t().newMatch(catalog.game.title)} onClose={onClose}>
 			<form onSubmit={deal} data-testid="newmatch">
 				{from && <p class="muted">{t().playOnNote}</p>}
-				{/* Whoever plays on knows the other hand. */}
-				{!from && (
-					<Choices
-						title={t().opponent}
-						name="opponent"
-						value={against}
-						onChange={setAgainst}
-						choices={[
-							["bot", t().againstBot],
-							["friend", t().againstFriend],
-						]}
-					/>
-				)}
+				<Choices
+					title={t().opponent}
+					name="opponent"
+					value={against}
+					onChange={setAgainst}
+					choices={[
+						["bot", t().againstBot],
+						["friend", t().againstFriend],
+					]}
+				/>
 				{against === "bot" ? (
 					<Choices
 						title={t().strength}

@@ -34,7 +34,6 @@ describe(`playing on (SEED=${SEED})`, () => {
 			await page.click("[data-testid=playon]");
 			await page.waitForSelector("dialog[open]");
 			expect(await audit(page)).toEqual([]);
-			expect(await page.locator("input[name=opponent]").count()).toBe(0);
 			await page.check("input[name=strength][value=RANDOM]", { force: true });
 			await page.click("[data-testid=deal]");
 			await page.waitForSelector("[data-testid=match]");
@@ -51,4 +50,22 @@ describe(`playing on (SEED=${SEED})`, () => {
 			expect(await verified(page)).toMatch(/^[^✗]*✓[^✗]*$/);
 		},
 	);
+
+	it("invites a friend to the moment", async () => {
+		const { page } = await visit(site.browser, site.url);
+		await deal(page, "skystones", { seat: "0" });
+		await page.waitForSelector(".card[data-can]");
+		await page.click("text=Resign");
+		await page.click("dialog .danger");
+		await replay(page);
+		await page.click("[data-testid=playon]");
+		await page.check("input[name=opponent][value=friend]", { force: true });
+		await page.click("[data-testid=deal]");
+		const friend = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
+		await friend.page.waitForSelector("[data-testid=join]");
+		expect(await friend.page.textContent(".notice")).toContain("Practice");
+		await friend.page.click("[data-testid=join]");
+		for (const each of [page, friend.page]) await each.waitForSelector(".card[data-can]");
+		await friend.page.context().close();
+	});
 });
