@@ -45,8 +45,6 @@ class History:
     ) -> None:
         self._first = first  # The digest of the header.
         self._course = course  # Of the deal.
-        # Earlier rules may tell more today than when they were the newest: the course of a match
-        # under them proves nothing.
         self._newest_rules = newest_rules
         self.entries = entries
         self.events = events  # By version; version 0 is the deal.
@@ -59,7 +57,7 @@ class History:
         Raises Refusal if the deal once led to something else.
         """
         newest = games()[header.game].rules_version == header.rules_version
-        if newest and header.course not in (b"", course):
+        if chain.leads_elsewhere(header.course, course, newest_rules=newest):
             raise rules_changed(0)
         return History(chain.first_digest(header), [], [dealt], {}, course, newest)
 
@@ -76,9 +74,10 @@ class History:
         where `events` is None.
         """
         if entry.digest:
-            known = events is not None and entry.course != b"" and self._newest_rules
-            if known and entry.course != self._course_after(version, events or (), match):
-                raise rules_changed(version + 1)
+            if events is not None and entry.course:
+                course = self._course_after(version, events, match)
+                if chain.leads_elsewhere(entry.course, course, newest_rules=self._newest_rules):
+                    raise rules_changed(version + 1)
         else:
             course = self._course_after(version, events or (), match)
             digest = chain.next_digest(self.digest(version), entry, course)

@@ -6,7 +6,9 @@ chain at its entry. The first digest covers the header. The row of a match's hea
 one, since a chain that has lost its end is still a chain.
 
 An entry and a deal also have a digest of their *course*: of all that the rules have made of the
-match up to there. A replay that comes to another course runs under other rules.
+match up to there. A replay that comes to another course runs under other rules. It has two parts:
+what was told, and how many choices there were and the scores at the end. Rules that are no longer
+the newest may tell more today, so of theirs only the second part is compared.
 
 Names of people enter as a salted hash alone. Name and salt are beside it, and can be erased.
 
@@ -118,10 +120,18 @@ def next_course(before: bytes, events: "Iterable[Event]", position: tuple[Any, .
 
     That is its events, and of the position after it what does not hang on how it is laid out.
     """
-    course = int.from_bytes(before)
+    told, reached = int.from_bytes(before[:SEAL_BYTES]), int.from_bytes(before[SEAL_BYTES:])
     for kind, seat, values, audience in events:
-        course = crc32(b"%s %d %d %s" % (kind.encode(), seat, audience, bytes(values)), course)
-    return crc32(repr(position).encode(), course).to_bytes(SEAL_BYTES)
+        told = crc32(b"%s %d %d %s" % (kind.encode(), seat, audience, bytes(values)), told)
+    reached = crc32(repr(position).encode(), reached)
+    return told.to_bytes(SEAL_BYTES) + reached.to_bytes(SEAL_BYTES)
+
+
+def leads_elsewhere(logged: bytes, course: bytes, *, newest_rules: bool) -> bool:
+    """Whether a course is another one than the log has, as far as that is known."""
+    if len(logged) != len(course):
+        return False
+    return logged != course if newest_rules else logged[SEAL_BYTES:] != course[SEAL_BYTES:]
 
 
 def etag(secret: bytes, digest: bytes) -> str:

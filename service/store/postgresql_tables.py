@@ -134,10 +134,16 @@ _CHAIN = """
     );
     INSERT INTO incarnations (epoch, begins) VALUES ('', 0);
 """
+# What a server of schema 9 writes lacks what has these defaults. It takes the error for a database
+# that is away, and says so to its callers, who ask another server; for that its table stays.
 _CHAINED = """
-    DROP TABLE agenda;
-    ALTER TABLE matches ALTER COLUMN facts_seal DROP DEFAULT;
-    ALTER TABLE entries ALTER COLUMN digest DROP DEFAULT;
+    DELETE FROM agenda;
+    CREATE OR REPLACE FUNCTION croupier_is_too_old() RETURNS bytea LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'this Croupier is too old for the log, which a newer one has brought to '
+            'schema 10: stop it' USING ERRCODE = 'invalid_schema_name';
+    END $$;
+    ALTER TABLE matches ALTER COLUMN facts_seal SET DEFAULT croupier_is_too_old();
+    ALTER TABLE entries ALTER COLUMN digest SET DEFAULT croupier_is_too_old();
 """
 
 

@@ -130,6 +130,13 @@ def test_a_match_stays_under_the_rules_under_which_it_began(served, packages, tm
     verified = run(packages, "verify", *map(str, paths))
     assert verified.returncode == 0, verified
 
+    # What they told is not compared, and what they led to is.
+    (packages / GAME / "rules_1.py").write_text(FIRST_RULES.replace("1 - super()", "super()"))
+    client = served()
+    with pytest.raises(CroupierError, match="lead elsewhere at version 6"):
+        Seat(client, finished.name, finished.seats[0].token).view()
+    assert Seat(client, left.name, left.seats[0].token).view()
+
     (packages / GAME / "rules_1.py").unlink()
     client = served()
     with pytest.raises(CroupierError) as caught:

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from functools import partial
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -16,10 +17,10 @@ from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import Position, Query, chain, postgresql_tables, queries, sqlite, sqlite_tables
-from service.store.interface import OLDEST
+from service.store.interface import OLDEST, write_columns
 from tests.support.scheduling import act
 from tests.support.serving import ruleset_of, shown
-from tests.support.stores import PostgresPlace, SqlitePlace, add, opened
+from tests.support.stores import PostgresPlace, SqlitePlace, add, header, opened
 from tests.support.time_controls import control
 
 TABLES = ("matches", "entries", "snapshots", "heads", "settings")
@@ -94,7 +95,7 @@ def set_back_sqlite(place):
 async def set_back_postgresql(place):
     file = await asyncpg.connect(place.url)
     tables = {name: [dict(row) for row in await file.fetch(f"TABLE {name}")] for name in TABLES}
-    await file.execute(f"DROP TABLE {', '.join(TABLES)}, incarnations")
+    await file.execute(f"DROP TABLE {', '.join(TABLES)}, incarnations, agenda")
     await file.execute(postgresql_tables.SCHEMA)
     for table, rows in unchained(tables).items():
         for row in rows:
@@ -212,6 +213,23 @@ def set_version(place, version):
     else:
         with sqlite3.connect(place.directory / sqlite.FILE) as file:
             file.execute(f"PRAGMA user_version = {version}")
+
+
+async def test_a_server_of_schema_9_that_still_runs_is_refused_every_write(postgres):
+    create, *appends = Path(__file__).with_name("schema_9.sql").read_text().split(";\n")
+    entry = [["one"], [1], [0], [0], [5], [b"x"], [0], [b""], [b"1"], [None]]
+    async with opened(PostgresPlace(postgres), "one") as store:
+        async with store._connections.one() as connection:
+            for statement, values in (
+                (create, [*write_columns(header("two"))[:19], None, b"0"]),
+                (appends[0], entry),
+                (appends[1], [*entry, [False], [None]]),
+            ):
+                with pytest.raises(asyncpg.InvalidSchemaNameError, match=r"too old .*: stop it"):
+                    await connection.fetch(statement, *values)
+        assert (await store.load("one")).entries == []
+        assert await store.load("two") is None
+        assert await add(store, 0)
 
 
 @pytest.mark.parametrize(
