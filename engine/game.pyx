@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from engine.chance cimport mix
 
 from engine.errors import RulesetError, ViewError
+from engine.faults import guard_methods
 from engine.parts import part
 
 MAX_MIXED = 8
@@ -67,6 +68,7 @@ cdef class Game:
         if rules_version == self.rules_version:
             return self
         kept = part(type(self), f"rules_{rules_version}", type(self))
+        guard_methods(kept)
         return kept(self.ruleset) if kept.rules_version == rules_version else None
 
     def read_ruleset(self, given):

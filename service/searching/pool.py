@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,6 +27,7 @@ LOWEST_PRIORITY = 19
 ITERATION_SECONDS = 3e-5  # Roughly: from 1 to 100 microseconds, depending on the position.
 MIN_RECHECK_SECONDS = 1e-3
 MAX_RETRY_SECONDS = 60.0
+CLOSE_SECONDS = 5.0
 ANYBODY = "anybody"
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class SearchJob:
         self.outcome: asyncio.Future[Any]  # Since a pool has it.
         self.arrived = self.began = time.monotonic()
         self.started = False
+        self.done: Future[Any]  # Since it was started.
         self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
         self.stop = Stop()
         self.shutting_down = False  # Whether it ends early, with what it has found.
@@ -253,11 +255,16 @@ class SearchPool:
         self._report()
 
     def close(self) -> None:
-        """Stops all searches, whose answers nobody waits for."""
+        """Stops all searches, whose answers nobody waits for.
+
+        Code of a package may never return: its thread is left after CLOSE_SECONDS.
+        """
         self.end_searches()
         for job in self._jobs.values():
             job.abandon()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        begun = [job.done for job in self._jobs.values() if job.started]
+        left = wait(begun, CLOSE_SECONDS).not_done
+        self._executor.shutdown(wait=not left, cancel_futures=True)
 
     def _check_quotas(self, owner: Hashable, rank: int) -> None:
         quotas, waiting = self._quotas, self._queue.waiting_of(owner, rank)
@@ -315,8 +322,8 @@ class SearchPool:
     def _start(self, place: Place, job: SearchJob) -> None:
         job.begin()
         self._metrics.search_waits.labels(self._kind, job.game).observe(job.queue_seconds)
-        done = asyncio.get_running_loop().run_in_executor(self._executor, job.run)
-        self._metrics.tasks.spawn("search", self._end, place, job, done)
+        job.done = self._executor.submit(job.run)
+        self._metrics.tasks.spawn("search", self._end, place, job, asyncio.wrap_future(job.done))
 
     async def _end(self, place: Place, job: SearchJob, done: "asyncio.Future[Any]") -> None:
         await asyncio.wait([done])
