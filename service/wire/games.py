@@ -175,7 +175,26 @@ def messages(game_id: str) -> Messages:
         outer: GetMessageClass(file.message_types_by_name[f"{named[0]}{kind}"])
         for outer, kind in zip(_OUTER, _KINDS, strict=True)
     }
+    for each in types.values():
+        _check_served(game_id, each.DESCRIPTOR.name, (each.DESCRIPTOR,))
+        with using(game_id, f"the constraints of {each.DESCRIPTOR.name} cannot be checked"):
+            first_violation(each())
     return Messages(PACKAGED, types)
+
+
+def _check_served(game_id: str, path: str, outer: tuple[Any, ...]) -> None:
+    # Raises PackageError for a field, at a path in these messages, that no translation serves.
+    for field in outer[-1].fields:
+        inner, at = field.message_type, f"{path}.{field.name}"
+        if inner is None:
+            continue
+        if inner in outer:
+            raise fault(game_id, f"in its schema {at} is a {inner.name} in another one")
+        if inner.GetOptions().map_entry or field.type == FieldDescriptor.TYPE_GROUP:
+            raise fault(game_id, f"in its schema {at} is a map or a group, which is not served")
+        if inner is any_pb2.Any.DESCRIPTOR:
+            raise fault(game_id, f"in its schema {at} is an Any, which is not served")
+        _check_served(game_id, at, (*outer, inner))
 
 
 def _listed(found: list[str]) -> str:
