@@ -60,6 +60,9 @@ cdef class Game:
         self.state_bytes = STATE_BYTES
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
+    def __reduce__(self):
+        return type(self), (self.ruleset,)
+
     def under(self, rules_version):
         """The game under the same ruleset and this version of its rules; None if it is not kept.
 
