@@ -14,6 +14,9 @@ def main() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
+    # The processes that this one starts must not take what lies in the working directory, such as a
+    # file random.py, for a module.
+    os.environ["PYTHONSAFEPATH"] = "1"
     if sys.argv[1:2] == ["serve"]:
         # A start takes a second or more. A signal would be lost meanwhile if this is the first
         # process of a container: the kernel ignores what that one does not handle.

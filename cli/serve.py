@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -52,6 +53,11 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     finally:
         tracing.stop()
+    if stuck := [each.name for each in threading.enumerate() if not each.daemon][1:]:
+        # Python would wait for its threads.
+        _log.error("code of a game does not return in %s: the process ends without it", stuck)
+        logging.shutdown()
+        os._exit(0)
     return 0
 
 

@@ -88,6 +88,9 @@ OPTIONS = {
     all cards
 --skip-broken-games [false]
     leave out an installed game that cannot be used, instead of not starting
+--max-rules-time SECONDS [{round(Options().max_rules_seconds)}]
+    interrupt code of an installed game in Python that has not returned after this long, and fail
+    the call; in a search this is processor time (docs/operations.md)
 """,
     "searches": f"""
 --search-threads N [0]
@@ -160,6 +163,7 @@ def add_options(parser: ConfiguredParser) -> None:
         "--web": {"default": WebOptions(may_move=True), "dest": "web_address"},
         "--data": {"default": arguments.default_data()},
         "--max-search-time": {"dest": "max_search_seconds"},
+        "--max-rules-time": {"dest": "max_rules_seconds"},
         "--searches-running": {"default": Options().searches_running},
         "--search-at": {"default": ""},
     }
@@ -197,6 +201,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             chosen.searches_running,
             chosen.searches_waiting,
             chosen.learned,
+            chosen.max_rules_seconds,
         ),
         _connections(chosen)._replace(age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS)),
         _tls_files(chosen),

@@ -14,6 +14,8 @@ from croupier.errors import CroupierError
 _SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
 KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 _PORT = re.compile(r":\d+$")
+_PORTS = re.compile(r":(\d+)(?=,|$)")  # Of a list of addresses.
+MAX_PORT = 65535
 
 
 class Security(NamedTuple):
@@ -94,7 +96,14 @@ def open_channel(
 def channel_options(
     address: str, options: Sequence[tuple[str, Any]] = ()
 ) -> tuple[tuple[str, Any], ...]:
-    """Returns the options of a channel: no proxy of the environment leads to this machine."""
+    """Returns the options of a channel: no proxy of the environment leads to this machine.
+
+    Raises CroupierError for a port that there is not, of which gRPC would take the last 16 bits.
+    """
+    for port in _PORTS.findall(unquote(address)):
+        if int(port) > MAX_PORT:
+            what = f"{port} is not a port: 0 to {MAX_PORT}"
+            raise CroupierError(grpc.StatusCode.INVALID_ARGUMENT, what)
     return (*options, ("grpc.enable_http_proxy", 0)) if is_local(address) else tuple(options)
 
 

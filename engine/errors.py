@@ -6,6 +6,7 @@ GameError(ValueError)
 └── ViewError         a view contradicts itself
 
 RulesFault(RuntimeError)   rules in Python raised an exception, which is no fault of the input
+Overtime(BaseException)    is raised in rules in Python that do not return
 """
 
 
@@ -50,3 +51,15 @@ class RulesFault(RuntimeError):
 
     Nothing was changed: a match is as it was before the call.
     """
+
+    def __init__(self, text: str, game_id: str, method: str) -> None:
+        super().__init__(text)
+        self.game_id = game_id
+        self.method = method
+
+
+class Overtime(BaseException):
+    """Code of a package did not return in time. `except Exception` there does not stop it."""
+
+    def __str__(self) -> str:
+        return "it did not return in time"

@@ -6,8 +6,10 @@ cdef int pending
 
 # Whether this thread has a fault that was not raised yet.
 cdef bint failed_here() noexcept nogil
-# Takes the exception that the rules of a game have just raised in a method, if there is one, and
-# keeps it unless this thread has a fault already.
+# Comes before each call into a package's code, and `keep_raised` after it.
+cdef void begin_call() noexcept
+# Ends a call. Takes the exception that the rules of a game have just raised in a method, if there
+# is one, and keeps it unless this thread has a fault already.
 cdef void keep_raised(str game_id, const char* method) noexcept
 cdef int raise_pending() except -1
 

@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from engine.chance cimport mix
 
 from engine.errors import RulesetError, ViewError
+from engine.faults import guard_methods
 from engine.parts import part
 
 MAX_MIXED = 8
@@ -59,6 +60,9 @@ cdef class Game:
         self.state_bytes = STATE_BYTES
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
+    def __reduce__(self):
+        return type(self), (self.ruleset,)
+
     def under(self, rules_version):
         """The game under the same ruleset and this version of its rules; None if it is not kept.
 
@@ -67,6 +71,7 @@ cdef class Game:
         if rules_version == self.rules_version:
             return self
         kept = part(type(self), f"rules_{rules_version}", type(self))
+        guard_methods(kept)
         return kept(self.ruleset) if kept.rules_version == rules_version else None
 
     def read_ruleset(self, given):

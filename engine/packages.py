@@ -7,9 +7,11 @@ game, and the package with its parts. The games of this repository are found in 
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from engine.faults import guard_methods
 from engine.game import ABI, Game
 from engine.parts import subclasses
 
@@ -48,11 +50,8 @@ def _found(skip_broken: bool) -> dict[str, type[Game]]:
 
 def load(entry: EntryPoint) -> type[Game]:
     """Returns the game of an entry point; raises PackageError."""
-    try:
+    with using(entry.name, "it cannot be imported"):
         found = subclasses(f"{entry.value}.rules", Game)
-    except Exception as error:
-        why = f"it cannot be imported: {type(error).__name__}: {error}"
-        raise fault(entry.name, why) from error
     named = [game for game in found if game.id == entry.name]
     if len(named) != 1:
         ids = ", ".join(repr(game.id) for game in found if game.id) or "none"
@@ -65,7 +64,22 @@ def load(entry: EntryPoint) -> type[Game]:
             entry.name,
             f"it was made for contract {game.abi} of a game, and this server has contract {ABI}",
         )
+    guard_methods(game)
     return game
+
+
+@contextmanager
+def using(game_id: str, fails: str) -> Iterator[None]:
+    """Whatever the package of a game raises in this block is a PackageError that says what fails.
+
+    SystemExit too, by which it would end the server.
+    """
+    try:
+        yield
+    except (PackageError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise fault(game_id, f"{fails}: {type(error).__name__}: {error}") from error
 
 
 def fault(game_id: str, why: str) -> PackageError:

@@ -48,6 +48,9 @@ cdef class Position:
         """The position with these fields, for tests. It trusts the fields."""
         return Position.from_bytes(game, game.make_state(fields))
 
+    def __reduce__(self):
+        return Position.from_bytes, (self.game, bytes(self))
+
     def __bytes__(self):
         return PyBytes_FromStringAndSize(<char*> &self.state, STATE_BYTES)
 

@@ -7,15 +7,15 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcmp, memset
 
 from engine.chance cimport Rng, rng_below, rng_seed
-from engine.faults cimport failed_here, keep_raised, raise_fault
+from engine.faults cimport begin_call, failed_here, keep_raised, raise_fault
 from engine.game cimport NOBODY, SEATS, Action, SeatView, State, View
 from engine.playout_policy cimport PlayoutPolicy
 from engine.python_rules cimport PythonRules
 from engine.python_tools cimport Chance, Log, chance_of, log_of
 from engine.sampler cimport Sampler
 
-from engine.errors import ViewError
-from engine.faults import fault_of
+from engine.errors import RulesFault, ViewError
+from engine.faults import guarded
 
 cdef enum:
     SAFE_ACTION = 1            # After a fault.
@@ -41,19 +41,19 @@ cdef class PythonSampler(Sampler):
         cdef State state
         cdef View shown
         cdef Rng rng
-        method = "check_view"
         self.rules = view.game
         rng_seed(&rng, 0)
         memset(&state, 0, sizeof(state))
+        if hasattr(self.rules, "check_view"):
+            check = guarded((<object> self.rules).check_view, "check_view", self.rules.name)
+            self.inferred = check(self.rules.view_struct(&self.view))
+        self.draw(&state, &rng)
         try:
-            if hasattr(self.rules, "check_view"):
-                self.inferred = (<object> self.rules).check_view(self.rules.view_struct(&self.view))
-            method = "draw"
-            draw_world(self, &state, &rng)
-        except ViewError:
+            raise_fault()
+        except RulesFault as fault:
+            if isinstance(fault.__cause__, ViewError):
+                raise fault.__cause__ from None
             raise
-        except Exception as error:
-            raise fault_of(self.rules.name, method, error) from error
         self.rules.view(&state, self.seat, &shown)
         raise_fault()
         if memcmp(&shown, &self.view, sizeof(View)):
@@ -63,6 +63,7 @@ cdef class PythonSampler(Sampler):
         if failed_here():
             return
         with gil:
+            begin_call()
             (<Drawing> draw_world)(self, state, rng)
             keep_raised(self.rules.name, "draw")
 
@@ -100,6 +101,7 @@ cdef class PythonRandomPlayout(PlayoutPolicy):
         if failed_here():
             return score
         with gil:
+            begin_call()
             (<Playing> play_out)(self, state, rng, &score, draw)
             keep_raised(self.rules.name, self.method)
         return score
@@ -166,6 +168,7 @@ cdef class PythonPlayout(PythonRandomPlayout):
         if failed_here():
             return SAFE_ACTION
         with gil:
+            begin_call()
             action = (<Choosing> choice_in)(self.rules, state, seat, rng)
             keep_raised(self.rules.name, "choose")
         return SAFE_ACTION if failed_here() else action
@@ -175,6 +178,7 @@ cdef class PythonPlayout(PythonRandomPlayout):
         if not self.has_stage or failed_here():
             return 0
         with gil:
+            begin_call()
             stage = (<Staging> stage_in)(self.rules, state)
             keep_raised(self.rules.name, "stage")
         return stage
@@ -185,6 +189,7 @@ cdef class PythonPlayout(PythonRandomPlayout):
         if not self.has_stage or failed_here():
             return 0.5
         with gil:
+            begin_call()
             score = (<Estimating> estimate_in)(self.rules, state, draw)
             keep_raised(self.rules.name, "estimate")
         return 0.5 if failed_here() else score

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from engine.chance cimport Rng, mix
 from engine.events cimport EventLog
-from engine.faults cimport failed_here, keep_raised
+from engine.faults cimport begin_call, failed_here, keep_raised
 from engine.game cimport (
     CARD_TYPES, MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, VIEW_BYTES, Cards, those_listed,
 )
@@ -170,6 +170,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return
         with gil:
+            begin_call()
             (<Playing> play_on)(self, state, NULL, rng, log)
             keep_raised(self.name, "deal")
 
@@ -178,6 +179,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return NOBODY
         with gil:
+            begin_call()
             owed = (<Asking> owed_in)(self, state)
             keep_raised(self.name, "deciders")
         return NOBODY if failed_here() else owed
@@ -186,6 +188,7 @@ cdef class PythonRules(Game):
         cdef int count
         if not failed_here():
             with gil:
+                begin_call()
                 count = (<Listing> list_legal)(self, state, seat, actions)
                 keep_raised(self.name, "legal")
             if not failed_here():
@@ -199,6 +202,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return 0
         with gil:
+            begin_call()
             found = (<Finding> find_legal)(self, state, seat, actions, stride, count)
             keep_raised(self.name, "legal")
         return 0 if failed_here() else found
@@ -208,6 +212,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return SAFE_ACTION
         with gil:
+            begin_call()
             action = (<Single> only_listed)(self, state, seat)
             keep_raised(self.name, "legal")
         return SAFE_ACTION if failed_here() else action
@@ -217,6 +222,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return
         with gil:
+            begin_call()
             (<Playing> play_on)(self, state, joint, rng, log)
             keep_raised(self.name, "apply")
 
@@ -225,6 +231,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return 0.5
         with gil:
+            begin_call()
             score = (<Scoring> score_in)(self, state, seat)
             keep_raised(self.name, "outcome")
         return 0.5 if failed_here() else score
@@ -235,6 +242,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return
         with gil:
+            begin_call()
             (<Viewing> write_view)(self, state, seat, view)
             keep_raised(self.name, "view")
 
@@ -251,6 +259,7 @@ cdef class PythonRules(Game):
                 key = mix(key, view.words[i])
             return key
         with gil:
+            begin_call()
             key = (<Observing> key_of)(self, after, joint, seat)
             keep_raised(self.name, "observe")
         return key
@@ -259,6 +268,7 @@ cdef class PythonRules(Game):
         if not self.has_hidden or failed_here():
             return
         with gil:
+            begin_call()
             (<Hiding> write_hidden)(self, state, seat, places)
             keep_raised(self.name, "hidden")
 
@@ -267,6 +277,7 @@ cdef class PythonRules(Game):
         if not self.has_root_key or failed_here():
             return 0
         with gil:
+            begin_call()
             key = (<Observing> key_of)(self, state, NULL, seat)
             keep_raised(self.name, "root_key")
         return key
@@ -275,6 +286,7 @@ cdef class PythonRules(Game):
         if not self.has_shuffle or failed_here():
             return
         with gil:
+            begin_call()
             (<Shuffling> shuffle_in)(self, state, rng)
             keep_raised(self.name, "shuffle_unseen")
 

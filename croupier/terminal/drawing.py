@@ -372,8 +372,10 @@ def printable(text: str) -> str:
     """Returns a stranger's text without what could act on a terminal, on one line.
 
     Left out is what is not printed: control characters, marks that turn the direction of writing.
+    The joiners of Persian and emoji stay.
     """
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    kept = "\u200c\u200d"
+    return " ".join("".join(c if c.isprintable() or c in kept else " " for c in text).split())
 
 
 def cropped(text: str, width: int) -> str:

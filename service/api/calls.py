@@ -261,7 +261,8 @@ class Calls:
 
     async def _failed(self, call: Call, error: BaseException, began: float) -> BaseException:
         # What the caller is told: a Refusal, or nothing if it has gone.
-        if isinstance(error, Exception):
+        # Compiled code of a package may raise SystemExit, which would end the event loop.
+        if not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
             # Whatever the error is, the caller gets an answer that reveals nothing of it.
             error = as_refusal(call.method, error)
         reason = ""

@@ -17,6 +17,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
+from engine.errors import RulesFault
 
 DOMAIN = "croupier.v1"
 # The share by which a delay is longer than it must be, at most and by chance: so those who were
@@ -173,7 +174,7 @@ def store_full() -> Refusal:
     )
 
 
-def as_refusal(what: str, error: Exception) -> Refusal:
+def as_refusal(what: str, error: BaseException) -> Refusal:
     """What a caller is told of an error. If it is none of the API, it is logged, and not shown."""
     if isinstance(error, Refusal):
         return error
@@ -187,6 +188,8 @@ def log_failure(what: str, error: BaseException) -> None:
     An error that was raised from another, as one of the rules of a game is, names that one too.
     """
     raised = f"{type(error).__name__} at {_stack(error)}"
+    if isinstance(error, RulesFault):
+        raised = f"{error.method} of the game {error.game_id}, {raised}"
     if error.__cause__ is not None:
         raised += f", from {type(error.__cause__).__name__} at {_stack(error.__cause__)}"
     # Lines are left out by where they come from, and they come from the caller.

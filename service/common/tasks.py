@@ -15,7 +15,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
@@ -340,14 +340,20 @@ class Threads:
     ) -> None:
         """`initializer` is called in each thread when it starts."""
         self._executor = ThreadPoolExecutor(count, name, initializer)
+        self._begun: set[Future[Any]] = set()
 
     def do(self, work: Callable[[*_Arguments], _T], *args: *_Arguments) -> "asyncio.Future[_T]":
         """Has work done; whoever awaits it is told of its failure, and else the event loop is."""
-        return asyncio.get_running_loop().run_in_executor(self._executor, work, *args)
+        done = self._executor.submit(work, *args)
+        self._begun.add(done)
+        done.add_done_callback(self._begun.discard)
+        return asyncio.wrap_future(done)
 
-    def close(self) -> None:
-        """Waits for work that is being done; work that waits is cancelled."""
-        self._executor.shutdown(cancel_futures=True)
+    def close(self, seconds: float | None = None) -> None:
+        """Waits for work that is being done, for so long at most; work that waits is cancelled."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        if not wait(self._begun.copy(), seconds).not_done:
+            self._executor.shutdown()
 
 
 PROCESS = Tasks()  # The work of the process, whichever servers it has.

@@ -117,12 +117,8 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
             _compare(record.entries[:number], written.entries[:number], "entries")
             raise
     written = write_record(state)
-    if written.result.HasField("ending"):
-        if record.result.HasField("ending"):
-            written.result.ending.text = record.result.ending.text
-        else:
-            written.result.ClearField("ending")
-        written.digest = digest(written)
+    _word_ending(written.result, record.result)
+    written.digest = digest(written)
     for field in record.DESCRIPTOR.fields:
         if field.name != "digest":
             _compare_field(record, written, field, field.name)
@@ -131,6 +127,24 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
     if _as_bytes(record) != _as_bytes(written):
         raise RecordError("digest", "is not that of the record: something in it was changed")
     return state
+
+
+def _word_ending(result: game_pb2.MatchResult, given: game_pb2.MatchResult) -> None:
+    # Words the ending of a result as the given one does, which may also leave it out.
+    if result.HasField("ending"):
+        if given.HasField("ending"):
+            result.ending.text = given.ending.text
+        else:
+            result.ClearField("ending")
+
+
+def check_result(record: match_pb2.MatchRecord, state: MatchState) -> None:
+    """Raises RecordError unless a record tells the result of its match, which is over."""
+    assert state.result is not None
+    result = game_pb2.MatchResult()
+    result.CopyFrom(state.result)
+    _word_ending(result, record.result)
+    _compare_value(record.result, result, "result")
 
 
 # Reading

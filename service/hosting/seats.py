@@ -11,6 +11,7 @@ versions that are no replacement. Otherwise a seat that conspires with the serve
 token until it likes what the next shuffle is going to be.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -37,14 +38,22 @@ def check_seat(caller: Caller) -> None:
         raise Refusal(ErrorReason.ERROR_REASON_SPECTATOR, "a spectator's token cannot do this")
 
 
+# The wide space of Japanese, and the joiners of Persian and emoji, which cannot be printed alone.
+_JOINERS = {0x3000: " ", 0x200C: None, 0x200D: None}
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # Letters and a symbol that are blank.
+
+
 def check_display_name(name: str, path: str) -> None:
     """Raises Refusal for a name that others should not be shown; `path` is that of its field.
 
     Characters that cannot be printed could hide what a name is, or turn the text around it.
     """
-    if name != name.strip() or not name.isprintable():
+    shown = name.translate(_JOINERS)
+    if shown != shown.strip() or not shown.isprintable():
         rule = "must have only characters that can be printed, and no space at its ends"
         raise invalid_field(path, "NOT_PRINTABLE", rule)
+    if name and all(unicodedata.category(c)[0] in "MZ" or c in _BLANK for c in shown):
+        raise invalid_field(path, "SHOWS_NOTHING", "must have a character that shows something")
 
 
 MAX_GENERATION = 255

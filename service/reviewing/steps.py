@@ -8,7 +8,13 @@ from engine.position import Position
 from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
-from service.hosting.records import RecordError, after_entry, beginning_record, checking_sent
+from service.hosting.records import (
+    RecordError,
+    after_entry,
+    beginning_record,
+    check_result,
+    checking_sent,
+)
 from service.hosting.views import serialize_position
 
 
@@ -74,6 +80,7 @@ def reading_steps(record: match_pb2.MatchRecord) -> Work[Steps]:
         yield
     if not state.over:
         raise RecordError("entries", "the match does not end with them")
+    check_result(record, state)
     return Steps(state, decisions, steps)
 
 

@@ -9,6 +9,7 @@ import time
 from typing import NamedTuple
 
 from croupier.v1 import hint_pb2
+from engine.faults import limit
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.calls import Calls, Service
@@ -66,6 +67,7 @@ class SearchServer:
             Searches(self._threads), self._admission, self.metrics, models=self._models
         )
         self._monitoring.start(self._options.metrics_at)
+        limit(self._options.searching.rules_seconds)
         served = await self._listener.open(self._options.address, [Service(_HINT, service)])
         self._monitoring.state = READY
         return served

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from croupier.transport import CLEARTEXT, Security, is_local
 from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
+from engine.faults import limit
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator, Tokens, read_key, read_operator_token
@@ -73,6 +74,7 @@ class Options(NamedTuple):
     searches_running: int = 0  # Of one caller; 0: twice the threads, at least 4.
     searches_waiting: int = 64  # Of one caller.
     learned: bool = True  # Whether to search by what was learned of the games.
+    max_rules_seconds: float = 2.0  # After which code of a package is interrupted.
     search_processes: int = 0  # Of this server; 0: it searches itself.
     search_at: str = ""  # The address of search servers, instead of processes of its own.
     search_security: Security = CLEARTEXT  # Of the connections to them.
@@ -97,6 +99,7 @@ class Options(NamedTuple):
             self.searches_running,
             self.searches_waiting,
             self.learned,
+            self.max_rules_seconds,
         )
 
 
@@ -177,6 +180,7 @@ class Server:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
         check_free(host, port)
+        limit(self._options.max_rules_seconds)
         metrics_port = self._options.metrics_port
         self._monitoring.start((host, metrics_port) if metrics_port else None)
         self._start_search_servers()

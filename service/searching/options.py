@@ -57,6 +57,7 @@ class SearchOptions(NamedTuple):
     running: int = 0  # Hints of one caller; 0: twice the threads, at least 4.
     waiting: int = 64  # Hints of one caller.
     learned: bool = True  # Whether to search by what was learned of the games.
+    rules_seconds: float = 2.0  # After which code of a package is interrupted.
 
     @property
     def number_of_threads(self) -> int:

@@ -26,6 +26,7 @@ LOWEST_PRIORITY = 19
 ITERATION_SECONDS = 3e-5  # Roughly: from 1 to 100 microseconds, depending on the position.
 MIN_RECHECK_SECONDS = 1e-3
 MAX_RETRY_SECONDS = 60.0
+CLOSE_SECONDS = 5.0  # Code of a package may never return.
 ANYBODY = "anybody"
 
 T = TypeVar("T")
@@ -252,7 +253,7 @@ class SearchPool:
         self.end_searches()
         for job in self._jobs.values():
             job.abandon()
-        self._running.close()
+        self._running.close(CLOSE_SECONDS)
 
     def _check_quotas(self, owner: Hashable, rank: int) -> None:
         quotas, waiting = self._quotas, self._queue.waiting_of(owner, rank)

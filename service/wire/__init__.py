@@ -18,6 +18,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
 from engine import events
 from engine.errors import ActionError, GameError, RulesetError, ViewError
+from engine.faults import guarded
 from engine.game import SPECTATOR, Game, SeatView
 from engine.packages import package_of
 from service.common.errors import Refusal, invalid_field
@@ -50,6 +51,8 @@ def _view_writer(game_id: str) -> WriteView:
     own = messages(game_id)
     if importlib.util.find_spec(name) is not None:
         write = cast(WriteView, importlib.import_module(name).write_view)
+        if own.field == PACKAGED:
+            write = cast(WriteView, guarded(write, "write_view"))
     else:
         write = partial(_translation(game_id).serialize_view, own.types[View])
     return write if own.field != PACKAGED else lambda game, view: own.wrap(write(game, view))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from google.protobuf import any_pb2, descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
@@ -25,9 +25,12 @@ from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
 from croupier.v1.match_pb2 import MatchRecord
 from engine import games
 from engine.errors import GameError
+from engine.faults import Guarded
 from engine.game import Game
-from engine.packages import SKIP_BROKEN, PackageError, fault, package_of
+from engine.packages import SKIP_BROKEN, PackageError, fault, package_of, using
 from engine.parts import part
+from engine.playout_policy import PlayoutPolicy
+from engine.sampler import Sampler
 from service.common.validation import first_violation
 from service.wire.translation import Translation
 
@@ -137,6 +140,8 @@ def hosted_games() -> dict[str, type[Game]]:
         try:
             messages(game_id)
             translation(game_id)
+            if messages(game_id).field == PACKAGED:
+                _load_parts(game_id, game)
         except PackageError as error:
             if not os.environ.get(SKIP_BROKEN):
                 raise
@@ -170,7 +175,26 @@ def messages(game_id: str) -> Messages:
         outer: GetMessageClass(file.message_types_by_name[f"{named[0]}{kind}"])
         for outer, kind in zip(_OUTER, _KINDS, strict=True)
     }
+    for each in types.values():
+        _check_served(game_id, each.DESCRIPTOR.name, (each.DESCRIPTOR,))
+        with using(game_id, f"the constraints of {each.DESCRIPTOR.name} cannot be checked"):
+            first_violation(each())
     return Messages(PACKAGED, types)
+
+
+def _check_served(game_id: str, path: str, outer: tuple[Any, ...]) -> None:
+    # Raises PackageError for a field, at a path in these messages, that no translation serves.
+    for field in outer[-1].fields:
+        inner, at = field.message_type, f"{path}.{field.name}"
+        if inner is None:
+            continue
+        if inner in outer:
+            raise fault(game_id, f"in its schema {at} is a {inner.name} in another one")
+        if inner.GetOptions().map_entry or field.type == FieldDescriptor.TYPE_GROUP:
+            raise fault(game_id, f"in its schema {at} is a map or a group, which is not served")
+        if inner is any_pb2.Any.DESCRIPTOR:
+            raise fault(game_id, f"in its schema {at} is an Any, which is not served")
+        _check_served(game_id, at, (*outer, inner))
 
 
 def _listed(found: list[str]) -> str:
@@ -187,22 +211,26 @@ def _schema_module(game_id: str) -> ModuleType:
     name = f"{package}.{package.rpartition('.')[2]}_pb2"
     if importlib.util.find_spec(name) is None:
         raise fault(game_id, f"it has no schema: {name} is missing")
-    try:
+    # Protobuf raises, too, if another file has a message or a file of the same name.
+    with using(game_id, "its schema cannot be used"):
         return importlib.import_module(name)
-    except Exception as error:
-        # That is how protobuf says that another file has a message or a file of the same name.
-        raise fault(game_id, f"its schema cannot be used: {error}") from error
 
 
 @cache
 def translation(game_id: str) -> Translation:
     """Returns what translates a game; raises PackageError if it cannot be made."""
     game: Any = games()[game_id]
-    try:
-        made: Translation = part(game, "wire", Translation)(game)
-        return made
-    except Exception as error:
-        raise fault(game_id, f"its module wire fails: {type(error).__name__}: {error}") from error
+    with using(game_id, "its module wire fails"):
+        made: Any = part(game, "wire", Translation)(game)
+    guards = messages(game_id).field == PACKAGED
+    return cast(Translation, Guarded(made, game_id) if guards else made)
+
+
+def _load_parts(game_id: str, game: Any) -> None:
+    # At the start, and not in the first call that needs them.
+    for name, base in (("sampler", Sampler), ("playout", PlayoutPolicy)):
+        with using(game_id, f"its module {name} fails"):
+            part(game, name, base)
 
 
 @cache

@@ -96,6 +96,29 @@ def test_a_schema_that_cannot_be_used_is_refused(tmp_path, schema, said):
     assert refusal(run(tmp_path, "games")) == said
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("Inner inner = 1;", "View.inner.again is a PlantedView in another one"),
+        ("map<string, uint32> counts = 1;", "View.counts is a map or a group, which is not served"),
+        ("google.protobuf.Any any = 1;", "View.any is an Any, which is not served"),
+        (
+            'string word = 1 [(buf.validate.field).cel = {id: "x", expression: "this +"}];',
+            "the constraints of PlantedView cannot be checked: ",
+        ),
+    ],
+    ids=["recursion", "map", "any", "constraint"],
+)
+def test_a_schema_with_a_field_that_cannot_be_served_is_refused(tmp_path, fields, said):
+    start, imports = "package acme.planted.v1;", ("google/protobuf/any", "buf/validate/validate")
+    schema = SCHEMA.replace(start, start + "".join(f'import "{each}.proto";' for each in imports))
+    schema = schema.replace(
+        "View {}", f"View {{ {fields} }} message Inner {{ PlantedView again = 1; }}"
+    )
+    add_schema(plant(tmp_path), schema)
+    assert said in refusal(run(tmp_path, "games"))
+
+
 def test_a_schema_that_defines_a_message_of_ours_is_refused(tmp_path):
     schema = SCHEMA.replace("acme.planted.v1", "croupier.v1") + "message Ruleset {}\n"
     add_schema(plant(tmp_path), schema)

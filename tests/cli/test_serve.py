@@ -172,6 +172,21 @@ def test_a_killed_server_leaves_no_search_process(start, monkeypatch, short_path
     assert not os.listdir(short_path)
 
 
+@pytest.mark.parametrize("decoy", ["service/__init__.py", "random.py", "grpc.py"])
+def test_no_process_takes_what_lies_in_the_working_directory_for_a_module(
+    start, monkeypatch, tmp_path, decoy
+):
+    path = tmp_path / decoy
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("import pathlib; pathlib.Path('ran').touch(); raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    croupier = Path(sys.executable).with_name("croupier")
+    server = start(command=[croupier, *SERVE[3:]])
+    assert children(server.process)
+    assert server.end()[0] == 0
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_directory_without_room_for_sockets_is_reported(tmp_path, monkeypatch):
     folder = tmp_path / ("x" * 80)
     folder.mkdir()

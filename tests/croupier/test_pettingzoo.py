@@ -1,7 +1,9 @@
 """The games as environments of PettingZoo: PettingZoo's own tests, secrecy, numbers and rewards."""
 
+import copy
 import functools
 import os
+import pickle
 import subprocess
 import sys
 
@@ -64,6 +66,26 @@ def test_games_of_packages_are_played(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "hand" in done.stdout
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_of_an_environment_plays_on_as_the_environment_does(game, copied):
+    env = pettingzoo.env(game)
+    env.reset(seed=SEED)
+    for played in range(2):
+        other = copied(env)
+        while env.agents:
+            observation, *_ = env.last()
+            assert same(observation, other.last()[0])
+            over = env.terminations[env.agent_selection]
+            action = None if over else int(observation["action_mask"].argmax())
+            env.step(action)
+            other.step(action)
+            assert env.rewards == other.rewards
+        assert not other.agents
+        if not played:
+            env.reset()  # The next match, which the copy deals too.
 
 
 def same(one, other):

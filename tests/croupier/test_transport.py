@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from croupier.client import Client, Operator
+from croupier.client import Client, CroupierError, Operator
 from croupier.transport import CleartextError, is_local
 from croupier.v1 import hint_pb2
 from tests.support.commands import croupier
@@ -43,6 +43,15 @@ from tests.support.commands import croupier
 )
 def test_a_local_address_is_recognized_by_its_text(address: str, local: bool) -> None:
     assert is_local(address) is local
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:65536", "[::1]:70000", "dns:///a:99999", "ipv4:127.0.0.1:1000000,10.0.0.1:2"],
+)
+def test_a_port_that_there_is_not_is_refused_by_its_number(address: str) -> None:
+    with pytest.raises(CroupierError, match=r"\d{5,7} is not a port: 0 to 65535"):
+        Client(address)
 
 
 @pytest.fixture

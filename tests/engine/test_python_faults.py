@@ -3,13 +3,16 @@
 import asyncio
 import threading
 import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
 from ai.principal_lines import PrincipalLines
 from ai.results import Parameters
 from ai.search import Search, search
-from engine import games
+from engine import faults, games
 from engine.errors import RulesFault, ViewError
 from engine.game import SPECTATOR, SeatView
 from engine.match import Match
@@ -285,6 +288,55 @@ def test_an_interrupt_stays_one_and_an_exit_is_a_fault():
     for error in (SystemExit, GeneratorExit, asyncio.CancelledError):
         with pytest.raises(RulesFault, match=error.__name__):
             Position.deal(broken("deal", error=error), 0)
+
+
+@pytest.fixture
+def limited():
+    faults.limit(0.2)
+    yield
+    faults.limit(FOREVER)
+
+
+@pytest.mark.parametrize("thread", ["main", "other"])
+@pytest.mark.parametrize("hook", ["view", "draw", "choose"])
+def test_what_does_not_return_is_interrupted_and_nothing_after_it(limited, thread, hook):
+    def loop(self, *args):
+        while True:
+            with suppress(Exception):  # Which does not hold it up.
+                list(range(100))
+
+    game = type("Endless", (PythonKuhn,), {"id": "endless", hook: loop})()
+    position = Position.deal(game, 0)
+    calls = {
+        "view": lambda: position.view(0),
+        "draw": lambda: Sampler.of(SeatView(game, bytes(Position.deal(PythonKuhn(), 0).view(0)))),
+        "choose": lambda: PlayoutPolicy.of(game).playouts(position, 1 << 30, 0),
+    }
+
+    def check():
+        for _ in range(3):
+            with pytest.raises(RulesFault, match=f"endless failed in {hook}: Overtime") as caught:
+                calls[hook]()
+            assert "loop" in str(traceback.extract_tb(caught.value.__cause__.__traceback__))
+            search(Position.deal(KUHN, 0).view(0), seconds=0.5, parameters=FROM_PRESENT)
+
+    if thread == "main":
+        check()
+    else:
+        ThreadPoolExecutor(1).submit(check).result()
+
+
+def test_a_guarded_function_raises_what_the_input_is_at_fault_for():
+    def fail(error):
+        raise error
+
+    call = faults.guarded(fail, "read_view", "broken")
+    for error in (ViewError("cards", "must be cards"), RulesFault("inner", "broken", "view")):
+        with pytest.raises(type(error)) as caught:
+            call(error)
+        assert caught.value is error
+    with pytest.raises(RulesFault, match="broken failed in read_view: SystemExit"):
+        call(SystemExit())
 
 
 def test_a_time_limit_ends_a_search_with_slow_rules_after_one_iteration():

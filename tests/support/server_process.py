@@ -87,6 +87,11 @@ class ServerProcess:
                     return float(line.rpartition(" ")[2])
         raise AssertionError(name)
 
+    def is_ready(self):
+        """Whether it says that it takes calls."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/readyz") as answer:
+            return answer.status == 200
+
     def kill(self):
         """Kills the process, like a crash."""
         self._process.kill()

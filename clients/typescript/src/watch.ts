@@ -1,6 +1,6 @@
 // The stream of a match, resumed when it breaks.
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { Client } from "@connectrpc/connect";
+import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { MatchService, WatchMatchResponse } from "./gen/croupier/v1/match_pb.js";
 import { Patience, type RetryOptions } from "./retry.js";
 
@@ -29,8 +29,15 @@ export interface WatchOptions extends RetryOptions {
 const HEARTBEAT_MS = 10_000;
 const SILENT_INTERVALS = 2.5; // A stream that was silent for so many is lost: one may come late.
 
-/** Returns the headers of a call that speaks for a seat or a spectator. */
+/**
+ * Returns the headers of a call that speaks for a seat or a spectator; throws a ConnectError for a
+ * token that no header can carry, which would look like a lost connection.
+ */
 export function authorize(access: Access): Record<string, string> {
+	if (!/^[ -~]*$/.test(access.token)) {
+		const why = "the token has characters other than printable ASCII";
+		throw new ConnectError(why, Code.Unauthenticated);
+	}
 	return { authorization: `Bearer ${access.token}` };
 }
 
@@ -46,6 +53,7 @@ export async function* watchMatch(
 	options: WatchOptions = {},
 ): AsyncGenerator<WatchMatchResponse, void> {
 	const patience = new Patience(options, options.signal);
+	const headers = authorize(access);
 	const intervalMs = options.heartbeatMs ?? HEARTBEAT_MS;
 	let afterVersion = options.afterVersion;
 	let etag = options.etag;
@@ -63,7 +71,7 @@ export async function* watchMatch(
 					heartbeatInterval: durationFromMs(intervalMs),
 					followRematch: options.followRematch,
 				},
-				{ headers: authorize(access), signal },
+				{ headers, signal },
 			);
 			for await (const change of stream) {
 				clearTimeout(timer);

@@ -39,6 +39,7 @@ def test_nothing_of_a_strangers_text_acts_on_the_terminal() -> None:
     shown = drawing.printable(HOSTILE)
     assert shown == "[31mEve ]0;x [bold]"
     assert shown.isprintable()
+    assert drawing.printable("\U0001f469\u200d\U0001f4bb") == "\U0001f469\u200d\U0001f4bb"
     for field in ("display_name", "key_name"):
         assert opponent_name(game_pb2.Player(open={}, **{field: HOSTILE})) == shown  # type: ignore[arg-type]
         assert opponent_name(game_pb2.Player(open={}, **{field: "\x1b\n"})) == "friend"  # type: ignore[arg-type]

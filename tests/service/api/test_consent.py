@@ -20,6 +20,15 @@ LIMITS = hint_pb2.SearchLimits(iterations=10)
 NO_HINTS = (grpc.StatusCode.PERMISSION_DENIED, "HINTS_NOT_ALLOWED")
 NO_OFFER = (grpc.StatusCode.FAILED_PRECONDITION, "REMATCH_NOT_OFFERED")
 FORGED_NAMES = [" Ann", "Ann ", "A\nnn", "A\0nn", "\x1b[31mAnn", "A\u202enn", "\u200b", "\ufeffAnn"]
+# Joiners, fillers, a blank of Braille and marks alone show nothing.
+FORGED_NAMES += ["\u200d", "\u3164", "\u2800\u115f", "\u0301\ufe0f", "\u3000Ann"]
+SHOWN_NAMES = [
+    "山田\u3000太郎",
+    "می\u200cخواهم",
+    "\U0001f469\u200d\U0001f4bb",
+    "e\u0301",
+    "\u2764\ufe0f",
+]
 
 
 def named(name):
@@ -96,6 +105,11 @@ def test_a_name_that_could_deceive_is_refused_and_changes_nothing(client, name):
     refusal = refused(join, client, table.invitations[1], name)
     assert refusal.fields == ["display_name"]
     join(client, table.invitations[1], "Ben")
+
+
+@pytest.mark.parametrize("name", SHOWN_NAMES)
+def test_a_name_has_the_joiners_that_its_script_needs(client, name):
+    assert create(client, (OPEN, named(name))).players[0].view().players[1].display_name == name
 
 
 def test_a_name_is_for_a_seat_that_its_player_takes(client):

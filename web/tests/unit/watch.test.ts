@@ -32,3 +32,14 @@ it("has its whole patience again when the server has answered", async () => {
 	expect(await whole).toBe(40);
 	vi.useRealTimers();
 });
+
+it("refuses a token that no header can carry at once", async () => {
+	const { authorize, watchMatch } = await import(/* @vite-ignore */ client);
+	const why = "the token has characters other than printable ASCII";
+	for (const token of ["a\nb", "gr\u00fcn", "t\n"]) {
+		expect(() => authorize({ name: "matches/m", token })).toThrow(why);
+		const stream = watchMatch({}, { name: "matches/m", token });
+		await expect(stream.next()).rejects.toThrow(why);
+	}
+	expect(authorize({ name: "matches/m", token: "t" }).authorization).toBe("Bearer t");
+});
