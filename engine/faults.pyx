@@ -104,20 +104,19 @@ cdef extern from *:
     }
 
     static double processor_seconds(unsigned long thread) {
-    #ifdef __linux__
-        clockid_t clock;
+        clockid_t clock = CLOCK_MONOTONIC;
         struct timespec t;
-        if (!pthread_getcpuclockid((pthread_t) thread, &clock) && !clock_gettime(clock, &t))
-            return t.tv_sec + 1e-9 * t.tv_nsec;
+    #ifdef __linux__
+        pthread_getcpuclockid((pthread_t) thread, &clock);
     #endif
-        return 0;
+        clock_gettime(clock, &t);
+        return t.tv_sec + 1e-9 * t.tv_nsec;
     }
 
     /* Interrupts the calls that have lasted for more than so many ticks: the thread that gets
        signals, whose calls keep all others waiting, by a signal, which also ends a sleep. Searches
-       may have to wait long for a processor, so those in other threads must have used one for as
-       long, or have slept for SLEEPING times as long. */
-    #define SLEEPING 30
+       may have to wait long for a processor, so calls in other threads must have used one for as
+       long. */
     static void interrupt_late_calls(int ticks, double seconds, unsigned long signalled,
                                      PyObject *error) {
         for (Call *call = calls; call != NULL; call = call->next) {
@@ -133,7 +132,7 @@ cdef extern from *:
             used = processor_seconds(call->thread);
             if (call->ticks == 1)
                 call->used = used;
-            if (used - call->used >= seconds || call->ticks > SLEEPING * ticks) {
+            if (used - call->used >= seconds) {
                 call->late = 1;
                 PyThreadState_SetAsyncExc(call->thread, error);
             }

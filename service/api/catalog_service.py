@@ -9,7 +9,7 @@ from typing import NamedTuple
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from engine.model import learned
-from engine.packages import origin, package_of
+from engine.packages import origin, package_of, using
 from service import wire
 from service.common.call import Call
 from service.searching.options import Models
@@ -61,10 +61,10 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
 
     def __init__(self, models: Models = learned) -> None:
         # By game, then by language.
-        self._games = {
-            game_id: in_all_languages(game(), models)
-            for game_id, game in wire.hosted_games().items()
-        }
+        self._games: dict[str, dict[str, catalog_pb2.Game]] = {}
+        for game_id, game in wire.hosted_games().items():
+            with using(game_id, "it cannot be described"):
+                self._games[game_id] = in_all_languages(game(), models)
 
     async def ListGames(
         self, request: catalog_pb2.ListGamesRequest, call: Call

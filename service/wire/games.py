@@ -231,6 +231,10 @@ def _load_parts(game_id: str, game: Any) -> None:
     for name, base in (("sampler", Sampler), ("playout", PlayoutPolicy)):
         with using(game_id, f"its module {name} fails"):
             part(game, name, base)
+    with using(game_id, "its default ruleset fails"):
+        made = game()
+        made.cards()
+        translation(game_id).write(messages(game_id).types[Ruleset](), made.ruleset)
 
 
 @cache

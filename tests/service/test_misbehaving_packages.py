@@ -32,9 +32,6 @@ def _stubborn():
         except Exception:
             pass
 
-def _nothing():
-    pass
-
 def _fail(error):
     raise error("planted")
 
@@ -47,7 +44,7 @@ _KINDS = {
     "loop": _loop,
     "stubborn": _stubborn,
     "sleep": lambda: _time.sleep(1e6),
-    "fork": lambda: _os.fork() or _loop(),
+    "fork": lambda: _os.waitpid(_os.fork() or _loop(), 0) and None,
     "nonsense": lambda: object(),
 }
 _FILE = _pathlib.Path(__file__).parents[1] / "mischief"
@@ -63,7 +60,7 @@ def _plant(cls):
         if callable(method) and not isinstance(method, type):
             def called(self, *args, name=name, method=method):
                 done = _do(name)
-                return method(self, *args) if done is None or isinstance(done, int) else done
+                return method(self, *args) if done is None else done
             setattr(cls, name, called)
 """
 
@@ -89,7 +86,7 @@ def mischief(packages):
 
 @pytest.fixture(scope="module")
 def server(packages):
-    options = ("--store", "memory", "--max-rules-time", "1")
+    options = ("--store", "memory", "--max-rules-time", "1", "--search-processes", "1")
     with ServerProcess(*options, environment=environment_of(packages)) as process:
         yield process
         process.stop()  # By SIGTERM, which must end it in order.
@@ -158,27 +155,19 @@ CALLS = {
     "apply in a search": hint,
     "apply in a review": review,
 }
+FUNCTIONS = ("read_ruleset", "legal", "message_fields", "deciders", "outcome", "hidden")
 CASES = [
-    *((method, kind) for method in CALLS for kind in ("exit", "nonsense")),
-    *((method, kind) for method in ("apply", "draw") for kind in ("error", "base", "interrupt")),
-    *((method, kind) for method in ("view", "hidden") for kind in ("loop", "stubborn", "memory")),
-    *((method, "loop") for method in ("read_ruleset", "message_fields", "view_fields", "draw")),
-    ("apply in a search", "loop"),
-    ("apply in a review", "loop"),
-    ("deal", "sleep"),
-    ("message_fields", "sleep"),
+    *product(CALLS, ("exit",)),
+    *product(FUNCTIONS, ("nonsense",)),
+    *product(("apply", "draw"), ("error", "base", "interrupt")),
+    *product(("view", "hidden"), ("loop", "stubborn", "memory")),
+    *product(("read_ruleset", "message_fields", "view_fields", "draw"), ("loop",)),
+    *product(("apply in a search", "apply in a review"), ("loop",)),
+    *product(("deal", "message_fields"), ("sleep",)),
 ]
-NOTHING_IS_RETURNED = {"deal", "view", "apply", "check_view", "draw"}
 
 
-@pytest.mark.parametrize(
-    ("where", "kind"),
-    [
-        (where, kind)
-        for where, kind in CASES
-        if not (kind == "nonsense" and where.partition(" ")[0] in NOTHING_IS_RETURNED)
-    ],
-)
+@pytest.mark.parametrize(("where", "kind"), CASES)
 def test_a_call_fails_and_everything_else_goes_on(server, client, mischief, where, kind):
     method = where.partition(" ")[0]
     call, other = CALLS[where](client), client.create_match("skystones").seats[0]
@@ -190,6 +179,12 @@ def test_a_call_fails_and_everything_else_goes_on(server, client, mischief, wher
     assert server.is_ready()
     mischief("")
     call()
+
+
+def test_a_child_that_a_package_forks_ends_at_once(client, mischief):
+    call = decision(client)
+    mischief("apply fork")
+    call()  # Waits for it.
 
 
 @pytest.mark.parametrize("kind", ["exit", "loop", "memory"])
@@ -215,10 +210,15 @@ def test_a_bot_or_a_clock_that_fails_stops_no_others(
     assert seat.view(wait_for_version=3).version >= 3
 
 
-@pytest.mark.parametrize("module", ["rules", "wire"])
-@pytest.mark.parametrize("kind", ["error", "exit"])
-def test_a_package_that_fails_when_it_is_loaded_is_refused(packages, mischief, module, kind):
-    mischief(f"{module} {kind}")
+@pytest.mark.parametrize(
+    ("at", "kind"),
+    [
+        *product(("rules", "wire", "read_ruleset", "cards"), ("error", "exit")),
+        *product(("read_ruleset", "cards"), ("nonsense",)),
+    ],
+)
+def test_a_package_that_fails_when_it_is_loaded_is_refused(packages, mischief, at, kind):
+    mischief(f"{at} {kind}")
     said = refused_start("--store", "memory", environment=environment_of(packages))
     assert f"the game {GAME} of croupier-high-card 0 cannot be used: it" in said
 
@@ -237,7 +237,7 @@ def test_a_server_ends_whatever_a_package_does(packages, mischief, at, kind):
         return
     with (
         ServerProcess("--store", "memory", environment=environment) as server,
-        Client(server.client.address, timeout=FOREVER) as client,
+        Client(server.client.address, timeout=FOREVER, patience=0) as client,
     ):
         call = CALLS[at](client)
         mischief(f"{at} {kind}")
