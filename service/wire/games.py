@@ -27,7 +27,7 @@ from engine import games
 from engine.errors import GameError
 from engine.game import Game
 from engine.packages import SKIP_BROKEN, PackageError, fault, package_of
-from engine.parts import part
+from engine.parts import load_all, part
 from service.common.validation import first_violation
 from service.wire.translation import Translation
 
@@ -142,6 +142,7 @@ def hosted_games() -> dict[str, type[Game]]:
                 raise
             print(f"left out: {error}", file=sys.stderr)
         else:
+            load_all(package_of(game))
             hosted[game_id] = game
     return hosted
 
