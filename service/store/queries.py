@@ -138,7 +138,7 @@ def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     facts, (version, at, feed) = row[:8], row[8:]
     match_id, _, _, created, _, _, owner, _ = facts
     told = None
-    if isinstance(feed, bytes) and position == read_position(feed[-POSITION_BYTES:]):
+    if _is_at(position, feed):
         told = chain.unsealed(_of_version(match_id, version, at), feed[:-POSITION_BYTES])
     if damaged or told is None or not is_whole(facts):
         return Update(position, match_id, version, at, created, "", b"", damaged=True)
@@ -154,7 +154,8 @@ def read_updates(rows: Iterable[Sequence[Any]], *, running: bool = False) -> lis
     for row in rows:
         told, head, version = row[:12], row[12:], row[9]
         whole = _is_head(head) and not (running and head[4])
-        if whole and isinstance(version, int) and version < head[1]:
+        older = whole and isinstance(version, int) and version < head[1]
+        if older and _is_at(row[0], row[11]):
             continue
         updates.append(read_update(*told, damaged=not whole or version != head[1]))
     return updates
@@ -173,9 +174,8 @@ def write_position(position: int) -> bytes:
     return position.to_bytes(POSITION_BYTES)
 
 
-def read_position(written: bytes) -> int:
-    """The position that was written so."""
-    return int.from_bytes(written)
+def _is_at(position: int, feed: Any) -> bool:
+    return isinstance(feed, bytes) and int.from_bytes(feed[-POSITION_BYTES:]) == position
 
 
 def _of_version(match_id: str, version: int, at: int) -> str:
