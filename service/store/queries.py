@@ -116,10 +116,8 @@ def _listed(
         or ended != (head[3] if head[4] else None)
         or over not in (None, bool(head[4]))
     ):
-        # Its place in the list stays, lest the next page begin elsewhere. Its id may be no text any
-        # more.
-        name = str(match_id).encode(errors="replace").decode()
-        return ListedMatch(name, "", (), created, None, 0, 0, 0, damaged=True)
+        # Its place in the list stays, lest the next page begin elsewhere.
+        return ListedMatch(_as_text(match_id), "", (), created, None, 0, 0, 0, damaged=True)
     return ListedMatch(
         match_id=match_id,
         game=game,
@@ -133,6 +131,11 @@ def _listed(
     )
 
 
+def _as_text(match_id: Any) -> str:
+    # An id that has changed may be no text any more.
+    return str(match_id).encode(errors="replace").decode()
+
+
 def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     """What the feed tells of a version: the columns FACTS, its number, its time and its feed."""
     facts, (version, at, feed) = row[:8], row[8:]
@@ -141,7 +144,8 @@ def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     if _is_at(position, feed):
         told = chain.unsealed(_of_version(match_id, version, at), feed[:-POSITION_BYTES])
     if damaged or told is None or not is_whole(facts):
-        return Update(position, match_id, version, at, created, "", b"", damaged=True)
+        name = _as_text(match_id)
+        return Update(position, name, version, at, created, "", b"", damaged=True)
     return Update(position, match_id, version, at, created, owner, told)
 
 
