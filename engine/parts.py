@@ -5,6 +5,8 @@ No list names the games or their parts: the code here finds them by their module
 
 import importlib
 import importlib.util
+import pkgutil
+from contextlib import suppress
 from functools import cache
 from typing import TypeVar
 
@@ -19,6 +21,18 @@ def part(game: type, module: str, base: type[Part]) -> type[Part]:
         return base
     [found] = subclasses(name, base)
     return found
+
+
+def load_all(package: str) -> None:
+    """Import every module of a package: one that is imported later may be of newer files.
+
+    A module that cannot be imported is left out. Whoever needs it is told.
+    """
+    path = getattr(importlib.import_module(package), "__path__", ())
+    for found in pkgutil.walk_packages(path, f"{package}.", onerror=lambda name: None):
+        if not found.name.endswith(".__main__"):
+            with suppress(Exception, SystemExit):
+                importlib.import_module(found.name)
 
 
 def subclasses(module: str, base: type[Part]) -> list[type[Part]]:

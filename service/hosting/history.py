@@ -5,13 +5,18 @@ is the match as bytes, for this code of the engine and of the game alone. One th
 other code or of another match is not recognized, and the match is replayed from its log instead.
 """
 
+import ast
 import hashlib
 import importlib
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
+from importlib.metadata import packages_distributions, version
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -172,7 +177,41 @@ def code_of(game_id: str) -> bytes:
     """
     # A class that the game is made of may be in another package than the game.
     modules = {each.__module__.partition(".")[0] for each in games()[game_id].__mro__}
-    return b"".join(_files_of(name) for name in sorted(modules - {object.__module__}))
+    names, code = sorted(modules - {object.__module__}), b""
+    for name in names:  # It grows by what these import, and so on.
+        releases = () if name in modules else _distributions().get(name, ())
+        # The files of a distribution are those of its version.
+        told = " ".join(f"{each} {version(each)}" for each in releases)
+        code += told.encode() or _files_of(name)
+        names += sorted(_imported_by(name).difference(names))
+    return code
+
+
+_OURS = {"ai", "cli", "croupier", "engine", "lab", "service"}
+_distributions = cache(packages_distributions)
+
+
+def _imported_by(name: str) -> set[str]:
+    # The packages that a package imports, in its functions too: others than ours, and there.
+    if name in _OURS:
+        return set()
+    found: set[str | None] = set()
+    for module in [each for each in sys.modules if f"{each}.".startswith(f"{name}.")]:
+        loader: Any = getattr(sys.modules[module], "__loader__", None)
+        source = loader.get_source(module) if hasattr(loader, "get_source") else None
+        if source is None:  # It is compiled.
+            values = list(vars(sys.modules[module]).values())
+            found.update(getattr(value, "__module__", None) for value in values)
+            found.update(value.__name__ for value in values if isinstance(value, ModuleType))
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                found.update(each.name for each in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(node.module)
+    tops = {each.partition(".")[0] for each in found if isinstance(each, str)}
+    tops -= {name, "__main__", *_OURS, *sys.stdlib_module_names}
+    return {each for each in tops if each.isidentifier() and find_spec(each) is not None}
 
 
 @cache

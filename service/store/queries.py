@@ -116,10 +116,8 @@ def _listed(
         or ended != (head[3] if head[4] else None)
         or over not in (None, bool(head[4]))
     ):
-        # Its place in the list stays, lest the next page begin elsewhere. Its id may be no text any
-        # more.
-        name = str(match_id).encode(errors="replace").decode()
-        return ListedMatch(name, "", (), created, None, 0, 0, 0, damaged=True)
+        # Its place in the list stays, lest the next page begin elsewhere.
+        return ListedMatch(_as_text(match_id), "", (), created, None, 0, 0, 0, damaged=True)
     return ListedMatch(
         match_id=match_id,
         game=game,
@@ -133,15 +131,21 @@ def _listed(
     )
 
 
+def _as_text(match_id: Any) -> str:
+    # An id that has changed may be no text any more.
+    return str(match_id).encode(errors="replace").decode()
+
+
 def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     """What the feed tells of a version: the columns FACTS, its number, its time and its feed."""
     facts, (version, at, feed) = row[:8], row[8:]
     match_id, _, _, created, _, _, owner, _ = facts
     told = None
-    if isinstance(feed, bytes) and position == read_position(feed[-POSITION_BYTES:]):
+    if _is_at(position, feed):
         told = chain.unsealed(_of_version(match_id, version, at), feed[:-POSITION_BYTES])
     if damaged or told is None or not is_whole(facts):
-        return Update(position, match_id, version, at, created, "", b"", damaged=True)
+        name = _as_text(match_id)
+        return Update(position, name, version, at, created, "", b"", damaged=True)
     return Update(position, match_id, version, at, created, owner, told)
 
 
@@ -154,7 +158,8 @@ def read_updates(rows: Iterable[Sequence[Any]], *, running: bool = False) -> lis
     for row in rows:
         told, head, version = row[:12], row[12:], row[9]
         whole = _is_head(head) and not (running and head[4])
-        if whole and isinstance(version, int) and version < head[1]:
+        older = whole and isinstance(version, int) and version < head[1]
+        if older and _is_at(row[0], row[11]):
             continue
         updates.append(read_update(*told, damaged=not whole or version != head[1]))
     return updates
@@ -173,9 +178,8 @@ def write_position(position: int) -> bytes:
     return position.to_bytes(POSITION_BYTES)
 
 
-def read_position(written: bytes) -> int:
-    """The position that was written so."""
-    return int.from_bytes(written)
+def _is_at(position: int, feed: Any) -> bool:
+    return isinstance(feed, bytes) and int.from_bytes(feed[-POSITION_BYTES:]) == position
 
 
 def _of_version(match_id: str, version: int, at: int) -> str:

@@ -363,12 +363,16 @@ _READ_EPOCHS = """
     FROM (SELECT epoch FROM incarnations ORDER BY number DESC LIMIT 1) AS newest
     LEFT JOIN incarnations AS told ON told.epoch = $1
 """
-# The conditions are literal, as the indexes are partial.
+# The conditions are literal, as the indexes are partial. What is told follows from the index alone,
+# so that an entry that is not where it leads is missed.
 _READ_UPDATES = f"""
-    SELECT entries.feed_position AS position, {queries.FACTS}, entries.version, entries.at,
-        entries.feed, {queries.HEAD}
-    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
-    WHERE entries.feed_position > $1 AND entries.feed_position > 0
+    SELECT position, {queries.FACTS}, told.version, entries.at, entries.feed, {queries.HEAD}
+    FROM (
+        SELECT feed_position AS position, match_id, version FROM entries
+        WHERE feed_position > $1 AND feed_position > 0 ORDER BY 1 LIMIT $2
+    ) AS told
+    LEFT JOIN entries USING (match_id, version)
+    LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
     UNION ALL
     SELECT feed_position, {queries.FACTS}, 0, created, feed, {queries.HEAD}
     FROM matches LEFT JOIN heads USING (match_id)

@@ -28,7 +28,7 @@ from engine.errors import GameError
 from engine.faults import Guarded
 from engine.game import Game
 from engine.packages import SKIP_BROKEN, PackageError, fault, package_of, using
-from engine.parts import part
+from engine.parts import load_all, part
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from service.common.validation import first_violation
@@ -147,6 +147,7 @@ def hosted_games() -> dict[str, type[Game]]:
                 raise
             print(f"left out: {error}", file=sys.stderr)
         else:
+            load_all(package_of(game))
             hosted[game_id] = game
     return hosted
 

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from croupier.client import Client, CroupierError, Seat
+from engine.parts import load_all
 from service.hosting import history
 from service.hosting.matches import SNAPSHOT_EVERY
 from tests.support.planted_games import ROOT, environment_of, plant_entry, plant_new_game
@@ -186,7 +187,9 @@ def test_a_match_that_is_led_elsewhere_is_refused(how, serve, tmp_path):
 
 
 @pytest.mark.parametrize("archived", [False, True])
-@pytest.mark.parametrize("file", ["acme/rules.py", "acme/x/code.pyc", "acme/x/data", "family.py"])
+@pytest.mark.parametrize(
+    "file", ["acme/rules.py", "acme/x/code.pyc", "acme/x/data", "family.py", "helper.py", "late.py"]
+)
 def test_every_file_of_a_game_counts_as_its_code(file, archived, tmp_path, monkeypatch):
     class Base:
         __module__ = "family"
@@ -201,14 +204,16 @@ def test_every_file_of_a_game_counts_as_its_code(file, archived, tmp_path, monke
     (folder / "acme/x").symlink_to(tmp_path / "linked")
     found = set()
     for content in ("", "a = 1", "b = 1"):
-        for each in ("acme/__init__.py", "family.py"):
+        (folder / "acme/__init__.py").write_text("import helper, json\n")
+        (folder / "helper.py").write_text("def help():\n    from late import a\n")
+        for each in ("family.py", "late.py"):
             (folder / each).touch()
         (folder / file).write_text(content)
         place = folder
         if archived:
             copy = shutil.copytree(folder, tmp_path / f"copy {content}")
             place = shutil.make_archive(str(copy), "zip", copy)
-        for module in ("acme", "family"):
+        for module in ("acme", "family", "helper", "late"):
             monkeypatch.delitem(sys.modules, module, raising=False)
         with monkeypatch.context() as installed:
             installed.syspath_prepend(place)
@@ -216,3 +221,18 @@ def test_every_file_of_a_game_counts_as_its_code(file, archived, tmp_path, monke
             history._files_of.cache_clear()
             found.add(history.code_of("acme"))
     assert len(found) == 3
+
+
+def test_a_package_is_loaded_as_a_whole(tmp_path, monkeypatch):
+    for file in ("acme/__init__.py", "acme/x/__init__.py", "acme/x/late.py", "acme/__main__.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("assert __name__ != 'acme.__main__'\n")
+    (tmp_path / "acme/broken.py").write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with monkeypatch.context() as loaded:
+        for module in ("acme", "acme.x", "acme.x.late"):
+            loaded.delitem(sys.modules, module, raising=False)
+        load_all("acme")
+        assert "acme.x.late" in sys.modules
+        for module in ("acme", "acme.x", "acme.x.late"):
+            del sys.modules[module]

@@ -107,6 +107,22 @@ async def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_m
         assert told == [("one", 1, b"1"), ("two", 0, b"0")]
 
 
+def change_below_the_indexes(path, change):
+    """Changes rows of a log, and leaves the indexes of the feed as they are."""
+    for statement in ("DELETE FROM", "INSERT INTO"):
+        with sqlite3.connect(path) as file:
+            file.execute("PRAGMA writable_schema = ON")
+            if statement == "DELETE FROM":
+                query = "SELECT * FROM sqlite_master WHERE name IN ('entries_feed', 'matches_feed')"
+                indexes = file.execute(query).fetchall()
+                file.execute(query.replace("SELECT *", "DELETE"))
+            else:
+                file.execute(change)
+                file.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", indexes)
+        file.close()
+
+
+@pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize(
     "change",
     [
@@ -114,6 +130,7 @@ async def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_m
         "UPDATE entries SET version = version + 1 WHERE version = 2",
         "UPDATE entries SET feed_position = feed_position + 1 WHERE version = 2",
         "UPDATE matches SET feed_position = feed_position + 1",
+        "UPDATE entries SET match_id = CAST(x'80' AS TEXT) WHERE version = 2",
         # And a row that cannot be found any more.
         "DELETE FROM entries WHERE version = 2",
         "DELETE FROM heads",
@@ -121,7 +138,7 @@ async def test_an_open_transaction_holds_up_what_comes_after_it_and_nothing_is_m
     ],
 )
 async def test_what_an_index_says_of_a_match_is_told_only_where_its_rows_say_the_same(
-    change, tmp_path
+    change, below, tmp_path
 ):
     place = SqlitePlace(tmp_path / "log")
     async with opened(place) as store:
@@ -130,17 +147,26 @@ async def test_what_an_index_says_of_a_match_is_told_only_where_its_rows_say_the
         for version in range(2):
             status = MatchStatus(feed=f"{version + 1}".encode())
             await append(store, "one", version, action(0), status)
-        begin, true = await begin_of(store), [("one", 2, b"2"), ("two", 0, b"0")]
-        with sqlite3.connect(place.directory / sqlite.FILE) as file:
+    true = [("one", 2, b"2"), ("two", 0, b"0")]
+    path = place.directory / sqlite.FILE
+    if below:
+        change_below_the_indexes(path, change)
+    else:
+        with sqlite3.connect(path) as file:
             file.execute(change)
         file.close()
+    async with opened(place) as store:
+        begin = await begin_of(store)
         feed = (await store.list_updates(begin, 9)).updates
+        # Nobody can miss an entry that no index and no row has.
+        if below or not change.startswith("DELETE FROM entries"):
+            assert len({each.match_id.encode() for each in feed}) == 2
         for updates in (feed, await store.list_running(None, (0, ""), 9)):
             told = [
                 (each.match_id, each.version, each.feed) for each in updates if not each.damaged
             ]
             assert set(told) <= set(true)
-            assert len(told) < len(true) or updates is not feed
+            assert len(told) < len(true) or below or updates is not feed
 
 
 async def test_the_matches_that_run_are_listed_page_by_page(store):
