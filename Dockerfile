@@ -24,7 +24,7 @@ RUN for project in clients/python .; do \
     done
 RUN python -m venv --without-pip /opt/croupier \
     && /tools/bin/pip --python /opt/croupier/bin/python install -q --no-compile -c constraints.txt \
-        /wheels/croupier-*.whl "$(echo /wheels/croupier_server-*.whl)[jwt,postgres]"
+        /wheels/croupier-*.whl "$(echo /wheels/croupier_server-*.whl)[jwt,postgres,webhooks]"
 # The bill of materials, before the parts that no program reads are left out.
 RUN install -d /opt/croupier/share \
     && /tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \

@@ -151,7 +151,7 @@ clean: ## remove everything that was built
 # This follows the extensions, so that a compiler error appears without pip's wrapping.
 .venv/linked: .venv/installed pyproject.toml setup.py clients/python/pyproject.toml clients/python/setup.py | .venv/compiled
 	@rm -rf croupier_server.egg-info  # An old one beside the sources would hide the games of the new one.
-	$(PIP) install --no-build-isolation -c constraints.txt -e clients/python -e '.[jwt,postgres]'
+	$(PIP) install --no-build-isolation -c constraints.txt -e clients/python -e '.[jwt,postgres,webhooks]'
 	@touch $@
 
 .venv/tools: .venv/linked

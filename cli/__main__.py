@@ -6,6 +6,13 @@ import signal
 import sys
 from types import FrameType
 
+# Commands that run until a signal, and the signals that end them until they handle them themselves.
+_EXITS = {
+    "serve": (signal.SIGINT, signal.SIGTERM),
+    "mcp": (signal.SIGTERM,),
+    "webhooks": (signal.SIGTERM,),
+}
+
 
 def main() -> None:
     """Runs one command and exits with its status."""
@@ -17,11 +24,10 @@ def main() -> None:
     # The processes that this one starts must not take what lies in the working directory, such as a
     # file random.py, for a module.
     os.environ["PYTHONSAFEPATH"] = "1"
-    if sys.argv[1:2] == ["serve"]:
-        # A start takes a second or more. A signal would be lost meanwhile if this is the first
-        # process of a container: the kernel ignores what that one does not handle.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _exit)
+    # The kernel ignores what the first process of a container does not handle: a signal at the
+    # start, which takes a second or more, or at any time, if the command has nothing to end.
+    for number in _EXITS.get("".join(sys.argv[1:2]), ()):
+        signal.signal(number, _exit)
     # What is imported stays. To look for garbage among it would take a quarter of the start.
     gc.disable()
     from cli.main import main as run
@@ -30,7 +36,8 @@ def main() -> None:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    # Nobody waits for an answer yet. In the middle of an import an exception might be swallowed.
+    # Nobody waits for an answer, and nothing is lost at a kill. In the middle of an import an
+    # exception might be swallowed.
     os._exit(0)
 
 

@@ -18,6 +18,12 @@ OPTIONS = f"""
     serve streamable HTTP there, at /mcp, in place of standard input and output; on an address that
     other hosts reach, each request must bring an API key; for other hosts than this one, put a
     proxy with TLS before it, which keeps tokens secret
+--allowed-host NAME ...
+    with --http, a name by which a proxy passes requests on, in the header Host, with a port or
+    without; can be repeated (otherwise, on an address of this machine, only names of this machine)
+--require-key
+    with --http, each request must bring an API key, also on an address of this machine: behind a
+    proxy, all callers seem to be of this machine, which has no limits
 """
 
 
@@ -39,11 +45,15 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Serves until it is interrupted, or until its standard input ends."""
     try:
-        from croupier.mcp import make_server
+        from croupier.mcp import make_server, serve_http
     except ModuleNotFoundError as missing:
         raise CommandError(str(missing)) from missing
     if chosen.http is not None and chosen.api_key:
         raise UsageError("--api-key excludes --http, where each request brings its own key")
+    if chosen.http is None and (chosen.allowed_host or chosen.require_key):
+        raise UsageError("--allowed-host and --require-key belong to --http")
+    host, port = chosen.http or ("", 0)
+    host = host.strip("[]")
     api_key = chosen.api_key or os.environ.get(API_KEY, "")
     identity(api_key, "")  # Now, rather than at each call of a tool.
     server = make_server(
@@ -52,11 +62,10 @@ def run(chosen: argparse.Namespace) -> int:
         language=chosen.language,
         security=arguments.security(chosen),
         forward=chosen.http is not None,
-        needs_key=chosen.http is not None and not is_loopback(chosen.http[0]),
+        needs_key=chosen.http is not None and (chosen.require_key or not is_loopback(host)),
     )
     if chosen.http is None:
         server.run("stdio")
     else:
-        host, port = chosen.http
-        server.run("streamable-http", host=host, port=port, stateless_http=True)
+        serve_http(server, host, port, chosen.allowed_host)
     return 0

@@ -8,42 +8,47 @@ verify it.
 import argparse
 import base64
 import binascii
+import errno
+import fcntl
 import hashlib
-import hmac
 import json
 import os
 import random
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
 
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
-from croupier.client import UPDATE_FILTERS, Client, Operator
+from croupier.client import UPDATE_FILTERS, Client
 from croupier.errors import CroupierError
+from croupier.retry import Retry
 from croupier.v1 import feed_pb2
+
+if TYPE_CHECKING:
+    from cli.posting import Endpoint
 
 API_KEY = "CROUPIER_API_KEY"
 TYPE = "matches.changed"
 SECRET_PREFIX = "whsec_"
 MIN_SECRET_BYTES = 24  # As Standard Webhooks asks for.
-TIMEOUT = 15.0  # Seconds of one attempt.
 FIRST_PAUSE, MAX_PAUSE = 1.0, 300.0  # Seconds between attempts; each is about twice the one before.
 GONE = 410  # The answer of an endpoint that wants no more.
+# With these a server refuses a cursor that means nothing to it.
+NO_CURSOR = ("CURSOR_EXPIRED", "INVALID_FIELD")
 FOR_EVER = 10 * 365 * 86400.0
 
 OPTIONS = f"""
 --state DIR
-    the folder with its cursor and dead.jsonl; two processes must not share it
+    the folder with its cursor and dead.jsonl, which no other process may use meanwhile
 --secret-file FILE
     a file with the secret that signs: {SECRET_PREFIX} and at least {MIN_SECRET_BYTES} bytes in
-    base64
+    base64; with several, one a line, all sign, until receivers know the new one
 --api-key KEY
     the API key whose matches to follow (also: {API_KEY} in the environment)
 --operator-token-file FILE
@@ -64,9 +69,11 @@ def add_parser(commands: Commands) -> None:
         "cards, to a URL, signed as Standard Webhooks asks for. An update is posted at least once: "
         "the same message again has the same webhook-id. What is not taken in all attempts is "
         "written to dead.jsonl. It remembers in its folder how far it is, and goes on there when "
-        "it is started again. No redirect is followed.",
+        "it is started again. No redirect is followed. It needs the extra webhooks: pip install "
+        "'croupier-server[webhooks]'",
     )
-    where = "where to post; http:// for this machine or a private network"
+    where = "where to post; http:// for this machine or a private network; with USER:PASSWORD@ "
+    where += "before the host, they are sent as Basic authentication"
     parser.add_argument("url", metavar="URL", help=where)
     arguments.add_server(parser, help="the server whose feed to follow")
     more: dict[str, Any] = {name: {"required": True} for name in ("--state", "--secret-file")}
@@ -76,128 +83,180 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Posts until it is interrupted, or until the endpoint wants no more."""
-    if not chosen.url.startswith(("https://", "http://")):
-        raise UsageError("URL must begin with https:// or http://")
+    """Posts until it is ended, or until the endpoint wants no more."""
+    try:
+        from cli.posting import Endpoint
+    except ModuleNotFoundError as missing:
+        needs = f"webhooks needs {missing.name}: pip install 'croupier-server[webhooks]'"
+        raise CommandError(needs) from None
     if bool(chosen.api_key) == (chosen.operator_token_file is not None):
         raise UsageError("give an API key, or --operator-token-file")
-    secret = read_secret(chosen.secret_file)
-    chosen.state.mkdir(parents=True, exist_ok=True)
-    place = chosen.state / "cursor"
-    cursor = place.read_text() if place.exists() else ""
+    try:
+        endpoint = Endpoint(chosen.url, read_secrets(chosen.secret_file))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    token = chosen.operator_token_file and arguments.operator_token(chosen.operator_token_file)
     wanted = UPDATE_FILTERS[chosen.only] if chosen.only else feed_pb2.UPDATE_FILTER_UNSPECIFIED
-    with Client(
+    folder = Folder(chosen.state)
+    with _Follower(
         chosen.server, api_key=chosen.api_key, **arguments.security(chosen)._asdict()
     ) as client:
-        source: Client | Operator = client
-        if chosen.operator_token_file is not None:
-            source = Operator(client, arguments.operator_token(chosen.operator_token_file))
         while True:
             try:
-                responses = source.watch_matches(cursor, update_filter=wanted, patience=FOR_EVER)
-                for response in responses:
-                    if response.updates and not deliver(response, chosen, secret):
-                        print(f"{chosen.url} wants no more (status {GONE})", file=sys.stderr)
+                for response in client.watch_matches(
+                    folder.cursor, update_filter=wanted, patience=FOR_EVER, operator_token=token
+                ):
+                    note(client.address)
+                    if response.updates and not deliver(
+                        response, endpoint, folder, chosen.attempts
+                    ):
+                        say(f"{endpoint.shown} wants no more (status {GONE})")
                         return 1
                     if response.cursor:
-                        keep(place, response.cursor)
+                        folder.keep(response.cursor)
             except CroupierError as error:
-                if error.reason != "CURSOR_EXPIRED":
+                if not folder.cursor or error.reason not in NO_CURSOR:
                     raise
                 # At another log nobody knows what came after the cursor.
-                anew = "it begins anew, with the matches that run"
-                print(f"{chosen.server}: {error}; {anew}", file=sys.stderr)
-                cursor = ""
+                why = (
+                    f"{client.address}: {error}; it begins anew, with the matches that run, and "
+                    f"does not tell what has ended since {folder.since}"
+                )
+                say(why)
+                folder.bury({"id": "", "why": why, "message": None})
+                folder.cursor = ""
 
 
-def read_secret(path: Path) -> bytes:
-    """The key in a file with a secret of Standard Webhooks; raises CommandError."""
+class _Follower(Client):
+    def wait(self, retry: Retry, error: CroupierError) -> None:
+        super().wait(retry, error)
+        note(self.address, str(error))
+
+
+def say(text: str) -> None:
+    """Says something on standard error, which may be on a disk that is full."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+_failing: set[str] = set()
+
+
+def note(what: str, trouble: str = "") -> None:
+    """Says once that something fails, and once that it is well again."""
+    if bool(trouble) != (what in _failing):
+        say(f"{what}: {trouble}; it is tried again" if trouble else f"{what} is well again")
+        (_failing.add if trouble else _failing.discard)(what)
+
+
+def read_secrets(path: Path) -> list[bytes]:
+    """The keys in a file with secrets of Standard Webhooks, one a line; raises CommandError."""
     try:
-        text = path.read_text("ascii").strip()
-        key = base64.b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
+        lines = path.read_text("ascii").split()
+        keys = [base64.b64decode(s.removeprefix(SECRET_PREFIX), validate=True) for s in lines]
     except (OSError, UnicodeDecodeError, binascii.Error) as error:
         raise CommandError(f"{path}: {error}") from None
-    if len(key) < MIN_SECRET_BYTES:
-        raise CommandError(
-            f"{path}: a secret has at least {MIN_SECRET_BYTES} bytes, not {len(key)}"
-        )
-    return key
+    short = min(map(len, keys), default=0)
+    if short < MIN_SECRET_BYTES:
+        raise CommandError(f"{path}: a secret has at least {MIN_SECRET_BYTES} bytes, not {short}")
+    return keys
+
+
+class Folder:
+    """What is kept from one start to the next: how far it is, and what could not be posted."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError for a folder that cannot be written, or that another process uses."""
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = (path / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(f"{path} is in use by another process") from None
+        self._place, self._dead = path / "cursor", path / "dead.jsonl"
+        self.cursor = ""
+        if self._place.exists():
+            # Rubbish is a cursor that the server refuses.
+            self.cursor = self._place.read_bytes().decode("ascii", "replace")
+            say(f"{path}: it goes on from {self.since}; what was deleted since is not told")
+        self._write(self.cursor)
+        if self._dead.exists():
+            with self._dead.open("rb+") as dead:
+                # A kill may have left a part of a line, whose message comes again.
+                dead.truncate(sum(len(line) for line in dead if line.endswith(b"\n")))
+
+    @property
+    def since(self) -> str:
+        """When the cursor was kept."""
+        return _time(self._place.stat().st_mtime)
+
+    def keep(self, cursor: str) -> None:
+        """Keeps a cursor. If the disk is full, more comes again after the next start."""
+        self.cursor = cursor
+        try:
+            self._write(cursor)
+            note(str(self._place))
+        except OSError as error:
+            note(str(self._place), str(error))
+
+    def _write(self, cursor: str) -> None:
+        # So that a crash leaves the old or the new one.
+        beside = self._place.with_suffix(".new")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(cursor)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._place)
+
+    def bury(self, letter: dict[str, Any]) -> bool:
+        """Appends a line to dead.jsonl; returns whether the disk has taken it."""
+        line = json.dumps(letter).encode() + b"\n"
+        try:
+            with self._dead.open("ab", buffering=0) as dead:
+                end = dead.tell()
+                if dead.write(line) < len(line):
+                    dead.truncate(end)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(dead.fileno())
+            note(str(self._dead))
+            return True
+        except OSError as error:
+            note(str(self._dead), str(error))
+            return False
 
 
 def deliver(
     response: feed_pb2.WatchMatchesResponse,
-    chosen: argparse.Namespace,
-    secret: bytes,
+    endpoint: "Endpoint",
+    folder: Folder,
+    attempts: int,
     pause: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Posts updates, or writes them to dead.jsonl; returns whether the endpoint wants more."""
+    """Posts updates, or writes them to dead.jsonl; returns whether the endpoint wants more.
+
+    While the disk does not take what was not taken, it is posted again.
+    """
     updates = [json_format.MessageToDict(each) for each in response.updates]
     # The same updates have the same id, so that a receiver knows what it has had.
     named = json.dumps(updates, sort_keys=True).encode()
     webhook_id = f"msg_{hashlib.sha256(named).hexdigest()[:32]}"
-    body = json.dumps(
-        {
-            "type": TYPE,
-            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "data": {"updates": updates},
-        }
-    ).encode()
-    why = ""
-    for attempt in range(chosen.attempts):
-        if attempt:
-            most = min(MAX_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1))
-            pause(most * random.uniform(0.5, 1))
-        try:
-            post(chosen.url, body, webhook_id, secret)
+    message = {"type": TYPE, "timestamp": _time(time.time()), "data": {"updates": updates}}
+    body = json.dumps(message).encode()
+    attempt, most = 0, FIRST_PAUSE
+    while True:
+        attempt += 1
+        status, why, asked = endpoint.post(webhook_id, body)
+        if not why:
             return True
-        except urllib.error.HTTPError as error:
-            error.close()
-            why = f"status {error.code}"
-            if error.code == GONE:
-                return False
-        # A connection that is lost, or an answer that is no HTTP: an endpoint may answer anything.
-        except Exception as error:
-            why = str(error) or type(error).__name__
-        print(f"{chosen.url}: {why}; attempt {attempt + 1} of {chosen.attempts}", file=sys.stderr)
-    with (chosen.state / "dead.jsonl").open("a") as dead:
-        dead.write(json.dumps({"id": webhook_id, "why": why, "message": json.loads(body)}) + "\n")
-        dead.flush()
-        os.fsync(dead.fileno())
-    return True
+        if status == GONE:
+            return False
+        say(f"{endpoint.shown}: {why}; attempt {attempt} of {attempts}")
+        letter = {"id": webhook_id, "why": why, "message": message}
+        if attempt >= attempts and folder.bury(letter):
+            return True
+        pause(min(MAX_PAUSE, max(asked, most * random.uniform(0.5, 1))))
+        most = min(MAX_PAUSE, 2 * most)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any) -> None:
-        """Follows none: it could lead anywhere."""
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
-
-
-def post(url: str, body: bytes, webhook_id: str, secret: bytes) -> None:
-    """Posts a message once; raises OSError unless it was taken."""
-    timestamp = str(int(time.time()))
-    signed = f"{webhook_id}.{timestamp}.".encode() + body
-    signature = base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()
-    request = urllib.request.Request(
-        url,
-        body,
-        {
-            "content-type": "application/json",
-            "webhook-id": webhook_id,
-            "webhook-timestamp": timestamp,
-            "webhook-signature": f"v1,{signature}",
-        },
-    )
-    with _OPENER.open(request, timeout=TIMEOUT):
-        pass  # Any status of 2xx: all others are errors.
-
-
-def keep(place: Path, cursor: str) -> None:
-    """Writes a cursor down, so that a crash leaves the old or the new one."""
-    beside = place.with_suffix(".new")
-    with beside.open("w") as file:
-        file.write(cursor)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(place)
+def _time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -6,17 +6,23 @@ and events are told in the words of the terminal client. Nothing is kept between
 the token of its own seat and gives it back each time.
 """
 
+import asyncio
 import functools
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
+import anyio
+import anyio.to_thread
 from grpc import StatusCode
 
 try:
+    import uvicorn
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from mcp.server.transport_security import TransportSecuritySettings
     from mcp.types import ToolAnnotations
     from pydantic import Field
     from rich.console import RenderableType
@@ -39,18 +45,26 @@ from croupier.client import (
 )
 from croupier.phrases import ending_sentence, origin_sentence
 from croupier.terminal import drawing, hints
+from croupier.terminal.arguments import MAX_UINT64
 from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
 from croupier.terminal.session import result_line
 from croupier.terminal.settings import HINT_ITERATIONS
-from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security
-from croupier.v1 import catalog_pb2, game_pb2
+from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security, is_loopback
+from croupier.v1 import catalog_pb2, game_pb2, match_pb2
 
 WIDTH = 100  # Columns of what is drawn.
 WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than clients wait for us.
 MAX_WAIT = 60.0
+PAUSE = 1.0  # Seconds until a wait that the server refused is tried again.
 CALLERS = 64  # Whose connections are kept.
+THREADS = (
+    200  # Calls of tools that are under way at once; one that waits for the other seat has none.
+)
+MAX_ITERATIONS = 10_000_000
+GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
+_PORT = re.compile(r":\d+$")
 INSTRUCTIONS = """\
 Plays card games with hidden information. Start with create_match, or with join_match if you have an
 invitation. Both answer with the name of the match, the token of your seat, and a view with numbered
@@ -59,11 +73,16 @@ match is over. Keep the token to yourself: whoever has it plays your seat. The r
 game are in the resource croupier://games/GAME."""
 
 Match = Annotated[str, Field(description='the name of the match, such as "matches/abc"')]
-Token = Annotated[str, Field(description="the token of your seat, which you got with the match")]
+Token = Annotated[
+    str, Field(max_length=1000, description="the token of your seat, which you got with the match")
+]
 Wait = Annotated[
     float, Field(ge=0, le=MAX_WAIT, description="seconds to wait for the other seat, at most")
 ]
-Iterations = Annotated[int, Field(ge=0, description="0: what the server chooses")]
+Number = Annotated[int, Field(ge=0, le=MAX_UINT64)]
+Iterations = Annotated[
+    int, Field(ge=0, le=MAX_ITERATIONS, description="0: what the server chooses")
+]
 _Result = TypeVar("_Result")
 
 
@@ -98,8 +117,21 @@ def make_server(
             raise _refused("KEY_REQUIRED", "send your API key as Authorization: Bearer KEY")
         return connect(key, headers.get(PLAYER_HEADER, ""))
 
+    def table(context: Context, match: str, token: str) -> _Table:
+        return _Table(client(context), match, token, language)
+
+    def seated(context: Context, match: NewMatch) -> _Told:
+        [(number, seat)] = match.seats.items()
+        at = table(context, match.name, seat.token)
+        lines = [f"match: {match.name}", f"token: {seat.token}"]
+        lines.append(f"You are seat {number}, {at.drawing.seat_title(number)}.")
+        for invitation in match.invitations.values():
+            lines.append(f"The other player joins with the invitation: {invitation}")
+        # Nobody knows when an invited player will come.
+        return _Follower(at, None, 0 if match.invitations else WAIT, lines).look()
+
     server = MCPServer("croupier", instructions=INSTRUCTIONS, log_level="WARNING")
-    told = functools.partial(_add_tool, server)
+    told = functools.partial(_add_tool, server, anyio.CapacityLimiter(THREADS))
 
     @told(read_only=True)
     def list_games(context: Context) -> str:
@@ -120,9 +152,9 @@ def make_server(
             str, Field(description=f'{", ".join(HINT_POLICIES)}, or "" for what the server chooses')
         ] = "",
         seed: Annotated[
-            int | None, Field(ge=0, description="deals the same again, if the server allows it")
+            Number | None, Field(description="deals the same again, if the server allows it")
         ] = None,
-    ) -> str:
+    ) -> _Told:
         """Create a match against a bot or another player; returns your seat and the first view."""
         seats = [open_seat(name)] * 2
         try:
@@ -136,17 +168,16 @@ def make_server(
             raise ToolError(f"there is no game {game!r}, only {', '.join(known)}")
         policy = HINT_POLICIES[hints] if hints else None
         match = caller.create_match(game, seats, seed=seed, hint_policy=policy)
-        return _seated(caller, match, language)
+        return seated(context, match)
 
     @told()
     def join_match(
         context: Context,
         invitation: str,
         name: Annotated[str, Field(description="what the other player sees of you")] = "",
-    ) -> str:
+    ) -> _Told:
         """Join the match that an invitation is for; returns your seat and the first view."""
-        caller = client(context)
-        return _seated(caller, caller.join(invitation, display_name=name), language)
+        return seated(context, client(context).join(invitation, display_name=name))
 
     @told(read_only=True)
     def view(
@@ -154,21 +185,21 @@ def make_server(
         match: Match,
         token: Token,
         since: Annotated[
-            int | None, Field(ge=0, description="tell what happened after this version")
+            Number | None, Field(description="tell what happened after this version")
         ] = None,
         wait: Wait = WAIT,
-    ) -> str:
+    ) -> _Told:
         """Look at a match: all that your seat knows, and its legal actions if it must decide.
 
         While the other seat decides, this waits for it.
         """
-        table = _Table(client(context), match, token, language)
-        now = table.now
+        at = table(context, match, token)
+        now = at.now
         if since is None:
             if now.legal_actions or now.HasField("result"):
-                return table.tell(now)
+                return at.tell(now)
             since = now.version
-        return table.follow(since, wait)
+        return _Follower(at, since, wait).look()
 
     @told()
     def play(
@@ -176,13 +207,13 @@ def make_server(
         match: Match,
         token: Token,
         action: Annotated[int | str, Field(description="its number in the view, or its words")],
-        version: Annotated[int, Field(ge=0, description="the version of that view")],
+        version: Annotated[Number, Field(description="the version of that view")],
         wait: Wait = WAIT,
-    ) -> str:
+    ) -> _Told:
         """Play a legal action; returns what happened until you must decide again, and the view."""
-        table = _Table(client(context), match, token, language)
-        table.submit(action, version)
-        return table.follow(version, wait)
+        at = table(context, match, token)
+        at.submit(action, version)
+        return _Follower(at, version, wait).look()
 
     @told(read_only=True)
     def hint(
@@ -190,25 +221,25 @@ def make_server(
         match: Match,
         token: Token,
         iterations: Iterations = HINT_ITERATIONS,
-        seed: Annotated[int | None, Field(ge=0, description="finds the same again")] = None,
+        seed: Annotated[Number | None, Field(description="finds the same again")] = None,
     ) -> str:
         """Ask what a search would play in your place, if the match allows hints."""
-        table = _Table(client(context), match, token, language)
-        found = hints.ask(table.seat, iterations=iterations, seed=seed)
-        return _drawn(*hints.shown(table.drawing, found))
+        at = table(context, match, token)
+        found = hints.ask(at.seat, iterations=iterations, seed=seed)
+        return _drawn(*hints.shown(at.drawing, found))
 
     @told()
     def resign(context: Context, match: Match, token: Token) -> str:
         """Give the match up."""
-        table = _Table(client(context), match, token, language)
-        return table.tell(table.seat.resign())
+        at = table(context, match, token)
+        return at.tell(at.seat.resign())
 
     @told(read_only=True)
     def review(context: Context, match: Match, token: Token, iterations: Iterations = 0) -> str:
         """Review a match that is over: where each seat erred, and what was luck. Takes a while."""
-        table = _Table(client(context), match, token, language)
-        found = Review(table.drawing)
-        for report in table.seat.review(iterations=iterations):
+        at = table(context, match, token)
+        found = Review(at.drawing)
+        for report in at.seat.review(iterations=iterations):
             found.add(report)
         return _drawn(*found.shown())
 
@@ -218,6 +249,31 @@ def make_server(
         return _answer(ResourceError, lambda: _rules(client(context).game(game, language=language)))
 
     return server
+
+
+def serve_http(server: MCPServer, host: str, port: int, names: Sequence[str] = ()) -> None:
+    """Serves streamable HTTP at /mcp until SIGINT or SIGTERM; calls then have `GRACE` seconds.
+
+    On an address of this machine alone, or with `names`, a request must name its host in `Host`:
+    one of `names`, as "HOST" or "HOST:PORT", or this machine. So no page of another site, whose
+    name an attacker lets lead here, can call it. Raises SystemExit if it cannot listen there.
+    """
+    local = is_loopback(host)
+    known = {*names, *(("localhost", "127.0.0.1", "[::1]", _bracketed(host)) if local else ())}
+    known |= {f"{each}:*" for each in known if not _PORT.search(each)}
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=bool(known),
+        allowed_hosts=sorted(known),
+        allowed_origins=sorted(
+            f"{scheme}://{each}" for scheme in ("http", "https") for each in known
+        ),
+    )
+    app = server.streamable_http_app(stateless_http=True, transport_security=security)
+    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=GRACE)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _key_of(headers: Mapping[str, str]) -> str:
@@ -233,13 +289,22 @@ def _refused(reason: str, why: str) -> CroupierError:
 
 
 def _add_tool(
-    server: MCPServer, *, read_only: bool = False
-) -> Callable[[Callable[..., str]], Callable[..., str]]:
-    # Adds a tool whose refusals by the Croupier server reach the model.
-    def add(tool: Callable[..., str]) -> Callable[..., str]:
+    server: MCPServer, threads: anyio.CapacityLimiter, *, read_only: bool = False
+) -> Callable[[Callable[..., "_Told"]], Callable[..., Any]]:
+    # Adds a tool whose refusals by the Croupier server reach the model. It holds a thread while it
+    # asks the server, and none while it waits for the other seat.
+    def add(tool: Callable[..., _Told]) -> Callable[..., Any]:
         @functools.wraps(tool)
-        def call(*given: Any, **named: Any) -> str:
-            return _answer(ToolError, lambda: tool(*given, **named))
+        async def call(*given: Any, **named: Any) -> str:
+            async def ask(question: Callable[[], _Told]) -> _Told:
+                answer = functools.partial(_answer, ToolError, question)
+                return await anyio.to_thread.run_sync(answer, limiter=threads)
+
+            told = await ask(lambda: tool(*given, **named))
+            while isinstance(told, _Follower):
+                await told.news()
+                told = await ask(told.look)
+            return told
 
         notes = ToolAnnotations(read_only_hint=read_only, destructive_hint=False)
         return server.tool(annotations=notes, structured_output=False)(call)
@@ -254,6 +319,8 @@ def _answer(kind: type[Exception], ask: Callable[[], _Result]) -> _Result:
         again = error.retry_after
         later = f"; try again in {again:g} seconds" if again is not None else ""
         raise kind(f"{error}{later}") from error
+    except ValueError as error:  # A text or a number that no message can hold.
+        raise kind(str(error)) from error
 
 
 class _Table:
@@ -327,36 +394,56 @@ class _Table:
             self.refuse(f"{action!r} {which}; give a number", view)
         return places[0]
 
-    def follow(self, after: int | None, wait: float) -> str:
-        """Tells what happens after a version, until the seat must decide or the time is up."""
-        end = time.monotonic() + wait
-        view, happened = None, []
-        for news in self.seat.watch(after, heartbeat_interval=1, heartbeats=True):
-            happened += [
-                line.plain
-                for event in news.events
-                if (line := self.drawing.event(event)) is not None
-            ]
-            view = news.view if news.HasField("view") else view
-            decides = view is not None and bool(view.legal_actions)
-            if decides and self.seat.version == news.version:
+
+class _Follower:
+    """What a seat is told after a version, until it must decide or the time is up."""
+
+    def __init__(
+        self, table: _Table, after: int | None, wait: float, lines: Iterable[str] = ()
+    ) -> None:
+        self._table, self._after = table, after
+        self._end = time.monotonic() + wait
+        self._view: game_pb2.View | None = None
+        self._lines = list(lines)
+
+    def look(self) -> "_Told":
+        """Returns what is told, or this object if the seat is to wait longer."""
+        table, waits = self._table, False
+        for news in table.seat.watch(self._after, heartbeat_interval=1, heartbeats=True):
+            events = (table.drawing.event(event) for event in news.events)
+            self._lines += [line.plain for line in events if line is not None]
+            self._view = news.view if news.HasField("view") else self._view
+            self._after = news.version
+            decides = self._view is not None and bool(self._view.legal_actions)
+            decides = decides and table.seat.version == news.version
+            waits = news.up_to_date and not decides
+            if decides or waits:
                 break
-            if news.up_to_date and time.monotonic() >= end:
-                break
-        if view is None or view.version != self.seat.version:
-            view = self.seat.view()
-        return self.tell(view, happened)
+        if waits and time.monotonic() < self._end:
+            return self
+        view = self._view
+        if view is None or view.version != table.seat.version:
+            view = table.seat.view()
+        return table.tell(view, self._lines)
+
+    async def news(self) -> None:
+        """Returns when there may be news, or when the time is up; no thread waits."""
+        seat, loop, done = self._table.seat, asyncio.get_running_loop(), asyncio.Event()
+        left = max(0.0, self._end - time.monotonic())
+        request = match_pb2.GetViewRequest(name=seat.match, wait_for_version=(self._after or 0) + 1)
+        request.read_mask.paths.append("view.version")
+        metadata = seat.client.metadata(seat.token)
+        call = seat.client.match_stub.GetView.future(request, timeout=left, metadata=metadata)
+        call.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set))
+        try:
+            await done.wait()
+        finally:
+            call.cancel()
+        if call.code() is not StatusCode.OK:
+            await asyncio.sleep(min(PAUSE, left))  # The next look says what is the matter.
 
 
-def _seated(client: Client, match: NewMatch, language: str) -> str:
-    [(number, seat)] = match.seats.items()
-    table = _Table(client, match.name, seat.token, language)
-    lines = [f"match: {match.name}", f"token: {seat.token}"]
-    lines.append(f"You are seat {number}, {table.drawing.seat_title(number)}.")
-    for invitation in match.invitations.values():
-        lines.append(f"The other player joins with the invitation: {invitation}")
-    # Nobody knows when an invited player will come.
-    return "\n".join([*lines, table.follow(None, 0 if match.invitations else WAIT)])
+_Told: TypeAlias = str | _Follower
 
 
 def _games(client: Client, language: str) -> str:

@@ -25,7 +25,7 @@ describe() {
         -o "$folder/$name-$version.cdx.json" "$python"
 }
 describe croupier clients/python ''
-describe croupier-server . '[jwt,postgres]' # As the image has it.
+describe croupier-server . '[jwt,postgres,webhooks]' # As the image has it.
 
 cp deploy/croupier.openvex.json "$folder/"
 rm -f "$folder/SHA256SUMS" "$folder/SHA256SUMS.minisig"

@@ -5,6 +5,8 @@ import hashlib
 import http.server
 import json
 import queue
+import re
+import resource
 import subprocess
 import sys
 import threading
@@ -17,6 +19,8 @@ from cli import webhooks
 from cli.main import main
 from croupier.client import OPEN, Client, bot
 from tests.support.commands import croupier
+from tests.support.long_form import LONG_FORM
+from tests.support.play import seeded
 from tests.support.waiting import wait_until
 
 KEY = "key-of-the-front-end"
@@ -29,7 +33,7 @@ class Receiver:
     def __init__(self):
         self.taken = queue.Queue()
         self.asked = queue.Queue()
-        self.answers = []  # The next answers: statuses, or bytes; then 204.
+        self.answers = []  # The statuses of the next answers; then 204.
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,10 +42,6 @@ class Receiver:
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 message = Webhook(SECRET).verify(body, dict(self.headers))
                 receiver.asked.put((self.path, status))
-                if isinstance(status, bytes):  # It is no HTTP.
-                    self.wfile.write(status)
-                    self.close_connection = True
-                    return
                 self.send_response(status)
                 if status == 302:
                     self.send_header("location", f"{receiver.url}/elsewhere")
@@ -180,25 +180,6 @@ def test_an_attempt_that_fails_is_repeated_and_a_redirect_is_not_followed(
     assert "wants no more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"220 mail.example.org ESMTP\r\n",
-        b"HTTP/1.1 302 Found\r\nlocation: http://[\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + 101 * b"x: y\r\n" + b"\r\n",
-    ],
-    ids=["another protocol", "a redirect to nowhere", "too many headers"],
-)
-def test_an_answer_that_is_no_http_is_a_failed_attempt(served, receiver, inside, answer):
-    receiver.answers += [answer, 204, 410]
-    match = served.create_match("skystones", (OPEN, OPEN))
-    status = inside()
-    receiver.updates_until(match.name, 0)
-    match.seats[0].resign()
-    assert [receiver.asked.get()[1] for _ in range(3)] == [answer, 204, 410]
-    assert status.result() == 1
-
-
 def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, inside, tmp_path):
     receiver.answers += [500, 204, 410]
     match = served.create_match("skystones", (OPEN, OPEN))
@@ -206,7 +187,7 @@ def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, 
     assert receiver.asked.get() == ("/", 500)
     match.seats[0].resign()
     receiver.updates_until(match.name, 1)
-    [dead] = map(json.loads, (tmp_path / "state" / "dead.jsonl").read_text().splitlines())
+    [dead] = dead_letters(tmp_path)
     assert dead["why"] == "status 500"
     assert dead["message"]["data"]["updates"][0]["name"] == match.name
     served.create_match("skystones", (OPEN, OPEN))
@@ -214,11 +195,10 @@ def test_what_is_not_taken_is_kept_and_the_next_updates_go_on(served, receiver, 
 
 
 def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver, tmp_path):
-    cursor = tmp_path / "state" / "cursor"
     over, running = (served.create_match("skystones", (OPEN, OPEN)) for _ in range(2))
     process = hooks("--only", "over")
     # It keeps where it is though nothing is to be posted.
-    wait_until(lambda: cursor.exists() or process.poll() is not None)
+    wait_until(lambda: kept(tmp_path) or process.poll() is not None)
     process.kill()
     over.seats[0].resign()
     hooks("--only", "over")
@@ -231,6 +211,7 @@ def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver,
     ("options", "told"),
     [
         (["ftp://x", "--api-key", "k"], "https://"),
+        (["https://ada:secr#t@x", "--api-key", "k"], "as %XX"),
         (["https://x"], "give an API key"),
         (["https://x", "--api-key", "k", "--operator-token-file", "f"], "give an API key"),
     ],
@@ -239,7 +220,7 @@ def test_wrong_options_are_told(tmp_path, options, told, monkeypatch):
     monkeypatch.delenv(webhooks.API_KEY, raising=False)
     ended = run(tmp_path, SECRET, *options)
     assert ended.status == 2
-    assert told in ended.err
+    assert told in ended.err and "secr" not in ended.err.replace("--secret", "")
 
 
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_c2hvcnQ=", "whsec_!!!", "é"])
@@ -256,13 +237,114 @@ def run(folder, secret, *options):
     return croupier("webhooks", *options, *kept)
 
 
-def test_it_begins_anew_where_its_cursor_means_nothing(served, receiver, inside, tmp_path, capsys):
+@pytest.mark.parametrize("cursor", [b"abc.1", 200 * b"x", b"\xff\n"])
+def test_it_begins_anew_where_its_cursor_means_nothing(
+    served, receiver, inside, tmp_path, capsys, cursor
+):
     match = served.create_match("skystones", (OPEN, OPEN))
     receiver.answers += [204, 410]
     (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "cursor").write_text("abc.1")
+    (tmp_path / "state" / "cursor").write_bytes(cursor)
     status = inside()
     receiver.updates_until(match.name, 0)
     match.seats[0].resign()
     assert status.result() == 1
-    assert "CURSOR_EXPIRED" in capsys.readouterr().err
+    [missed] = dead_letters(tmp_path)
+    assert "does not tell what has ended since 20" in missed["why"]
+    assert missed["why"] in capsys.readouterr().err
+    assert missed["message"] is None
+
+
+def test_two_processes_do_not_share_a_folder(served, receiver, hooks):
+    served.create_match("skystones", (OPEN, OPEN))
+    hooks()
+    receiver.taken.get()
+    second = hooks()
+    assert second.wait() == 1
+    assert "in use by another process" in second.stderr.read()
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_posted(
+    served, receiver, command, tmp_path
+):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "cursor.new").mkdir()
+    served.create_match("skystones", (OPEN, OPEN))
+    assert "cursor.new" in croupier(*command).err
+    assert receiver.asked.empty()
+
+
+def test_a_server_that_is_away_is_told_and_that_it_is_back(hooks, replicas, tmp_path):
+    server = replicas("--store", "memory", "--callers-file", str(tmp_path / "callers"))
+    server.kill()
+    process = hooks("--server", server.address)
+    assert re.match(
+        f"{server.address}: UNAVAILABLE: .*; it is tried again$", process.stderr.readline()
+    )
+    server.start()
+    assert process.stderr.readline() == f"{server.address} is well again\n"
+    # It handles the signal, as it must as the first process of a container.
+    process.terminate()
+    assert process.wait() == 0
+
+
+def test_a_full_disk_delays_and_loses_nothing(served, receiver, hooks, tmp_path):
+    match = served.create_match("skystones", (OPEN, OPEN))
+    process = hooks("--attempts", "1")
+    receiver.updates_until(match.name, 0)
+    wait_until(lambda: kept(tmp_path))
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+    receiver.answers += 3 * [500]
+    match.seats[0].resign()
+    assert any("dead.jsonl: [Errno" in line for line in process.stderr)
+    assert dead_letters(tmp_path) == []
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, 2 * (resource.RLIM_INFINITY,))
+    assert any("dead.jsonl is well again" in line for line in process.stderr)
+    [dead] = dead_letters(tmp_path)
+    assert told_of([dead["message"]]) == {(match.name, "1")}
+
+
+def test_kills_and_full_disks_lose_nothing(served, receiver, hooks, tmp_path):
+    first = served.create_match("skystones", (OPEN, OPEN))
+    process = hooks("--attempts", "1")
+    receiver.updates_until(first.name, 0)
+    wait_until(lambda: kept(tmp_path))
+    rng, ended = seeded("webhooks"), set()
+    for _ in range(30 if LONG_FORM else 6):
+        receiver.answers += [rng.choice([204, 302, 500])]
+        if rng.random() < 0.5:
+            size = rng.choice([0, 40, (tmp_path / "state" / "cursor").stat().st_size])
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, 2 * (size,))
+        match = served.create_match("skystones", (OPEN, OPEN))
+        match.seats[0].resign()
+        ended.add((match.name, "1"))
+        receiver.asked.get()
+        process.kill()
+        process.wait()
+        with (tmp_path / "state" / "dead.jsonl").open("a") as dead:
+            dead.write('{"id": ')  # As a kill amid a line leaves it.
+        process = hooks("--attempts", "1")
+    taken = []
+    last = served.create_match("skystones", (OPEN, OPEN)).name
+    while (last, "0") not in told_of(taken):
+        taken.append(receiver.taken.get()[1])
+    dead = dead_letters(tmp_path)
+    assert all(re.fullmatch("status (302|500)", each["why"]) for each in dead)
+    assert ended <= told_of([*taken, *(each["message"] for each in dead)])
+
+
+def kept(folder):
+    """The cursor that it has kept in the state of a folder, if any."""
+    cursor = folder / "state" / "cursor"
+    return cursor.exists() and cursor.read_text()
+
+
+def dead_letters(folder):
+    dead = folder / "state" / "dead.jsonl"
+    return [json.loads(line) for line in dead.read_text().splitlines()] if dead.exists() else []
+
+
+def told_of(messages):
+    """The matches and versions that messages tell of."""
+    updates = (update for message in messages for update in message["data"]["updates"])
+    return {(update["name"], update.get("version", "0")) for update in updates}

@@ -1,6 +1,7 @@
 """The MCP server: scripted models play whole matches, and are told what is refused and why."""
 
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp: make tools")
 
 import anyio
+import anyio.to_thread
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -91,30 +93,45 @@ async def over_stdio(address):
         yield client
 
 
-async def listening(port):
-    while True:
-        with contextlib.suppress(OSError):
-            return await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-        await anyio.sleep(PAUSE)
+@contextlib.asynccontextmanager
+async def serving(address, *options, host="127.0.0.1", number=signal.SIGINT):
+    """The URL of a server over HTTP, in a process that ends well at a signal."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, address, "--http", f"{host}:{port}", *options],
+        env=os.environ | {"CROUPIER_API_KEY": KEY},
+    )
+    try:
+        while True:
+            with contextlib.suppress(OSError):
+                await (await anyio.connect_tcp(host.strip("[]"), port)).aclose()
+                break
+            await anyio.sleep(PAUSE)
+        yield f"http://{host}:{port}/mcp"
+    finally:
+        process.send_signal(number)
+        assert await anyio.to_thread.run_sync(process.wait) == 0
+
+
+async def post(http, url, tool, **arguments):
+    """Calls a tool once, without a library for MCP; returns the status and text of the answer."""
+    call = {"name": tool, "arguments": arguments}
+    accepted = {"accept": "application/json, text/event-stream"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    answer = await http.post(url, json=message, headers=accepted)
+    return answer.status_code, answer.text
 
 
 @contextlib.asynccontextmanager
 async def over_http(address):
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, *COMMAND, address, "--http", f"127.0.0.1:{port}"],
-        env=os.environ | {"CROUPIER_API_KEY": KEY},
-    )
-
     @contextlib.asynccontextmanager
     async def connect(**headers):
         async with httpx2.AsyncClient(headers=headers, timeout=None) as http:
-            transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
+            transport = streamable_http_client(url, http_client=http)
             async with Client(transport) as client:
                 yield client
 
-    try:
-        await listening(port)
+    async with serving(address) as url:
         # The key of the process is not lent to who comes over HTTP.
         refused = {"x-api-key": "another"}, {"authorization": f"Basic {KEY}"}
         for refusal, headers in ("REQUIRED", {}), *(("INVALID", each) for each in refused):
@@ -123,9 +140,6 @@ async def over_http(address):
                 assert f"KEY_{refusal}" in await create
         async with connect(authorization=f"Bearer {KEY}") as client:
             yield client
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
 
 
 @pytest.mark.parametrize("transport", [over_stdio, over_http])
@@ -166,7 +180,7 @@ def in_process(address, script):
     anyio.run(run)
 
 
-def test_what_is_refused_says_what_is_legal(shared_server):
+def test_what_is_refused_says_what_is_legal(shared_server, caplog):
     async def script(model):
         refused = await model.ask("create_match", refused=True, game="chess")
         assert "there is no game 'chess', only castle_rampage" in refused
@@ -188,9 +202,15 @@ def test_what_is_refused_says_what_is_legal(shared_server):
         assert "What made the result" in await model.ask("review", iterations=100)
         refused = await model.ask("play", refused=True, action=1, version=version)
         assert "The match is over" in refused
-        assert "TOKEN_INVALID" in await model.ask("view", refused=True, token="x" * 40)
+        for token in ("x" * 40, "x" * 1000, "é", "\n", ""):
+            assert "TOKEN_INVALID" in await model.ask("view", refused=True, token=token)
+        for number in ("seed", "iterations"):
+            assert "less than or equal" in await model.ask("hint", refused=True, **{number: 2**64})
+        assert "VERSION_IN_FUTURE" in await model.ask("view", refused=True, since=2**64 - 1)
+        assert "surrogates" in await model.ask("view", refused=True, match="\ud800")
 
     in_process(shared_server[1], script)
+    assert "Traceback" not in caplog.text
 
 
 def test_players_join_by_invitation_and_see_no_token_but_their_own(shared_server):
@@ -265,3 +285,70 @@ def test_where_a_match_began_is_told(shared_server, logged):
         assert ("may be made up" in text) != logged
 
     in_process(shared_server[1], script)
+
+
+def test_who_waits_lets_others_be_answered_and_the_server_end(servers, capfd):
+    server, address = servers.start()
+
+    def watchers():
+        return server.metrics.registry.get_sample_value("croupier_watchers")
+
+    async def wait(http, url, cut, **seat):
+        with contextlib.suppress(httpx2.HTTPError):
+            while "nothing to decide yet" in (await post(http, url, "view", **seat))[1]:
+                pass  # It waits again, however slow the others come.
+        cut.append(seat)
+
+    async def run():
+        with croupier.client.Client(address) as host:
+            match = host.create_match("skystones", (OPEN, INVITED))
+        seat, cut = {"match": match.name, "token": match.seats[0].token, "wait": 60}, []
+        many = httpx2.Limits(max_connections=None)
+        async with (
+            httpx2.AsyncClient(timeout=None, limits=many) as http,
+            anyio.create_task_group() as callers,
+            serving(address, number=signal.SIGTERM) as url,
+        ):
+            for _ in range(100):
+                callers.start_soon(functools.partial(wait, http, url, cut, **seat))
+            while watchers() < 100:
+                await anyio.sleep(PAUSE)
+            assert "skystones: " in (await post(http, url, "list_games"))[1]
+            assert not cut
+        assert len(cut) == 100
+
+    anyio.run(run)
+    servers.stop(server)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "localhost"])
+def test_on_this_machine_only_its_names_and_those_of_a_proxy_are_served(shared_server, host):
+    async def run():
+        options = ("--allowed-host", "play.example", "--require-key")
+        async with (
+            serving(shared_server[1], *options, host=host) as url,
+            httpx2.AsyncClient() as http,
+        ):
+            port = url.split(":")[-1].removesuffix("/mcp")
+            for name, served in (
+                (f"{host}:{port}", True),
+                (f"localhost:{port}", True),
+                ("play.example", True),
+                ("play.example:443", True),
+                (f"evil.example:{port}", False),
+                ("play.example.evil.example", False),
+            ):
+                http.headers["host"] = name
+                status, text = await post(http, url, "list_games")
+                assert status == (200 if served else 421), name
+                assert ("KEY_REQUIRED" in text) == served
+            http.headers |= {"host": f"{host}:{port}", "origin": "http://evil.example"}
+            assert (await post(http, url, "list_games"))[0] == 403
+
+    anyio.run(run)
+
+
+def test_options_of_http_without_it_are_told():
+    ended = run_command("mcp", "--require-key")
+    assert ended.status == 2 and "belong to --http" in ended.err

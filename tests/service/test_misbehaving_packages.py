@@ -207,7 +207,7 @@ def test_a_bot_or_a_clock_that_fails_stops_no_others(
     mischief("")
     if method == "outcome":
         seat.submit(seat.view().legal_actions[0])
-    assert seat.view(wait_for_version=3).version >= 3
+    wait_until(lambda: seat.view(wait_for_version=3).version >= 3)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Posts messages to a URL, signed as Standard Webhooks asks for; an attempt has one deadline."""
+
+import asyncio
+import base64
+import hmac
+import ssl
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+import httpx2
+
+TIMEOUT = 15.0  # Seconds of one attempt, from the look-up of the name to the end of the headers.
+MAX_REASON = 300  # Characters: what is no HTTP can be long.
+
+
+class Answer(NamedTuple):
+    """What became of an attempt."""
+
+    status: int  # 0: there was none.
+    why: str  # Why the message was not taken; empty if it was.
+    pause: float  # Seconds for which the endpoint asks.
+
+
+class Endpoint:
+    """A URL that messages are posted to, each on a connection of its own.
+
+    No proxy is used and no redirect is followed: it could lead anywhere. Of an answer, its headers
+    are read, up to 100 KiB, and never its body.
+    """
+
+    def __init__(self, url: str, keys: Sequence[bytes]) -> None:
+        """All `keys` sign, so that a receiver may know any of them.
+
+        Raises ValueError, without showing the URL, which may hold a password, if it is none.
+        """
+        try:
+            self._url = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            self._url = httpx2.URL()
+        if self._url.scheme not in ("https", "http") or not self._url.host:
+            raise ValueError(
+                "URL must begin with https:// or http://, as https://USER:PASSWORD@HOST:PORT/PATH, "
+                "with signs of the user and the password other than letters and digits as %XX"
+            )
+        bare = self._url.copy_with(username=None, password=None, query=None, fragment=None)
+        self.shown = str(bare)  # Without what may be secret.
+        self._keys = keys
+        self._trust = ssl.create_default_context()
+        self._runner = asyncio.Runner()
+
+    def post(self, webhook_id: str, body: bytes) -> Answer:
+        """Posts a message once."""
+        return self._runner.run(self._post(webhook_id, body))
+
+    async def _post(self, webhook_id: str, body: bytes) -> Answer:
+        timestamp = str(int(time.time()))
+        signed = f"{webhook_id}.{timestamp}.".encode() + body
+        signatures = (hmac.digest(key, signed, "sha256") for key in self._keys)
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": webhook_id,
+            "webhook-timestamp": timestamp,
+            "webhook-signature": " ".join(f"v1,{base64.b64encode(s).decode()}" for s in signatures),
+        }
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT),
+                httpx2.AsyncClient(verify=self._trust, trust_env=False, timeout=None) as client,
+                client.stream("POST", self._url, content=body, headers=headers) as response,
+            ):
+                status, after = response.status_code, response.headers.get("retry-after", "")
+        except TimeoutError:
+            return Answer(0, f"no answer within {TIMEOUT:g} seconds", 0)
+        # A connection that is lost, or an answer that is no HTTP: an endpoint may answer anything.
+        except Exception as error:
+            return Answer(0, _reason(error)[:MAX_REASON], 0)
+        return Answer(status, "" if 200 <= status < 300 else f"status {status}", _seconds(after))
+
+
+def _reason(error: BaseException) -> str:
+    # Where a library has an error of the system, that one says more.
+    text, link = str(error), error.__cause__ or error.__context__
+    while link is not None:
+        text = str(link) if isinstance(link, OSError) else text
+        link = link.__cause__ or link.__context__
+    return text or type(error).__name__
+
+
+def _seconds(after: str) -> float:
+    # The seconds that a header Retry-After asks for.
+    try:
+        if after.isdecimal():
+            return float(after)
+        return max(0, parsedate_to_datetime(after).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0
