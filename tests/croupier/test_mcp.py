@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import croupier.client
-from croupier.client import INVITED
+from croupier.client import INVITED, OPEN
 from croupier.mcp import make_server
 from croupier.v1 import match_pb2
 from service import wire
