@@ -6,7 +6,6 @@ and events are told in the words of the terminal client. Nothing is kept between
 the token of its own seat and gives it back each time.
 """
 
-import asyncio
 import functools
 import re
 import time
@@ -44,6 +43,7 @@ from croupier.client import (
     open_seat,
 )
 from croupier.phrases import ending_sentence, origin_sentence
+from croupier.streams import ended
 from croupier.terminal import drawing, hints
 from croupier.terminal.arguments import MAX_UINT64
 from croupier.terminal.plain import plain
@@ -428,19 +428,18 @@ class _Follower:
 
     async def news(self) -> None:
         """Returns when there may be news, or when the time is up; no thread waits."""
-        seat, loop, done = self._table.seat, asyncio.get_running_loop(), asyncio.Event()
+        seat = self._table.seat
         left = max(0.0, self._end - time.monotonic())
         request = match_pb2.GetViewRequest(name=seat.match, wait_for_version=(self._after or 0) + 1)
         request.read_mask.paths.append("view.version")
         metadata = seat.client.metadata(seat.token)
         call = seat.client.match_stub.GetView.future(request, timeout=left, metadata=metadata)
-        call.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set))
         try:
-            await done.wait()
+            await ended(call)
         finally:
             call.cancel()
         if call.code() is not StatusCode.OK:
-            await asyncio.sleep(min(PAUSE, left))  # The next look says what is the matter.
+            await anyio.sleep(min(PAUSE, left))  # The next look says what is the matter.
 
 
 _Told: TypeAlias = str | _Follower

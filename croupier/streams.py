@@ -1,5 +1,6 @@
 """Streams that prove that they live: what was silent for too long is lost."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -24,6 +25,13 @@ def in_background(name: str, work: Callable[[], object]) -> None:
             logging.getLogger(__name__).exception("%s has failed", name)
 
     threading.Thread(target=run, name=name, daemon=True).start()
+
+
+async def ended(call: Any) -> None:
+    """Returns when a call of grpc, as a future of it, has ended; no thread waits for it."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    call.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set))
+    await done.wait()
 
 
 def until_silent(stream: Any, limit: float) -> Iterator[Any]:
