@@ -23,7 +23,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.common.call import NOBODY, Call, current_call
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
-from service.common.event_loop import LongWork, Work, metered
+from service.common.event_loop import LongWork, Work, metered, paying
 from service.common.memory import give_back_soon
 from service.common.validation import first_violation
 from service.observability import tracing
@@ -160,8 +160,11 @@ class Calls:
         return response if encode is None else await self._long_work.finish(encode(response))
 
     def _charge(self, call: Call) -> Callable[[float], None]:
-        charge = self._admission.charge
-        return lambda seconds: charge(call, Budget.PROCESSOR, 1000 * seconds)
+        def charge(seconds: float) -> None:
+            self._admission.charge(call, Budget.PROCESSOR, 1000 * seconds)
+
+        paying.set(charge)
+        return charge
 
     async def stream(
         self,

@@ -9,7 +9,11 @@ import asyncio
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Executor
+from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+
+_T = TypeVar("_T")
 
 
 @types.coroutine
@@ -42,11 +46,32 @@ def metered(
             step, sent = work.throw, error
 
 
+# What charges the caller of the current call for seconds of processor time.
+paying: ContextVar[Callable[[float], object] | None] = ContextVar("paying", default=None)
+
+
+async def in_thread(executor: Executor, work: Callable[..., _T], *args: object) -> _T:
+    """Does work in a thread, and returns its result; the current call pays, also if it has ended.
+
+    Raises what the work raises.
+    """
+    loop, charge = asyncio.get_running_loop(), paying.get()
+
+    def timed() -> _T:
+        began = time.thread_time()
+        try:
+            return work(*args)
+        finally:
+            if charge is not None:
+                loop.call_soon_threadsafe(charge, time.thread_time() - began)
+
+    return await loop.run_in_executor(executor, timed)
+
+
 PIECE_SECONDS = 0.001
 FIRST_PIECES = 8  # After which work waits for its turns.
 PART = 0.2  # Of the loop's time, for all work that waits for turns.
 
-_T = TypeVar("_T")
 Work: TypeAlias = Generator[None, None, _T]
 
 

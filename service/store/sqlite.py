@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from service.common.event_loop import in_thread
 from service.observability.metrics import Metrics
 from service.store import chain, faults, sqlite_recovery
 from service.store import sqlite_tables as tables
@@ -261,7 +262,7 @@ class SqliteStore:
         return self._changes.listen(listener)
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
-        return await self._loop.run_in_executor(self._readers, self._query, query, arguments)
+        return await in_thread(self._readers, self._query, query, arguments)
 
     def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
         try:
