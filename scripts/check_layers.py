@@ -45,11 +45,11 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "croupier.openspiel": (),
     "croupier.pettingzoo": (),
 }
-# Only here is background work started, and only so.
+# Only here is background work started, and only so. The context of a call of gRPC starts none.
 TASKS = "service/common/tasks.py"
 STARTS = re.compile(
     r"\b(create_task|ensure_future|TaskGroup|run_coroutine_threadsafe|Thread|Timer|Process"
-    r"|start_new_thread|add_done_callback|set_exception_handler)\("
+    r"|start_new_thread|(?<!context\.)add_done_callback|set_exception_handler)\("
 )
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
 STATEMENT = re.compile(

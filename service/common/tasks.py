@@ -52,6 +52,7 @@ NAMES = (
     "read",
     "reports",
     "search",
+    "unread stream",  # Its end.
     "watched match",
 )
 
