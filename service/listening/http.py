@@ -322,6 +322,7 @@ class HttpConnection(H11Protocol):
     def abort(self) -> None:
         """Closes the connection at once."""
         self._forget()
+        self._leave()
         if self._opening is not None:
             self._opening.cancel()
         if self._accepted is not None:
@@ -330,6 +331,12 @@ class HttpConnection(H11Protocol):
             # Otherwise the system would keep what a stalled reader has not taken: megabytes.
             drop_unsent(self.transport.get_extra_info("socket"))
             self.transport.abort()
+
+    def _leave(self) -> None:
+        # What is still answered need not be written.
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def shutdown(self) -> None:
         """Closes the connection when its response has been sent."""
@@ -405,9 +412,7 @@ class HttpConnection(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()  # There is a response already.
             return
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._leave()
         # The application answers also what is no request, so that it counts like any other answer.
         error = sys.exception()
         assert isinstance(error, h11.RemoteProtocolError)

@@ -14,6 +14,7 @@ from service.common.call import Kind, Principal
 from service.gateway import rpc
 from service.listening.connections import ConnectionLimits
 from service.listening.http import PARTS, PIECE_BYTES
+from tests.support.server_process import ServerProcess
 from tests.support.serving import ruleset_of
 from tests.support.waiting import wait_until
 from tests.support.web import Caller, connect, get, post, read_all, status_of
@@ -115,3 +116,21 @@ def test_one_address_has_a_part_of_all_connections(start, through_proxy):
             other.sendall(get())
             assert status_of(read_all(other)) == 200
     wait_until(lambda: not held(server, Budget.WEB_CONNECTIONS))
+
+
+def test_a_connection_too_many_leaves_no_error(tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text("")
+    options = ("--max-connections", str(PARTS), "--callers-file", str(callers))
+    with ServerProcess("--store", "memory", "--web", "127.0.0.1:0", *options) as server:
+        table = server.client.create(ruleset_of("skystones"))
+        caller = Caller(server.web_url)
+        request = match_pb2.WatchMatchRequest(name=table.name)
+        with caller.start("MatchService.WatchMatch", request, table.spectator.token) as stream:
+            next(stream.messages())
+            for _ in range(10):
+                with connect(server.web_url) as another:
+                    another.sendall(post())
+                    assert read_all(another) == b""
+        server.stop()
+        assert "ERROR" not in server.log
