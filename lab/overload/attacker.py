@@ -59,11 +59,15 @@ class Attacker:
         return answer
 
     async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
-        """Does something again and again, in several tasks."""
+        """Does something again and again, in several tasks; counts connections that end."""
 
         async def again() -> None:
             while self.going_on:
-                await work()
+                try:
+                    await work()
+                except (OSError, asyncio.IncompleteReadError):
+                    self.outcomes["connections closed"] += 1
+                    await asyncio.sleep(0.02)
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self.end - time.monotonic())):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import grpc
 
-from service.admission.callers_file import DEFAULT_ADDRESS, DEFAULT_PERSON
+from service.admission.callers_file import DEFAULT_ADDRESS, DEFAULT_KEY, DEFAULT_PERSON
 
 BY = ("key", "address")
 Metadata = tuple[tuple[str, str], ...]
@@ -48,7 +48,8 @@ def write_callers_file(path: Path, by: str, share: float = 1.0) -> None:
         for place in (attacker, others):
             digest = hashlib.sha256(place.key.encode()).hexdigest()
             lines += [f"[keys.{place.name}]", f'sha256 = "{digest}"']
-        lines += [f"[keys.{attacker.name}.budgets]", *limits]
+        lines += [f"[keys.{attacker.name}.budgets]", *limits, f"[keys.{others.name}.budgets]"]
+        lines += [f'{budget} = "unlimited"' for budget in DEFAULT_KEY]
     else:
         lines += ["[budgets.address]", *limits]
     path.write_text("\n".join(lines) + "\n")

@@ -10,6 +10,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2, match_pb2_grpc, review_pb2
 from lab.overload.attacker import Attacker
 from lab.overload.places import Metadata, channel
 from service.listening.connections import MAX_REQUEST_BYTES
@@ -21,6 +22,10 @@ UNREAD = 300
 AT_ONCE = 32
 MATCH_SERVICE = "croupier.v1.MatchService"
 SUGGEST = "/croupier.v1.HintService/SuggestAction"
+WATCH = "/grpc.health.v1.Health/Watch"
+LIST = "/croupier.v1.CatalogService/ListGames"
+REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
+_ODD = range(1, 200, 2)  # The numbers of the streams of a connection.
 _WINDOW = struct.pack(">HI", 4, 0)  # The setting by which a stream takes nothing at first.
 _SEARCH, _VIEW, _LEGAL_ACTIONS = 1, 2, 5
 
@@ -57,18 +62,60 @@ async def _follow(attacker: Attacker, responses: Any) -> None:
 
 async def unread_streams(attacker: Attacker) -> None:
     """Opens streams, each on a connection of its own, and takes nothing of what comes."""
-    opening = unread_watch(attacker.address, attacker.metadata)
-    await attacker.keep_connections(UNREAD, "streams", opening)
+    said = UNREADING + request_on(1, WATCH, attacker.address, metadata=attacker.metadata)
+    await attacker.keep_connections(UNREAD, "streams", said)
 
 
-def unread_watch(authority: str, metadata: Metadata = ()) -> bytes:
-    """What opens an HTTP/2 connection and watches health by it, without room for a response."""
-    headers = b"\x83\x86\x04" + text("/grpc.health.v1.Health/Watch") + b"\x01" + text(authority)
-    headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
-    for name, value in metadata:
-        headers += b"\x00" + text(name) + text(value)
-    opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
-    return opening + frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5))
+async def unread_responses(attacker: Attacker) -> None:
+    """Makes short calls, many on each connection, and takes nothing of what comes."""
+    calls = (request_on(each, LIST, attacker.address, b"", attacker.metadata) for each in _ODD)
+    await attacker.keep_connections(CONNECTIONS, "connections", UNREADING + b"".join(calls))
+
+
+async def unsent_requests(attacker: Attacker) -> None:
+    """Begins calls, many on each connection, whose requests do not come."""
+    calls = (
+        request_on(each, LIST, attacker.address, b"", attacker.metadata, MAX_REQUEST_BYTES - 10)
+        for each in _ODD
+    )
+    await attacker.keep_connections(CONNECTIONS, "connections", UNREADING + b"".join(calls))
+
+
+async def unread_reviews(attacker: Attacker) -> None:
+    """Asks for reviews, each on a connection of its own, and takes nothing of what comes."""
+    async with channel(attacker.near) as own:
+        created = await attacker.create(own, ruleset={"skystones": {}})
+        assert created is not None, attacker.outcomes
+        bearer = attacker.bearer(created.seat_tokens[0].token)
+        resign = match_pb2.ResignMatchRequest(name=created.name)
+        await match_pb2_grpc.MatchServiceStub(own).ResignMatch(resign, metadata=bearer)
+    asked = review_pb2.ReviewMatchRequest(match_name=created.name).SerializeToString()
+    said = UNREADING + request_on(1, REVIEW, attacker.address, asked, bearer)
+    await attacker.keep_connections(CONNECTIONS, "reviews", said)
+
+
+async def unknown_methods(attacker: Attacker) -> None:
+    """Calls a method that does not exist as often as it can."""
+    async with channel(attacker.near) as own:
+        cheat: Any = own.unary_unary("/croupier.v1.MatchService/Cheat")
+        await attacker.until_end(
+            lambda: attacker.call(cheat(b"", metadata=attacker.metadata, timeout=30)), AT_ONCE
+        )
+
+
+async def feeds(attacker: Attacker) -> None:
+    """Lists as many matches as it may have, again and again."""
+    async with channel(attacker.near) as own:
+        while await attacker.create(own, ruleset={"skystones": {}}) is not None:
+            pass
+        stub = feed_pb2_grpc.FeedServiceStub(own)
+
+        async def follow() -> None:
+            stream = stub.WatchMatches(feed_pb2.WatchMatchesRequest(), metadata=attacker.metadata)
+            await attacker.call(stream.read())
+            stream.cancel()
+
+        await attacker.until_end(follow, AT_ONCE)
 
 
 async def reflections(attacker: Attacker) -> None:
@@ -118,14 +165,43 @@ def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
 
 
 def text(text: str) -> bytes:
-    """A text of less than 127 bytes, as a header has it."""
-    data = text.encode()
-    return bytes([len(data)]) + data
+    """A text, as a header has it."""
+    data, length, more = text.encode(), b"", len(text) - 127
+    while more >= 0:
+        length += bytes([more & 127 | (128 if more > 127 else 0)])
+        more = (more >> 7) or -1
+    return bytes([min(len(data), 127)]) + length + data
+
+
+# What opens a connection of HTTP/2 whose streams have no room for a response.
+UNREADING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
+
+
+def request_on(
+    stream: int,
+    path: str,
+    authority: str,
+    request: bytes = b"",
+    metadata: Metadata = (),
+    unsent: int = 0,
+) -> bytes:
+    """A call of gRPC on a stream of HTTP/2, whose number is odd; so many bytes of it may lack."""
+    headers = b"\x83\x86\x04" + text(path) + b"\x01" + text(authority)
+    headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
+    for name, value in metadata:
+        headers += b"\x00" + text(name) + text(value)
+    data = struct.pack(">BI", 0, len(request) + unsent) + request
+    return frame(1, 4, stream, headers) + frame(0, not unsent, stream, data)
 
 
 STREAM_ATTACKS = (
     health_watchers,
     unread_streams,
+    unread_responses,
+    unsent_requests,
+    unread_reviews,
+    unknown_methods,
+    feeds,
     reflections,
     wide_requests,
     compressed_requests,

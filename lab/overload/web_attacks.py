@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import json
 import random
 import socket
 import struct
@@ -10,8 +11,11 @@ from collections.abc import AsyncIterator
 from functools import cache
 
 from lab.overload.attacker import Attacker
+from lab.overload.places import channel
 
 AT_ONCE = 64
+HELD_BACK = 500
+WAITING = 1_000
 PIPELINED = 1_000  # Requests that are written at once.
 UPLOAD = bytes(500_000)
 UPLOADS_A_SECOND = 250  # A gigabit.
@@ -66,7 +70,48 @@ async def upgrades(attacker: Attacker) -> None:
     await _ask_on(attacker, _request(attacker, "POST", CALL, b"{}", **offer))
 
 
-WEB_ATTACKS = (bad_hosts, pipelined_requests, bombs, aborted_uploads, upgrades)
+async def held_back(attacker: Attacker) -> None:
+    """Holds back the last bytes of many requests, and then sends them all at once."""
+    packed = gzip.compress(json.dumps({"name": "\\" * 60_000}).encode(), 9)
+    encoding = {"content-encoding": "gzip"}
+    said = _request(attacker, "POST", CALL, packed, **encoding)
+
+    async def at_once() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            opened = [
+                await stack.enter_async_context(_connection(attacker)) for _ in range(HELD_BACK)
+            ]
+            for end in (slice(-1), slice(-1, None)):
+                for _, writer in opened:
+                    writer.write(said[end])
+                await asyncio.sleep(1.0)
+            for reader, _ in opened:
+                head = await reader.readline()
+                attacker.outcomes[head[9:12].decode()] += 1
+
+    await attacker.until_end(at_once, 1)
+
+
+async def waiting_views(attacker: Attacker) -> None:
+    """Waits for a version that does not come, on as many connections as it can."""
+    async with channel(attacker.near) as own:
+        created = await attacker.create(own, ruleset={"skystones": {}})
+    assert created is not None, attacker.outcomes
+    asked = json.dumps({"name": created.name, "waitForVersion": 99}).encode()
+    # Spectators count by their address alone.
+    bearer = {"authorization": f"Bearer {created.spectator_token}"}
+    await _ask_on(attacker, _request(attacker, "POST", CALL, asked, **bearer), WAITING)
+
+
+WEB_ATTACKS = (
+    bad_hosts,
+    pipelined_requests,
+    bombs,
+    aborted_uploads,
+    upgrades,
+    held_back,
+    waiting_views,
+)
 
 
 @cache
@@ -87,24 +132,21 @@ def _request(
 async def _connection(
     attacker: Attacker,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    # A connection that is reset in the end. One that is closed or refused counts, too.
+    # A connection that is reset in the end.
     host, _, port = attacker.web.rpartition(":")
+    reader, writer = await asyncio.open_connection(
+        host, int(port), local_addr=(attacker.place.host, 0)
+    )
     try:
-        reader, writer = await asyncio.open_connection(
-            host, int(port), local_addr=(attacker.place.host, 0)
-        )
-        try:
-            yield reader, writer
-        finally:
-            connected: socket.socket = writer.get_extra_info("socket")
+        yield reader, writer
+    finally:
+        connected: socket.socket = writer.get_extra_info("socket")
+        if connected.fileno() >= 0:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            writer.transport.abort()
-    except (OSError, asyncio.IncompleteReadError):
-        attacker.outcomes["connections closed"] += 1
-        await asyncio.sleep(0.02)
+        writer.transport.abort()
 
 
-async def _ask_on(attacker: Attacker, said: bytes) -> None:
+async def _ask_on(attacker: Attacker, said: bytes, at_once: int = AT_ONCE) -> None:
     # Sends a request on each of some connections as soon as the one before it is answered.
     async def ask() -> None:
         async with _connection(attacker) as (reader, writer):
@@ -118,4 +160,4 @@ async def _ask_on(attacker: Attacker, said: bytes) -> None:
                 else:
                     await reader.readuntil(b"\r\n0\r\n\r\n")
 
-    await attacker.until_end(ask, AT_ONCE)
+    await attacker.until_end(ask, at_once)

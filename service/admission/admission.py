@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Ledger
+from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Held, Ledger
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
@@ -16,7 +16,8 @@ from service.observability.metrics import Metrics
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens
 
-MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come at once.
+CALL_BYTES = 20_000  # Of a call that waits or is not read, besides its request and its response.
+MAX_WAITING_BYTES = 100_000_000  # Of all refusals that wait; more come at once.
 
 
 class Admission:
@@ -31,7 +32,7 @@ class Admission:
         )
         self.identification = Identification(callers, self._signed_tokens)
         self._ledger = Ledger(self._limits, metrics)
-        self._refusals_waiting = 0
+        self._refusals_waiting = 0  # Bytes.
         self._closing = asyncio.Event()
 
     async def open(self) -> None:
@@ -61,20 +62,21 @@ class Admission:
         call.payers = self.identification.address_payers(call)
         self._ledger.spend(call.payers, Budget.CALLS)
 
-    async def wait_to_refuse(self, refusal: BudgetExhausted) -> None:
+    async def wait_to_refuse(self, refusal: BudgetExhausted, request: int) -> None:
         """Returns when it is time for a refusal: at once if the caller had few of them.
 
         A caller that goes on calling has to wait for its refusals, and fills no more than its own
-        streams.
+        streams. `request` is the number of bytes that stay in memory meanwhile.
         """
         delay = self._ledger.refusal_delay(refusal.payer)
-        if not delay or self._refusals_waiting >= MAX_REFUSALS_WAITING:
+        size = CALL_BYTES + request
+        if not delay or self._refusals_waiting + size > MAX_WAITING_BYTES:
             return
-        self._refusals_waiting += 1
+        self._refusals_waiting += size
         try:
             await self._pass(delay)
         finally:
-            self._refusals_waiting -= 1
+            self._refusals_waiting -= size
 
     async def wait_for(self, call: Call, budget: Budget) -> None:
         """Returns when something is left of a budget that is charged afterwards."""
@@ -121,6 +123,21 @@ class Admission:
             added = self._ledger.held(principal, budget) - 1  # By other calls, at this moment.
             self._ledger.check_count(principal, budget, await count() + added)
             yield
+
+    def holding_bytes(self, call: Call) -> Held:
+        """What holds the bytes of a call that was admitted."""
+        return self._ledger.holding(call.payers, Budget.BYTES)
+
+    def holding_connection(self, peer: str, most: int) -> tuple[Held, Held]:
+        """What holds a connection of browsers and its bytes, by its address alone.
+
+        `peer` is as in a Call. An address may hold `most` connections, and a trusted proxy all.
+        """
+        payers = self.identification.peer_payers(peer)
+        return (
+            self._ledger.holding(payers, Budget.WEB_CONNECTIONS, most),
+            self._ledger.holding(payers, Budget.BYTES),
+        )
 
     def hold(self, call: Call, budget: Budget) -> AbstractContextManager[None]:
         """Uses one of a budget until the block ends; raises Refusal when it is entered."""

@@ -9,6 +9,7 @@ this is no library of rate limits, which can only ask in advance.
 A server counts for itself: behind n replicas a principal has up to n times its budgets.
 """
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ class Budget(StrEnum):
     PROCESSOR = "processor_milliseconds_per_second"
     STREAMS = "streams"
     SEARCHES = "searches"
+    REVIEWS = "reviews"
+    WEB_CONNECTIONS = "web_connections"
+    BYTES = "bytes"
 
 
 # The seconds over which a budget refills. Of the other budgets, a use gives back when it ends.
@@ -66,6 +70,9 @@ DESCRIPTIONS: dict[Budget, str] = {
     Budget.LIVE_MATCHES: "matches that are not over",
     Budget.STREAMS: "streams and waiting calls at once",
     Budget.SEARCHES: "searches at once, waiting ones included",
+    Budget.REVIEWS: "reviews at once",
+    Budget.WEB_CONNECTIONS: "connections of browsers with a call",
+    Budget.BYTES: "bytes of requests and unread responses at once",
 }
 
 BudgetLimits = Mapping[Budget, float]  # A budget that is missing is unlimited.
@@ -109,6 +116,28 @@ class Account:
             not any(self.held.values())
             and max(self.refused_until, *self.full_at.values(), 0.0) <= now
         )
+
+
+class Held:
+    """How much of a budget its payers hold for one call or connection: more or less, as it goes."""
+
+    __slots__ = ("_amount", "_budget", "_ledger", "_most", "_payers")
+
+    def __init__(
+        self, ledger: "Ledger", payers: Sequence[Principal], budget: Budget, most: float
+    ) -> None:
+        self._ledger = ledger
+        self._payers = payers
+        self._budget = budget
+        self._most = most
+        self._amount = 0
+
+    def set(self, amount: int) -> None:
+        """Holds this amount from now on; raises Refusal, and changes nothing, if it is too much."""
+        more = amount - self._amount
+        if more and self._payers:
+            self._ledger.hold_more(self._payers, self._budget, more, self._most)
+        self._amount = amount
 
 
 class Ledger:
@@ -197,23 +226,35 @@ class Ledger:
     @contextmanager
     def hold(self, payers: Sequence[Principal], budget: Budget) -> Iterator[None]:
         """Uses one of a budget of all payers until the block ends; raises Refusal."""
+        held = self.holding(payers, budget)
+        held.set(1)
+        try:
+            yield
+        finally:
+            held.set(0)
+
+    def holding(self, payers: Sequence[Principal], budget: Budget, most: float = math.inf) -> Held:
+        """What holds nothing yet of a budget, of which no payer may hold more than `most`."""
+        return Held(self, payers, budget, most)
+
+    def hold_more(
+        self, payers: Sequence[Principal], budget: Budget, more: int, most: float
+    ) -> None:
+        """Adds to what all payers hold, or takes from it; raises Refusal if one has too little."""
+        if len(self._accounts) >= self._sweep_at:
+            self._sweep(self._now())
         held = []
         for payer in payers:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
+            limit = min(limit, most)
             account = self._accounts[payer]
-            if account.held[budget] >= limit:
+            if more > 0 and account.held[budget] + more > limit:
                 self._refuse(payer, budget, limit, RETRY_SECONDS)
             held.append(account)
         for account in held:
-            account.held[budget] += 1
-        try:
-            yield
-        finally:
-            # An account of which something is held stays, so that it needs no look-up.
-            for account in held:
-                account.held[budget] -= 1
+            account.held[budget] += more
 
     def refusal_delay(self, payer: Principal) -> float:
         """Counts a refusal; returns in how many seconds it is due."""

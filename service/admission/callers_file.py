@@ -27,6 +27,8 @@ DEFAULT_PERSON: BudgetLimits = {
     Budget.LIVE_MATCHES: 20,
     Budget.STREAMS: 16,
     Budget.SEARCHES: 4,
+    Budget.REVIEWS: 4,
+    Budget.BYTES: 8 << 20,
 }
 # Of an address, which a household, a school or a mobile network may share.
 DEFAULT_ADDRESS: BudgetLimits = {
@@ -39,6 +41,17 @@ DEFAULT_ADDRESS: BudgetLimits = {
     Budget.LIVE_MATCHES: 200,
     Budget.STREAMS: 512,
     Budget.SEARCHES: 32,
+    Budget.REVIEWS: 8,
+    Budget.WEB_CONNECTIONS: 600,
+    Budget.BYTES: 32 << 20,
+}
+# Of a front end with a key, so that it leaves others some of the server.
+DEFAULT_KEY: BudgetLimits = {
+    Budget.CALLS: 5_000,
+    Budget.PROCESSOR: 500,
+    Budget.STREAMS: 10_000,
+    Budget.REVIEWS: 16,
+    Budget.BYTES: 256 << 20,
 }
 
 _HASH = re.compile("[0-9a-f]{64}")
@@ -124,7 +137,7 @@ def _read_key(name: str, entry: Any) -> tuple[str, Key]:
     names_players = entry.get("names_players", False)
     if not isinstance(names_players, bool):
         raise ValueError(f"{place}names_players: must be true or false")
-    return digest, Key(name, names_players, _read_limits(entry, "budgets", place, {}))
+    return digest, Key(name, names_players, _read_limits(entry, "budgets", place, DEFAULT_KEY))
 
 
 def _read_jwt(entry: dict[str, Any]) -> Jwt:

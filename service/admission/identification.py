@@ -91,6 +91,13 @@ class Identification:
         where = self._origin(forwarded, read_peer(call.peer))
         return () if self._is_free(where) else (where.principal,)
 
+    def peer_payers(self, peer: str) -> tuple[Principal, ...]:
+        """Whose budgets a connection uses; nobody's if it carries the calls of many."""
+        where = read_peer(peer)
+        if self._is_free(where) or _is_in(where.address, self._callers.trusted_proxies):
+            return ()
+        return (where.principal,)
+
     def check_restriction(self, what: str, principal: Principal) -> None:
         """Raises Refusal if the operator restricts this to keys and the caller has none."""
         if what not in self._callers.require_key:

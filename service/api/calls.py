@@ -20,10 +20,10 @@ from google.rpc import code_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.admission.admission import Admission
-from service.admission.budgets import Budget, BudgetExhausted
+from service.admission.budgets import Budget, BudgetExhausted, Held
 from service.common.call import NOBODY, Call, current_call
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
-from service.common.event_loop import LongWork, Work, metered
+from service.common.event_loop import LongWork, Work, metered, paying
 from service.common.memory import give_back_soon
 from service.common.validation import first_violation
 from service.observability import tracing
@@ -96,12 +96,13 @@ class Calls:
         self, metrics: Metrics, admission: Admission, long_work: LongWork | None = None
     ) -> None:
         self._metrics = metrics
-        self._admission = admission
+        self.admission = admission
         self._long_work = long_work or LongWork()
         self._running = 0
         self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
+        self.tasks = metrics.tasks
 
     def drain(self) -> None:
         """Refuses calls from now on."""
@@ -160,8 +161,11 @@ class Calls:
         return response if encode is None else await self._long_work.finish(encode(response))
 
     def _charge(self, call: Call) -> Callable[[float], None]:
-        charge = self._admission.charge
-        return lambda seconds: charge(call, Budget.PROCESSOR, 1000 * seconds)
+        def charge(seconds: float) -> None:
+            self.admission.charge(call, Budget.PROCESSOR, 1000 * seconds)
+
+        paying.set(charge)
+        return charge
 
     async def stream(
         self,
@@ -177,7 +181,7 @@ class Calls:
         began = self._begin(call)
         try:
             self._admit(call)
-            with self._admission.hold(call, Budget.STREAMS):
+            with self.admission.hold(call, Budget.STREAMS):
                 responses: Any = self._responses(call, method, read, encode)
                 if call.payers:
                     responses = self._metered(call, responses)
@@ -202,7 +206,7 @@ class Calls:
                 except StopAsyncIteration:
                     return
                 yield response
-                await self._admission.wait_for(call, Budget.PROCESSOR)
+                await self.admission.wait_for(call, Budget.PROCESSOR)
 
     async def _responses(
         self, call: Call, method: Method, read: Callable[[], Any], encode: Encode | None
@@ -222,34 +226,41 @@ class Calls:
         first = True
         async for data in sent:
             if not first:
-                self._admission.spend(call, Budget.CALLS)
+                self.admission.spend(call, Budget.CALLS)
             first = False
             yield _checked(method.read(data))
 
-    async def admit(self, call: Call) -> None:
+    async def admit(self, call: Call, size: int = 0) -> Held:
         """Admits a call before its request is there; raises Refusal.
 
-        `answer` and `stream` admit all others, and count what becomes of every call.
+        Returns what holds `size` bytes for it, as many as may come. `answer` and `stream` ask once
+        more when the request is there, since others of its caller have come meanwhile, and count
+        what becomes of every call.
         """
         current_call.set(call)
         try:
             self._admit(call)
+            held = self.admission.holding_bytes(call)
+            held.set(size)
         except Refusal as refusal:
             raise await self._failed(call, refusal, self._begin(call)) from None
+        return held
 
     async def admit_file(self, call: Call) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
         try:
-            self._admission.admit_address(call)
+            self.admission.admit_address(call)
         except BudgetExhausted as exhausted:
-            await self._admission.wait_to_refuse(exhausted)
+            await self.admission.wait_to_refuse(exhausted, call.size)
             raise
 
     def _admit(self, call: Call) -> None:
         if self.draining:
             raise shutting_down()
         if call.principal is NOBODY:
-            self._admission.admit(call)
+            self.admission.admit(call)
+        else:
+            self.admission.check(call, Budget.PROCESSOR)
 
     def _begin(self, call: Call) -> float:
         self._running += 1
@@ -281,7 +292,8 @@ class Calls:
             self._metrics.rpc_failed(call.method)
         try:
             if isinstance(error, BudgetExhausted):
-                await self._admission.wait_to_refuse(error)
+                error.__traceback__ = None  # It would hold the request, and all made of it.
+                await self.admission.wait_to_refuse(error, call.size)
         finally:
             self._end(call, code, reason, began, level)
         return error

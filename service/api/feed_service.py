@@ -67,6 +67,8 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                     cursor = "" if after is not None else _write_cursor(position)
                     running = [each for each in self._whole(running) if _is_of(each, owner)]
                     yield _write(running, request.filter, cursor)
+                    if after is not None:
+                        await self._pay_for_part(call)
             loop = asyncio.get_running_loop()
             sent = loop.time()
             while not self._feed.closing:
@@ -85,10 +87,13 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                         yield response
                     sent = loop.time()
                 if found.more:
-                    # A part of the log costs a follower who is far behind as much as a call.
-                    self._admission.charge(call, Budget.CALLS, 1.0)
-                    await self._admission.wait_for(call, Budget.CALLS)
+                    await self._pay_for_part(call)
         raise shutting_down()
+
+    async def _pay_for_part(self, call: Call) -> None:
+        # A part of a list, or of the log for who is far behind, costs as much as a call.
+        self._admission.charge(call, Budget.CALLS, 1.0)
+        await self._admission.wait_for(call, Budget.CALLS)
 
     def _whole(self, updates: Iterable[Update]) -> list[Update]:
         # Without those that are not what was written: the operator is told.

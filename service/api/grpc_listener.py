@@ -1,20 +1,25 @@
 """The listener of gRPC: a port, and the handlers that bring its calls to `Calls`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
 from grpc_status import rpc_status
 
-from service.api.calls import Calls, Method, Response, Service
+from service.admission.admission import CALL_BYTES
+from service.admission.budgets import Held
+from service.api.calls import Calls, Method, Response, Service, unreadable
 from service.api.grpc_services import HealthService, grpc_services
 from service.common.call import REQUEST_ID_HEADER, Call
 from service.common.errors import Refusal
 from service.common.memory import give_back_soon
 from service.listening.connections import (
+    MAX_REQUEST_BYTES,
+    REQUEST_SECONDS,
+    STALLED_SECONDS,
     ConnectionLimits,
     channel_options,
     check_free,
@@ -41,49 +46,105 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             for method in service.methods()
         }
 
+        async def answer(sent: Any, context: GrpcContext) -> bytes:
+            # What is no call counts as one of its address.
+            call = _call_of("", context)
+            try:
+                await calls.admit_file(call)
+            except Refusal as refusal:
+                _refuse(context, refusal, call)
+            else:
+                context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+                context.set_details("this server has no such method")
+            return b""
+
+        self._unknown: Any = grpc.stream_unary_rpc_method_handler(answer)
+
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        return self._handlers.get(handler_call_details.method)
+        return self._handlers.get(handler_call_details.method, self._unknown)
 
 
 def _handler(calls: Calls, method: Method) -> Any:
-    path = method.path
+    # Every method takes a stream for gRPC, so that a call is admitted before its request is read.
 
-    def call_of(context: GrpcContext) -> Call:
-        metadata = context.invocation_metadata() or ()
-        return Call(path, PROTOCOL, metadata, context.peer(), context.time_remaining)
+    async def begin(call: Call, context: GrpcContext) -> Held:
+        # What a call holds is held until its caller has taken all, or has gone.
+        held = await calls.admit(call, MAX_REQUEST_BYTES)
+        context.add_done_callback(lambda _: held.set(0))  # type: ignore[arg-type]
+        return held
 
-    async def answer(data: bytes, context: GrpcContext) -> Response:
-        call = call_of(context)
+    async def read(call: Call, context: GrpcContext, held: Held) -> bytes:
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                data = await context.read()
+        except TimeoutError:
+            raise unreadable(f"it has not come within {REQUEST_SECONDS:g} s") from None
+        if not isinstance(data, bytes):
+            raise unreadable("there is none")
         if len(data) > LARGE_BYTES:
             give_back_soon()
+        call.size = len(data)
+        held.set(CALL_BYTES + call.size)
+        return data
+
+    async def answer(sent: Any, context: GrpcContext) -> Response:
+        call = _call_of(method.path, context)
         # Metadata at the beginning would be one more message, which costs a short call a tenth of
         # its time.
         context.set_trailing_metadata(_returned(call))
         try:
-            return await calls.answer(call, method, partial(method.read, data))
+            held = await begin(call, context)
+            data = await read(call, context, held)
+            response = _serialize(await calls.answer(call, method, partial(method.read, data)))
+            held.set(CALL_BYTES + call.size + len(response))
         except Refusal as refusal:
             _refuse(context, refusal, call)
             return b""
+        return response
 
     async def stream(sent: Any, context: GrpcContext) -> AsyncIterator[Response]:
-        # `sent` is one request, or a stream of them.
-        call = call_of(context)
+        # `sent` has the requests of a method that takes a stream of them.
+        call = _call_of(method.path, context)
         await context.send_initial_metadata(_returned(call))
-        requests = partial(calls.requests, call, method, sent)
-        read = requests if method.takes_stream else partial(method.read, sent)
-        responses: Any = calls.stream(call, method, read)
         try:
+            held = await begin(call, context)
+            requests: Callable[[], Any]
+            if method.takes_stream:
+                requests = partial(calls.requests, call, method, sent)
+            else:
+                requests = partial(method.read, await read(call, context, held))
+            responses: Any = calls.stream(call, method, requests)
             async with aclosing(responses):
                 async for response in responses:
-                    yield response
+                    with _taken_soon(calls, context, responses):
+                        yield response
         except Refusal as refusal:
             _refuse(context, refusal, call)
 
-    if method.takes_stream:
-        return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
     if method.streams:
-        return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
-    return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
+        return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
+    return grpc.stream_unary_rpc_method_handler(answer, response_serializer=_serialize)
+
+
+def _call_of(path: str, context: GrpcContext) -> Call:
+    metadata = context.invocation_metadata() or ()
+    return Call(path, PROTOCOL, metadata, context.peer(), context.time_remaining)
+
+
+@contextmanager
+def _taken_soon(calls: Calls, context: GrpcContext, responses: Any) -> Iterator[None]:
+    # A stream whose caller takes nothing ends, with all that works for it. gRPC keeps what was to
+    # be sent until the caller takes it or goes: so it stays in the caller's budget.
+    def end() -> None:
+        context.set_code(grpc.StatusCode.UNAVAILABLE)
+        context.set_details(f"nothing of this stream was taken for {STALLED_SECONDS:g} s")
+        calls.tasks.spawn("unread stream", responses.aclose)
+
+    timer = asyncio.get_running_loop().call_later(STALLED_SECONDS, end)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _refuse(context: GrpcContext, refusal: Refusal, call: Call) -> None:

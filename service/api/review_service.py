@@ -1,6 +1,5 @@
 """ReviewService: what was good and what was luck in a match that is over."""
 
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ from engine.model import learned
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
-from service.common.call import Call, Principal
+from service.common.call import Call
 from service.common.errors import Refusal, invalid_field
 from service.common.event_loop import LongWork
 from service.hosting.matches import Matches
@@ -28,8 +27,7 @@ DEEP_ITERATIONS = 30_000
 MIN_ITERATIONS = 100
 DEEPEN_ABOVE = 0.03
 RANK = 1  # Of its searches: after those for hints.
-# Reviews at a time: each keeps all positions of its match, which are some megabytes.
-MAX_REVIEWS, MAX_REVIEWS_OF_ONE = 32, 4
+MAX_REVIEWS = 32  # At a time: each keeps all positions of its match, which are some megabytes.
 RETRY_SECONDS = 5.0
 
 
@@ -52,7 +50,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         self._models = models
         self._long_work = long_work or LongWork()
         self._kept = Kept()
-        self._running: Counter[Principal] = Counter()
+        self._running = 0
 
     async def ReviewMatch(
         self, request: review_pb2.ReviewMatchRequest, call: Call
@@ -62,33 +60,27 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             if 0 < getattr(request, field) < MIN_ITERATIONS:
                 rule = f"must be 0 or at least {MIN_ITERATIONS}"
                 raise invalid_field(field, "TOO_FEW_ITERATIONS", rule)
-        with self._place(call.principal):
+        with self._admission.hold(call, Budget.REVIEWS), self._place():
             async with aclosing(self._reports(request, call)) as reports:
                 async for report in reports:
                     fields.prune(report)
                     yield report
 
     @contextmanager
-    def _place(self, principal: Principal) -> Iterator[None]:
-        whose, most, running = "caller", MAX_REVIEWS_OF_ONE, self._running[principal]
-        if running < most:
-            whose, most, running = "server", MAX_REVIEWS, self._running.total()
-        if running >= most:
-            limited = "of one caller" if whose == "caller" else "of all callers together"
-            rule = f"at most {most} reviews {limited} at a time"
+    def _place(self) -> Iterator[None]:
+        if self._running >= MAX_REVIEWS:
+            rule = f"at most {MAX_REVIEWS} reviews of all callers together at a time"
             raise Refusal(
                 ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
                 f"{rule}; come back when one has ended",
                 retry_seconds=RETRY_SECONDS,
-                quota=(whose, rule),
+                quota=("server", rule),
             )
-        self._running[principal] += 1
+        self._running += 1
         try:
             yield
         finally:
-            self._running[principal] -= 1
-            if not self._running[principal]:
-                del self._running[principal]
+            self._running -= 1
 
     async def _reports(
         self, request: review_pb2.ReviewMatchRequest, call: Call

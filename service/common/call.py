@@ -57,6 +57,7 @@ class Call:
         "principal",
         "protocol",
         "request_id",
+        "size",
         "span",
         "time_remaining",
         "trace_id",
@@ -87,6 +88,7 @@ class Call:
         # Admission sets both: who calls, and whose budgets the call uses.
         self.principal = NOBODY
         self.payers: tuple[Principal, ...] = ()
+        self.size = 0  # Bytes of its request that are in memory.
         self.match = ""  # The id of the match that it is about.
         self.span: Any = None  # Of OpenTelemetry, if there are traces; and the id of its trace.
         self.trace_id = ""

@@ -9,7 +9,11 @@ import asyncio
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+
+_T = TypeVar("_T")
+_Arguments = TypeVarTuple("_Arguments")
 
 
 @types.coroutine
@@ -42,11 +46,29 @@ def metered(
             step, sent = work.throw, error
 
 
+# What charges the caller of the current call for seconds of processor time.
+paying: ContextVar[Callable[[float], object] | None] = ContextVar("paying", default=None)
+
+
+def paid(work: Callable[[*_Arguments], _T]) -> Callable[[*_Arguments], _T]:
+    """Work for a thread, for which the current call pays, also if it has ended by then."""
+    loop, charge = asyncio.get_running_loop(), paying.get()
+
+    def timed(*args: *_Arguments) -> _T:
+        began = time.thread_time()
+        try:
+            return work(*args)
+        finally:
+            if charge is not None:
+                loop.call_soon_threadsafe(charge, time.thread_time() - began)
+
+    return timed
+
+
 PIECE_SECONDS = 0.001
 FIRST_PIECES = 8  # After which work waits for its turns.
 PART = 0.2  # Of the loop's time, for all work that waits for turns.
 
-_T = TypeVar("_T")
 Work: TypeAlias = Generator[None, None, _T]
 
 
@@ -99,7 +121,6 @@ BURST_SECONDS = 0.002
 MAX_PAUSE_SECONDS = 0.1
 MAX_AT_ONCE = 8  # Tasks that wait for the log, since they go on all together when it answers.
 
-_Arguments = TypeVarTuple("_Arguments")
 _Task: TypeAlias = Coroutine[Any, Any, _T]
 
 

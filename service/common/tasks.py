@@ -53,6 +53,7 @@ NAMES = (
     "read",
     "reports",
     "search",
+    "unread stream",  # Its end.
     "watched match",
 )
 

@@ -61,6 +61,7 @@ class WebListener:
             self._limits.idle,
             self._context,
             tasks,
+            self._calls.admission.holding_connection,
         )
         self._accepting = tasks.keep(
             "web port", accept, listening, self._connections.admit, needed=True

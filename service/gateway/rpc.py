@@ -36,6 +36,7 @@ Reader: TypeAlias = Callable[[], Message]
 # Parsing JSON takes some seventy times as long as parsing the same message as bytes, and other
 # calls wait meanwhile: up to 10 ms for as much as this. The largest view is a tenth of it.
 MAX_JSON_BYTES = 128 << 10
+MAX_UNPACKED_BYTES = 128 << 10  # Ten times the largest view as JSON.
 # Of a message that is written as JSON at once, in less than a millisecond or so.
 PIECE_BYTES = 1 << 10
 
@@ -50,7 +51,7 @@ class BinaryCodec(Codec[Response, Reader]):
         return message if isinstance(message, bytes) else message.SerializeToString()
 
     def decode(self, data: bytes | bytearray, message_class: Any) -> Reader:
-        return partial(parse, message_class, bytes(data))
+        return partial(_read, parse, message_class, _whole(data))
 
 
 class JsonCodec(BinaryCodec):
@@ -60,7 +61,7 @@ class JsonCodec(BinaryCodec):
         return "json"
 
     def decode(self, data: bytes | bytearray, message_class: Any) -> Reader:
-        return partial(_read_json, message_class, bytes(data))
+        return partial(_read, _read_json, message_class, _whole(data))
 
 
 def encoder(read: Reader, message_class: type[Message]) -> Callable[[Response], Work[bytes]] | None:
@@ -119,7 +120,38 @@ def _dump(message: Message) -> bytes:
 
 def is_json(read: Reader) -> bool:
     """Whether a request came as JSON."""
-    return isinstance(read, partial) and read.func is _read_json
+    return isinstance(read, partial) and read.args[0] is _read_json
+
+
+class Packed(bytes):
+    """What is to be unpacked when it is read: after its caller was admitted, at its expense."""
+
+
+def _whole(data: bytes | bytearray) -> bytes:
+    return data if isinstance(data, bytes) else bytes(data)
+
+
+def _read(
+    parse: Callable[[type[Message], bytes], Message], message_class: type[Message], data: bytes
+) -> Message:
+    return parse(message_class, unpack(data) if isinstance(data, Packed) else data)
+
+
+def unpack(data: bytes) -> bytes:
+    """Unpacks one piece, to no more than others may have; raises Refusal.
+
+    The time for many small pieces one after the other grows with the square of their number.
+    """
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacking.decompress(data, MAX_UNPACKED_BYTES + 1)
+    except zlib.error as error:
+        raise unreadable(f"cannot decompress it: {error}") from None
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise unreadable(f"what is packed may have {MAX_UNPACKED_BYTES} bytes")
+    if not unpacking.eof or unpacking.unused_data:
+        raise unreadable("cannot decompress it: what is packed must be complete and in one piece")
+    return unpacked
 
 
 def _read_json(message_class: type[Message], data: bytes) -> Message:
@@ -129,7 +161,6 @@ def _read_json(message_class: type[Message], data: bytes) -> Message:
 
 
 GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
-MAX_UNPACKED_BYTES = 128 << 10  # Ten times the largest view as JSON.
 
 
 class RpcApplication(ConnectASGIApplication[None]):
@@ -146,7 +177,7 @@ class RpcApplication(ConnectASGIApplication[None]):
             endpoints=lambda _: endpoints,
             interceptors=[_Forgetting(), _Admission(calls)],
             read_max_bytes=MAX_REQUEST_BYTES,
-            compressions=[Gzip(GZIP_LEVEL, MAX_UNPACKED_BYTES)],
+            compressions=[Gzip(GZIP_LEVEL)],
             codecs=[BinaryCodec(), JsonCodec()],
         )
 
@@ -157,28 +188,12 @@ class RpcApplication(ConnectASGIApplication[None]):
 
 
 class Gzip(GzipCompression):
-    """The library's, but a request is in one piece, and unpacks to less than others may have.
-
-    To unpack takes longer than all else that is done before a request is read; the time for many
-    small pieces one after the other grows with the square of their number.
-    """
-
-    def __init__(self, level: int, most: int | None = None) -> None:
-        """Requests may unpack to `most` bytes; None: to as many as the library says."""
-        super().__init__(level)
-        self._most = most
+    """The library's, but a request is not unpacked before it is read."""
 
     def decompress(
         self, data: bytes | bytearray | memoryview, read_max_bytes: int | None = None
     ) -> bytes:
-        most = self._most or read_max_bytes or 0  # 0: no limit.
-        unpacking = zlib.decompressobj(wbits=31)
-        unpacked = unpacking.decompress(data, most and most + 1)
-        if most and len(unpacked) > most:
-            raise ConnectError(Code.RESOURCE_EXHAUSTED, f"what is packed may have {most} bytes")
-        if not unpacking.eof or unpacking.unused_data:
-            raise ValueError("what is packed must be complete and in one piece")
-        return unpacked
+        return Packed(data)
 
 
 class _Forgetting(MetadataInterceptor[None]):
@@ -210,11 +225,18 @@ class _Admission(MetadataInterceptor[None]):
             peer_of((ctx.client_address or "").rpartition(":")[0]),
             lambda: None if ctx.timeout_ms is None else ctx.timeout_ms / 1000,
         )
+        call.size = _size(headers.get("content-length", ""))
         ctx.response_headers[REQUEST_ID_HEADER] = call.request_id
         try:
             await self._calls.admit(call)
         except Refusal as refusal:
             raise connect_error(refusal) from None
+
+
+def _size(content_length: str) -> int:
+    # The most that is kept of a request that waits to be refused.
+    said = int(content_length) if content_length.isdecimal() else MAX_REQUEST_BYTES
+    return min(said, MAX_REQUEST_BYTES)
 
 
 def _protocol(content_type: str) -> str:
@@ -262,6 +284,8 @@ def _call(read: Reader) -> Call:
     assert call is not None  # Since it was admitted.
     if is_json(read):  # By GET, too.
         call.protocol = "json"
+    assert isinstance(read, partial)
+    call.size = len(read.args[2])
     return call
 
 

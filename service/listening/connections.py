@@ -35,6 +35,10 @@ PENDING_CALLS, MAX_PENDING_CALLS = 10_000, 20_000
 MAX_METADATA_BYTES = 8 << 10
 # Of any request, also when it is decompressed: the largest is a view, sent for a hint.
 MAX_REQUEST_BYTES = 320 << 10
+# A request must have arrived completely by then. The largest one takes that long at 11 kB/s.
+REQUEST_SECONDS = 30.0
+# A reader that takes nothing for that long, while there is something to send, is given up.
+STALLED_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 

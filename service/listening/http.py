@@ -15,7 +15,7 @@ import sys
 from asyncio import TimerHandle
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
 import h11
@@ -24,9 +24,16 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from service.common.errors import Refusal
 from service.common.memory import give_back_soon
 from service.common.tasks import Tasks
-from service.listening.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES, drop_unsent
+from service.listening.connections import (
+    HANDSHAKE_SECONDS,
+    MAX_REQUEST_BYTES,
+    REQUEST_SECONDS,
+    STALLED_SECONDS,
+    drop_unsent,
+)
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -118,11 +125,6 @@ _decode_all_lines = _readers._decode_header_lines
 _readers._decode_header_lines = _decode_header_lines  # type: ignore[assignment]
 
 
-# A request must have arrived completely by then, or its connection is closed. The largest one takes
-# that long at 35 kB/s.
-REQUEST_SECONDS = 30.0
-# A reader that takes nothing for that long, while there is something to send, is disconnected.
-STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
@@ -130,6 +132,22 @@ MAX_BYTES = 4 * MAX_REQUEST_BYTES
 # are given up, so that small ones still get through.
 MAX_ARRIVING_BYTES = 64 << 20
 PIECE_BYTES = 64 << 10
+
+
+class Held(Protocol):
+    """What the address of a connection holds of something that it may have."""
+
+    def set(self, amount: int) -> None:
+        """Holds this amount from now on; raises Refusal, and changes nothing, if it is too much."""
+
+
+class _Unlimited:
+    def set(self, amount: int) -> None:
+        pass
+
+
+# Of all connections with a call, an address may have one part of so many.
+PARTS = 4
 
 
 class Connections:
@@ -147,10 +165,12 @@ class Connections:
         idle: float,
         context: Callable[[], ssl.SSLContext] | None,
         tasks: Tasks,
+        holding: Callable[[str, int], tuple[Held, Held]] | None = None,
     ) -> None:
         """`idle` is how long a connection may be silent between two requests, in seconds.
 
-        `context` gives the TLS context for the next connection; None: in the clear.
+        `context` gives the TLS context for the next connection; None: in the clear. `holding` gives
+        what holds a connection of a peer, of which its address may have so many, and its bytes.
         """
         self.config = Config(
             application,
@@ -172,6 +192,8 @@ class Connections:
         self.tasks = tasks
         self.state = ServerState()
         self.arriving = 0  # Bytes of requests that have come in part.
+        self.holding = holding or (lambda peer, most: (_Unlimited(), _Unlimited()))
+        self.part = max(1, most // PARTS)
         self._most = most
         self._open: set[HttpConnection] = set()
         # Those without a running call; the one that has been silent for the longest comes first.
@@ -240,6 +262,10 @@ class HttpConnection(H11Protocol):
         self._address: Any = None
         self._opening: asyncio.Task[None] | None = None
         self._bytes = 0  # Of the request that comes in.
+        self._answering = 0  # Bytes of the request whose response is not sent,
+        self._unsent = 0  # and of responses that the other end does not take.
+        self._place: Held
+        self._kept: Held
         self._timer: TimerHandle | None = None  # Until when something must have happened.
         self._stalled: TimerHandle | None = None
 
@@ -247,6 +273,8 @@ class HttpConnection(H11Protocol):
         """Begins with an accepted socket, and the address of its other end."""
         self._accepted = accepted
         self._address = address
+        peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
+        self._place, self._kept = self._all.holding(peer, self._all.part)
         self._expect(HANDSHAKE_SECONDS)
         self._opening = self._all.tasks.spawn("handshake", self._open)
 
@@ -282,7 +310,9 @@ class HttpConnection(H11Protocol):
 
     def _forget(self) -> None:
         self._all.remove(self)
+        self._answering = self._unsent = 0
         self._has_come(0)
+        self._place.set(0)
         for timer in (self._timer, self._stalled):
             if timer is not None:
                 timer.cancel()
@@ -292,6 +322,7 @@ class HttpConnection(H11Protocol):
     def abort(self) -> None:
         """Closes the connection at once."""
         self._forget()
+        self._leave()
         if self._opening is not None:
             self._opening.cancel()
         if self._accepted is not None:
@@ -300,6 +331,12 @@ class HttpConnection(H11Protocol):
             # Otherwise the system would keep what a stalled reader has not taken: megabytes.
             drop_unsent(self.transport.get_extra_info("socket"))
             self.transport.abort()
+
+    def _leave(self) -> None:
+        # What is still answered need not be written.
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def shutdown(self) -> None:
         """Closes the connection when its response has been sent."""
@@ -319,6 +356,14 @@ class HttpConnection(H11Protocol):
         # So many bytes of a request that is not there completely.
         self._all.arriving += size - self._bytes
         self._bytes = size
+        self._hold()
+
+    def _hold(self) -> None:
+        # What is in memory for this connection counts for its address, for as long as it is there.
+        try:
+            self._kept.set(self._bytes + self._answering + self._unsent)
+        except Refusal:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         self._has_come(self._bytes + len(data))
@@ -334,15 +379,25 @@ class HttpConnection(H11Protocol):
         super().handle_events()
         if self.conn.is_reading or self.transport.is_closing():
             return
+        running = self.cycle is not None and not self.cycle.response_complete
+        waiting = self.conn.waiting
+        if running:
+            self._answering += self._bytes - waiting
         # What comes before the response waits unread, for as long as a request may take.
-        self._has_come(self.conn.waiting)
+        self._has_come(waiting)
+        if self.transport.is_closing():
+            return  # Its address holds too much.
         if self._bytes:
             self._expect(REQUEST_SECONDS)
         elif self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.cycle is not None and not self.cycle.response_complete:
+        if running:
             self._all.set_silent(self, False)
+            try:
+                self._place.set(1)
+            except Refusal:
+                self.abort()
         elif self.timeout_keep_alive_task is None:
             # The response was sent before all of its request had come.
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -357,9 +412,7 @@ class HttpConnection(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()  # There is a response already.
             return
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._leave()
         # The application answers also what is no request, so that it counts like any other answer.
         error = sys.exception()
         assert isinstance(error, h11.RemoteProtocolError)
@@ -370,10 +423,13 @@ class HttpConnection(H11Protocol):
         self.handle_events()
 
     def on_response_complete(self) -> None:
+        self._answering = 0
         super().on_response_complete()
         if self.transport.is_closing():
             self._expect(STALLED_SECONDS)
         if self.cycle is not None and self.cycle.response_complete:
+            self._hold()
+            self._place.set(0)
             self._all.set_silent(self, True)
             if self.conn.their_state is h11.IDLE:
                 # uvicorn would keep the last request until the next one.
@@ -381,10 +437,14 @@ class HttpConnection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._hold()
         self._stalled = self.loop.call_later(STALLED_SECONDS, self.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._unsent = 0
+        self._hold()
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from service.common.event_loop import paid
 from service.common.tasks import Threads
 from service.observability.metrics import Metrics
 from service.store import chain, faults, sqlite_recovery
@@ -265,7 +266,7 @@ class SqliteStore:
         return self._changes.listen(listener)
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
-        return await self._readers.do(self._query, query, arguments)
+        return await self._readers.do(paid(self._query), query, arguments)
 
     def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
         try:

@@ -47,6 +47,11 @@ REFUSED = {
     "calls": {"calls_per_second"},
     "health_watchers": {"RESOURCE_EXHAUSTED"},
     "unread_streams": set(),
+    "unread_responses": set(),
+    "unsent_requests": set(),
+    "unread_reviews": set(),
+    "unknown_methods": {"calls_per_second"},
+    "feeds": {"calls_per_second"},
     "reflections": {"RESOURCE_EXHAUSTED"},
     "wide_requests": {"calls_per_second"},
     "compressed_requests": set(),
@@ -55,6 +60,8 @@ REFUSED = {
     "bombs": {"429"},
     "aborted_uploads": set(),
     "upgrades": {"429"},
+    "held_back": {"429"},
+    "waiting_views": set(),
 }
 
 
@@ -63,7 +70,7 @@ ALL = [
     *((name, "address") for name in ("calls", "bot_matches", "bad_hosts")),
 ]
 # Calls, searches, a stream, a connection without a client of gRPC, and the door for browsers.
-BY_KEY = ("endless_hints", "reflections", "unread_streams", "wide_requests", "bombs")
+BY_KEY = ("endless_hints", "reflections", "unread_streams", "wide_requests", "held_back")
 FEW = [("bot_matches", "address"), ("bad_hosts", "address"), *((name, "key") for name in BY_KEY)]
 
 

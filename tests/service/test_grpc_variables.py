@@ -56,13 +56,13 @@ def test_what_the_operator_has_set_stays():
 
 BAD_REQUEST = """
 import asyncio, service, grpc, sys
-from lab.overload.stream_attacks import unread_watch
+from lab.overload.stream_attacks import UNREADING, WATCH, request_on
 async def serve():
     server = grpc.aio.server()
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(unread_watch("h").replace(b"trailers", b"trailer5"))
+    writer.write((UNREADING + request_on(1, WATCH, "h")).replace(b"trailers", b"trailer5"))
     while data := await reader.read(4096):
         if b"\\0\\0\\0\\0\\x01" in data:  # A frame of the stream.
             break

@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from croupier.transport import Security, open_channel
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from lab.overload.stream_attacks import unread_watch
+from lab.overload.stream_attacks import UNREADING, WATCH, request_on
 from service.listening.connections import ConnectionLimits
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
@@ -125,7 +125,7 @@ def watch(proxy, address):
     with contextlib.suppress(OSError):
         raw = socket.create_connection((host, int(port)), source_address=(address, 0))
         connection = context.wrap_socket(raw)
-        connection.sendall(unread_watch(proxy.address))
+        connection.sendall(UNREADING + request_on(1, WATCH, proxy.address))
         return connection
 
 

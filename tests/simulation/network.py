@@ -278,6 +278,7 @@ class _ServedCall:
         self.credit = asyncio.Semaphore(WINDOW)
         self._code, self._details, self._trailing = None, "", ()
         self.task = None
+        self._data, self._done = b"", []
 
     # What a handler asks of it
 
@@ -296,6 +297,12 @@ class _ServedCall:
     async def send_initial_metadata(self, metadata):
         pass
 
+    async def read(self):
+        return self._data
+
+    def add_done_callback(self, callback):
+        self._done.append(callback)
+
     def set_code(self, code):
         self._code = code
 
@@ -308,8 +315,9 @@ class _ServedCall:
         loop = self.connection.loop
         number = self._client_call.number
         self.connection.served[number] = self
-        serve = self._stream if handler.unary_stream else self._answer
-        self.task = loop.create_task(serve(handler, data))
+        self._data = data
+        serve = self._stream if handler.response_streaming else self._answer
+        self.task = loop.create_task(serve(handler))
         timer = None
         if self._deadline is not None:
             timer = loop.call_at(self._deadline, self.cancel)
@@ -317,6 +325,8 @@ class _ServedCall:
         def ended(task):
             if timer is not None:
                 timer.cancel()
+            for callback in self._done:
+                callback(self)
             self.connection.served.pop(number, None)
             self.connection.listener.ended(self)
             if not task.cancelled() and task.exception() is not None:
@@ -328,16 +338,16 @@ class _ServedCall:
         if self.task is not None:
             self.task.cancel()
 
-    async def _answer(self, handler, data):
+    async def _answer(self, handler):
         asked = self.connection.loop.now
-        response = await handler.unary_unary(data, self)
+        response = await handler.stream_unary(None, self)
         if self._code is None:
             self._send(handler, response, asked)
         self._send_end(self._error())
 
-    async def _stream(self, handler, data):
+    async def _stream(self, handler):
         loop = self.connection.loop
-        async with aclosing(handler.unary_stream(data, self)) as responses:
+        async with aclosing(handler.stream_stream(None, self)) as responses:
             await self.credit.acquire()
             asked = loop.now
             async for response in responses:
@@ -421,13 +431,9 @@ class SimulatedListener:
                 False, client_call.end, CallError("UNAVAILABLE", "the server takes no more calls")
             )
             return
-        handler = self._handlers.service(SimpleNamespace(method=path))
-        if handler is None:
-            connection.send(False, client_call.end, CallError("UNIMPLEMENTED", path))
-            return
         served = _ServedCall(connection, client_call, metadata, timeout)
         self._served[served] = True
-        served.start(handler, data)
+        served.start(self._handlers.service(SimpleNamespace(method=path)), data)
 
     def ended(self, served):
         self._served.pop(served, None)

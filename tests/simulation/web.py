@@ -119,6 +119,9 @@ class _ServerEnd(asyncio.Transport):
     def is_closing(self):
         return self._closing
 
+    def get_write_buffer_size(self):
+        return self._unread
+
     def pause_reading(self):
         self._reading_paused = True
 

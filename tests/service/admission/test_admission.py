@@ -3,13 +3,16 @@
 Several addresses call through a header that the server is told to believe.
 """
 
+import asyncio
 import hashlib
 import queue
 import time
 import uuid
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -17,6 +20,13 @@ import pytest
 from croupier.client import Client as PythonClient
 from croupier.client import CroupierError
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
+from service.admission.admission import CALL_BYTES, MAX_WAITING_BYTES, Admission
+from service.admission.budgets import Budget, BudgetExhausted
+from service.admission.callers_file import Callers
+from service.api.calls import Calls, Service
+from service.api.grpc_services import HEALTH
+from service.common.call import Call, Kind, Principal
+from service.observability.metrics import Metrics
 from tests.support.facts import facts_of
 from tests.support.serving import Player, read_error, refused, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
@@ -52,10 +62,13 @@ streams = 3
 [keys.studio]
 sha256 = "{digest(KEY)}"
 names_players = true
+[keys.studio.budgets]
+processor_milliseconds_per_second = "unlimited"
 
 [keys.other]
 sha256 = "{digest(OTHER_KEY)}"
 [keys.other.budgets]
+processor_milliseconds_per_second = "unlimited"
 matches_per_hour = 1
 """
 
@@ -144,13 +157,20 @@ def test_one_seat_cannot_use_up_the_calls_of_the_other(client):
     assert modest.view().seat == 1
 
 
-def test_a_key_without_budgets_has_no_limit_but_its_players_have(client):
+def test_a_key_may_do_much_more_than_one_of_its_players(client):
     count, refusal = calls_until_refused(lambda: list_games(client, with_key(KEY)), 200)
     assert (count, refusal) == (200, None)
     ann, bob = (with_key(KEY, ("x-player-id", name)) for name in ("ann", "bob"))
     count, refusal = calls_until_refused(lambda: list_games(client, ann))
     assert count == 20 and refusal.metadata["principal"] == "player"
     list_games(client, bob)
+
+
+def test_a_key_without_budgets_leaves_others_some_of_the_server(serve):
+    client = serve(f'[keys.studio]\nsha256 = "{digest(KEY)}"\n')
+    count, refusal = calls_until_refused(lambda: list_games(client, with_key(KEY)), 6000)
+    assert 0 < count <= 5000
+    assert refusal.metadata["principal"] == "key"
 
 
 def test_keys_are_guessed_at_the_expense_of_the_address(client):
@@ -224,6 +244,54 @@ def test_a_caller_that_goes_on_calling_waits_for_its_refusals(servers, serve):
     while outcomes.total() < 600:
         outcomes[answers.get().code().name] += 1
     assert outcomes["RESOURCE_EXHAUSTED"] + outcomes["OK"] == 600, outcomes
+
+
+def waiting_refusals(monkeypatch):
+    """An admission by which each refusal waits until it is closed."""
+    admission = Admission(Callers(), Metrics())
+    monkeypatch.setattr(admission._ledger, "refusal_delay", lambda payer: FOREVER)
+    return admission, BudgetExhausted(Principal(Kind.KEY, "studio"), Budget.CALLS, 1, 1.0)
+
+
+async def test_refusals_that_wait_hold_so_many_bytes_at_most(monkeypatch):
+    admission, refusal = waiting_refusals(monkeypatch)
+    size = MAX_WAITING_BYTES // 2 - CALL_BYTES
+    waiting = [asyncio.create_task(admission.wait_to_refuse(refusal, size)) for _ in range(2)]
+    while admission._refusals_waiting < MAX_WAITING_BYTES:
+        await asyncio.sleep(0)
+    await admission.wait_to_refuse(refusal, 0)
+    admission.close()
+    await asyncio.gather(*waiting)
+    assert not admission._refusals_waiting
+
+
+async def test_a_refusal_that_waits_keeps_nothing_of_its_call(monkeypatch):
+    admission, refusal = waiting_refusals(monkeypatch)
+    made = []
+
+    class Servicer:
+        async def Check(self, request, call):
+            large = set()
+            made.append(weakref.ref(large))
+            raise refusal
+
+    [method, *_] = [
+        each
+        for each in Service(
+            HEALTH, SimpleNamespace(List=0, Watch=0, Check=Servicer().Check)
+        ).methods()
+        if each.path.endswith("/Check")
+    ]
+    calls = Calls(Metrics(), admission)
+    answering = asyncio.create_task(
+        calls.answer(Call(method.path, "grpc"), method, lambda: method.read(b""))
+    )
+    while not admission._refusals_waiting:
+        await asyncio.sleep(0)
+    assert made[0]() is None
+    admission.close()
+    with pytest.raises(BudgetExhausted):
+        await answering
 
 
 def test_a_key_has_budgets_of_its_own(client):

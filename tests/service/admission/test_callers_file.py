@@ -5,7 +5,12 @@ import hashlib
 import pytest
 
 from service.admission.budgets import Budget
-from service.admission.callers_file import DEFAULT_ADDRESS, DEFAULT_PERSON, read_callers_file
+from service.admission.callers_file import (
+    DEFAULT_ADDRESS,
+    DEFAULT_KEY,
+    DEFAULT_PERSON,
+    read_callers_file,
+)
 
 DIGEST = hashlib.sha256(b"secret").hexdigest()
 
@@ -40,7 +45,7 @@ def test_a_whole_file(read):
     """)
     [(digest, key)] = callers.keys.items()
     assert (digest, key.name, key.names_players) == (DIGEST, "studio", True)
-    assert key.limits == {Budget.SEARCHES: 100}
+    assert key.limits == {**DEFAULT_KEY, Budget.SEARCHES: 100}
     assert callers.person[Budget.CALLS] == 5
     assert Budget.LIVE_MATCHES not in callers.person
     assert callers.person[Budget.STREAMS] == DEFAULT_PERSON[Budget.STREAMS]

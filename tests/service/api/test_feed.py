@@ -9,6 +9,7 @@ import pytest
 from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
+from service.admission.budgets import Budget, Ledger
 from service.common.tasks import Tasks
 from service.hosting import feed
 from service.store import MemoryStore, Position, SqliteStore, Updates
@@ -77,6 +78,9 @@ def serve(start, monkeypatch):
         f'[budgets.{each}]\nprocessor_milliseconds_per_second = "unlimited"\n'
         for each in ("address", "person")
     )
+    callers += "".join(
+        f'[keys.{name}.budgets]\nprocessor_milliseconds_per_second = "unlimited"\n' for name in KEYS
+    )
     files = {"operator": OPERATOR, "callers": callers}
     return lambda store=None, **options: start(store, **files, **options)[1]
 
@@ -126,6 +130,19 @@ def test_a_key_follows_its_own_matches_and_the_operator_all(client):
     operator.read_until(lambda newest: set(newest) == everything)
     # The player of a key follows the matches of the key.
     assert set(Follower(client, by_key("one", "else")).read_running()) == set(newest)
+
+
+def test_each_part_of_a_list_costs_as_much_as_a_call(serve, monkeypatch):
+    monkeypatch.setattr(feed, "PAGE", 2)
+    spent = []
+    spend = Ledger.charge
+    monkeypatch.setattr(Ledger, "charge", lambda *given: spent.append(given[2:]) or spend(*given))
+    client = serve()
+    for _ in range(5):
+        create(client, by_key("one"))
+    spent.clear()
+    Follower(client, by_key("one")).read_running()
+    assert [each for each in spent if each[0] == Budget.CALLS] == [(Budget.CALLS, 1.0)] * 2
 
 
 def test_a_cursor_goes_on_after_what_was_read(client):

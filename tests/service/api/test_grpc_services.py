@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from lab.overload.stream_attacks import unread_watch
+from lab.overload.stream_attacks import UNREADING, WATCH, request_on
 from tests.support.serving import read_error, refused
 from tests.support.waiting import FOREVER
 
@@ -139,7 +139,7 @@ def test_streams_that_nobody_reads_do_not_hold_up_the_end(servers, serve):
     host, _, port = client.address.rpartition(":")
     unread = [socket.create_connection((host, int(port))) for _ in range(3)]
     for each in unread:
-        each.sendall(unread_watch(client.address))
+        each.sendall(UNREADING + request_on(1, WATCH, client.address))
     # Until the server counts all three.
     refusal = None
     while refusal is None:

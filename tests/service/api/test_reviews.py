@@ -11,7 +11,7 @@ import pytest
 from croupier.v1 import hint_pb2, review_pb2
 from engine.model import learned
 from service import wire
-from service.api.review_service import MAX_REVIEWS_OF_ONE
+from service.api import review_service
 from service.common.errors import Refusal
 from service.reviewing.reviews import Kept, Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
@@ -324,16 +324,24 @@ async def test_a_search_that_a_stop_has_cut_short_judges_nothing():
             await asked
 
 
-def test_a_caller_has_at_most_a_few_reviews_at_a_time(start_client):
-    client = start_client(allow_seeds=True)
+@pytest.mark.parametrize("whose", ["person", "address", "server"])
+def test_a_caller_has_at_most_a_few_reviews_at_a_time(start, whose, monkeypatch):
+    most = 2
+    monkeypatch.setattr(review_service, "MAX_REVIEWS", most if whose == "server" else most + 1)
+    few = f"[budgets.{whose}]\nreviews = {most}\n" if whose != "server" else ""
+    _, client = start(callers=few, allow_seeds=True)
     table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
     play_on(table, random.Random(1))
     asked = {"iterations": 1_000_000, "deepen_above": 1}
-    streams = [table.players[0].review(**asked, seed=seed) for seed in range(MAX_REVIEWS_OF_ONE)]
+    streams = [table.players[0].review(**asked, seed=seed) for seed in range(most)]
     for stream in streams:
         next(stream)
     refusal = refused(lambda: next(table.players[0].review(**asked)))
-    assert refusal[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_SEARCHES")
+    assert refusal.code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    if whose == "server":
+        assert refusal.reason == "TOO_MANY_SEARCHES"
+    else:
+        assert (refusal.metadata["budget"], refusal.metadata["limit"]) == ("reviews", str(most))
     assert refusal.retry_seconds > 0
     # A place is free as soon as a review is cancelled, which the server hears of in a moment.
     streams[0].cancel()

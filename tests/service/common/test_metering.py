@@ -1,10 +1,13 @@
 """Metering: each step of a coroutine is charged, and nothing that happens between the steps."""
 
 import asyncio
+import threading
+import time
 
 import pytest
 
-from service.common.event_loop import metered
+from service.common.event_loop import metered, paid, paying
+from service.common.tasks import Threads
 
 
 class Timer:
@@ -93,3 +96,32 @@ async def test_items_of_a_generator_are_charged_as_they_are_made(timer, charged)
     items = numbers()
     assert [await metered(anext(items), charged.append, timer) for _ in range(2)] == [1, 2]
     assert charged == [1, 2]
+
+
+def test_a_call_pays_for_what_is_done_for_it_in_a_thread_also_when_it_has_gone(charged):
+    def work(begun=None, end=None):
+        began = time.thread_time()
+        while time.thread_time() == began:
+            pass
+        if begun is not None:
+            begun.set()
+            end.wait()
+        return "done"
+
+    async def main(threads):
+        paying.set(charged.append)
+        assert await threads.do(paid(work)) == "done"
+        begun, end = threading.Event(), threading.Event()
+        leaving = threads.do(paid(work), begun, end)
+        await asyncio.to_thread(begun.wait)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        assert len(charged) == 1
+        end.set()
+        while len(charged) < 2:
+            await asyncio.sleep(0)
+
+    threads = Threads("reading", 1)
+    asyncio.run(main(threads))
+    threads.close()
+    assert min(charged) > 0
