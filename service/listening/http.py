@@ -312,7 +312,6 @@ class HttpConnection(H11Protocol):
         self._all.remove(self)
         self._answering = self._unsent = 0
         self._has_come(0)
-        self._place.set(0)
         for timer in (self._timer, self._stalled):
             if timer is not None:
                 timer.cancel()
@@ -359,9 +358,12 @@ class HttpConnection(H11Protocol):
         self._hold()
 
     def _hold(self) -> None:
-        # What is in memory for this connection counts for its address, for as long as it is there.
+        # What is in memory for this connection counts for its address, for as long as it is there;
+        # so does its place, from the first byte of a request to the end of its response.
+        kept = self._bytes + self._answering + self._unsent
         try:
-            self._kept.set(self._bytes + self._answering + self._unsent)
+            self._place.set(1 if kept else 0)
+            self._kept.set(kept)
         except Refusal:
             self.abort()
 
@@ -394,10 +396,6 @@ class HttpConnection(H11Protocol):
             self._timer = None
         if running:
             self._all.set_silent(self, False)
-            try:
-                self._place.set(1)
-            except Refusal:
-                self.abort()
         elif self.timeout_keep_alive_task is None:
             # The response was sent before all of its request had come.
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -429,7 +427,6 @@ class HttpConnection(H11Protocol):
             self._expect(STALLED_SECONDS)
         if self.cycle is not None and self.cycle.response_complete:
             self._hold()
-            self._place.set(0)
             self._all.set_silent(self, True)
             if self.conn.their_state is h11.IDLE:
                 # uvicorn would keep the last request until the next one.
