@@ -256,7 +256,8 @@ def read_ids(connection: sqlite3.Connection, after: str, limit: int) -> list[str
     # An id that has changed may be no text.
     told = after.encode(errors="surrogateescape")
     rows = _fetch(connection, queries.list_ids("CAST($1 AS TEXT)"), told, limit)
-    return [match_id for (match_id,) in rows]
+    # What is of another type comes last, and `check` tells of it.
+    return [match_id for (match_id,) in rows if isinstance(match_id, str)]
 
 
 def read_told(connection: sqlite3.Connection, match_id: str) -> list[Update]:
