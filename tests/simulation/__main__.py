@@ -3,7 +3,8 @@
 Each world is a number, its seed, and a process of its own. The same seed gives the same run, byte
 for byte. If a world finds a fault of the product, it is run again with less and less in it, and the
 story of the smallest world that still shows a fault is printed. With --mutants, faults are planted
-(tests/simulation/mutants.txt) to find out which of them the simulation finds.
+(tests/simulation/mutants.txt) to find out which of them the simulation finds. With --deaths, each
+piece of background work dies once, in a world of its own.
 """
 
 import argparse
@@ -50,9 +51,11 @@ def main():
     add("--story", action="store_true", help="print the whole story of the first world")
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
     add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
+    add("--deaths", nargs="*", metavar="NAME", help="let this background work die, or all")
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
     add("--plant", help=argparse.SUPPRESS)
+    add("--death", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.faults is not None:
         chosen.faults = [each for each in chosen.faults.split(",") if each]
@@ -64,6 +67,8 @@ def main():
         disk = faulty_disk.build(Path(folder))
         if chosen.mutants is not None:
             sys.exit(_find_all(chosen, disk))
+        if chosen.deaths is not None:
+            sys.exit(_survive_all(chosen, disk))
         sys.exit(_simulate(chosen, disk))
 
 
@@ -76,6 +81,7 @@ def _be_a_world(chosen):
     from tests.simulation import replaced
 
     replaced.install()
+    from tests.simulation.deaths import Death
     from tests.simulation.world import World
 
     began = replaced.real_process_time()
@@ -86,6 +92,7 @@ def _be_a_world(chosen):
         faults=chosen.faults,
         store=chosen.store,
         pace=chosen.pace,
+        death=Death(chosen.death) if chosen.death else None,
     )
     try:
         violations = world.run()
@@ -113,12 +120,16 @@ def _be_a_world(chosen):
     os._exit(0)
 
 
-def _run(disk, seed, *, hours, matches, faults, store, pace, plant=None, timeout=RUN_SECONDS):
+def _run(disk, seed, *, plant=None, death=None, timeout=RUN_SECONDS, **options):
+    hours, matches, faults, store, pace = (
+        options[name] for name in ("hours", "matches", "faults", "store", "pace")
+    )
     command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", str(seed)]
     command += ["--hours", str(hours), "--matches", str(matches), "--pace", str(pace)]
     command += [] if faults is None else ["--faults", ",".join(faults)]
     command += ["--store", store] if store else []
     command += ["--plant", plant] if plant else []
+    command += ["--death", death] if death else []
     with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
         environment = faulty_disk.FaultyDisk(Path(folder), disk).environment
         try:
@@ -258,6 +269,29 @@ def _find_all(chosen, disk):
                 missed.append(each.name)
     found = len(named) - len(missed)
     print(f"{found} of {len(named)} found ({found / len(named):.1%})")
+    return 0
+
+
+def _survive_all(chosen, disk):
+    from tests.simulation import deaths
+
+    names = chosen.deaths or deaths.NAMES
+    dying = [
+        (f"{name}/{way}", store)
+        for name in names
+        for way in deaths.WAYS
+        for store in ((chosen.store,) if chosen.store else STORES)
+    ]
+    options = {"hours": chosen.hours, "matches": chosen.matches, "pace": chosen.pace}
+    options["faults"] = chosen.faults or []
+    with ThreadPoolExecutor(chosen.workers) as pool:
+        runs = [
+            pool.submit(_run, disk, chosen.seed or 1, death=death, store=store, **options)
+            for death, store in dying
+        ]
+        for (death, store), run in zip(dying, runs, strict=True):
+            what = "; ".join(run.result()["violations"]) or "well"
+            print(f"{death:24}{store:12}{' '.join(what.split())[:300]}", flush=True)
     return 0
 
 

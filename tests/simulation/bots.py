@@ -64,7 +64,7 @@ class Bots:
         """What a search of a bot takes beside its usual time; raises SearchFailure."""
         chance, long = self._rng.random(), LONG * self.world.slow_bots
         if chance < long + BOTH:
-            await asyncio.sleep(self._rng.uniform(*LONG_SECONDS))
+            await asyncio.sleep(self._rng.uniform(*self.world.long_search))
         if long < chance < long + BOTH + FAILING:
             raise SearchFailure("on purpose")
 

@@ -46,6 +46,19 @@ class Inhabitants:
         self.updates = defaultdict(dict)  # That feeds have told, by name and version.
         self.running = world.running
 
+    async def come_from_the_future(self, number):
+        """Leaves some matches of a release to come in the log; returns their ids."""
+        machine, client = self.world.machines[0], Client(self, self.rng)
+        client.connect(machine.address)
+        machine.owner.to_come, names = True, []
+        for _ in range(number):
+            request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("champion_chess"))
+            names.append((await client.call("CreateMatch", request)).name)
+        client.close()
+        machine.kill()
+        await machine.start()
+        return {name.removeprefix("matches/") for name in names}
+
     async def live(self, end):
         """Plays so many matches at a time until the end, and lets them come to an end."""
         world = self.world
@@ -245,7 +258,7 @@ class Table:
             request.seats.extend(rng.choice(((INVITED, OPEN), (OPEN, INVITED), (INVITED, INVITED))))
         request.entropy_from_seats = self.kind == "entropy"
         if self.kind == "absent" or (self.kind != "bots" and rng.random() < self.world.clocked):
-            self.deserted = self.kind == "absent" and rng.random() < 0.6
+            self.deserted = self.kind == "absent" and rng.random() < self.world.leaving
             request.time_control.CopyFrom(_control(rng, self.deserted, self.world.fast))
         request.hint_policy = rng.choice((0, 0, *game_pb2.HintPolicy.values()[1:]))
         for seat in request.seats:
@@ -366,6 +379,8 @@ class Table:
             and rng.random() < (0.5 if self.kind == "invited" else 0.2)
         ):
             await rematches.ask(self)
+        elif rng.random() < 0.2 and not self.asked_early:
+            await rematches.wait_in_vain(self)
         if rng.random() < 0.05:
             await self._review(client)
         if rng.random() < 0.1:

@@ -37,7 +37,8 @@ class Owner:
         self.alive = True
         self.died_at = None
         self.held_up = None  # While it stands still: the callbacks that would have run.
-        self.old = False  # Whether it is a server of the release before.
+        self.old = False  # Whether it is a server of the release before,
+        self.to_come = False  # or of one to come.
 
     def __repr__(self):
         return self.name

@@ -1,12 +1,14 @@
 """Those who ask for a rematch, or decline it: at once or some time later, too early and twice."""
 
 import asyncio
+from contextlib import suppress
 
 from croupier.v1 import match_pb2
 from tests.simulation.clients import hear
 from tests.simulation.network import CallError
 
 PAUSES = (0.0, 0.0, 5.0, 20.0)  # Seconds between what the seats ask.
+VAIN_SECONDS = 20.0  # For which somebody waits for what nobody asks for.
 STREAM_SECONDS = 30.0  # In which a stream has told how the rematch goes on, all being well.
 NOT_OFFERED = ("REMATCH_NOT_OFFERED",)
 
@@ -19,6 +21,13 @@ async def ask(table):
         # A token that another client of the seat has got is not known here.
         if error.reason != "TOKEN_REPLACED":
             table.world.fail(f"{table}: a rematch fails: {error}")
+
+
+async def wait_in_vain(table):
+    """Somebody waits for the rematch of a match that is over; nobody asks for one."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(VAIN_SECONDS):
+            await _Rematch(table).follow()
 
 
 class _Rematch:
@@ -42,7 +51,7 @@ class _Rematch:
             await table.refused(
                 self.client, "Rematch", self.request, table.spectator_token, spectator, "a rematch"
             )
-        following = self.world.loop.create_task(self._follow())
+        following = self.world.loop.create_task(self.follow())
         try:
             await asyncio.sleep(rng.choice(PAUSES))
             self.asked_at = self.world.now
@@ -121,8 +130,8 @@ class _Rematch:
             if error.reason != "MATCH_OVER":  # Its clocks run.
                 raise
 
-    async def _follow(self):
-        # A stream that goes on after the end tells what becomes of the rematch, and ends with it.
+    async def follow(self):
+        """A stream that goes on after the end tells of the rematch, and ends when it begins."""
         table, states = self.table, []
         client = table.client()
         request = match_pb2.WatchMatchRequest(name=table.name, follow_rematch=True)

@@ -13,6 +13,7 @@
 | `answer`, the search itself | `searching.py`: a legal action, drawn from the seed of the search |
 | the port for metrics, `malloc_trim` | nothing |
 | the rules of Castle Rampage, at a server of the release before | older ones, which play alike |
+| the rules of all games, at a server of a release to come | newer ones |
 
 The process that calls `install` is the simulation's from then on.
 """
@@ -109,11 +110,20 @@ def _plant_older_rules():
     sys.modules[name] = older
 
 
+def _under_rules_to_come(game):
+    known = type(game)
+    attributes = {"rules_version": known.rules_version + 1, "__module__": known.__module__}
+    return type(known.__name__, (known,), attributes)(game.ruleset)
+
+
 def _game_of_a_release(real):
     before = functools.cache(lambda game: game.under(game.rules_version - 1) or game)
+    to_come = functools.cache(_under_rules_to_come)
 
     def game(game_id, options):
         newest = real(game_id, options)
+        if _loop is not None and _loop.owner.to_come:
+            return to_come(newest)
         return before(newest) if _loop is not None and _loop.owner.old else newest
 
     return game
@@ -188,10 +198,10 @@ def begin(loop, seed):
     service.common.memory._due = 0.0
 
 
-def tune(snapshot_every, max_cached, page):
-    """Sets how often a match gets a snapshot, what a server caches, and what is a page."""
+def tune(snapshot_every, max_cached, page, batch):
+    """Sets how often there is a snapshot, what a server caches, and pages of feeds and sweeps."""
     service.hosting.feed.PAGE, service.hosting.feed.MAX_KEPT = page, 10 * page
-    service.hosting.sweeps.BATCH = page
+    service.hosting.sweeps.BATCH = batch
     service.hosting.matches.SNAPSHOT_EVERY = snapshot_every
     service.hosting.match_cache.MAX_CACHED = max_cached
 

@@ -14,6 +14,7 @@ from tests.support.history import view_bytes
 
 PATIENCE_SECONDS = 10.0
 BLIND_SECONDS = 90.0  # After which a stream shows nothing that is lost, all being well.
+SEEN_SECONDS = 25.0  # In which a stream has shown something.
 ALLOWED = ("STALE_VERSION", "NOT_TO_DECIDE", "ILLEGAL_ACTION", "MATCH_OVER")
 
 
@@ -83,8 +84,9 @@ async def play_on(table):
     """Plays the match to its end."""
     if table.rng.random() < 0.5:
         # Who only watches learns of the loss all the same.
-        for _ in range(40):
-            if table.world.is_well(BLIND_SECONDS):
+        # Longer than it may take, so that what the witness is shown meanwhile is judged.
+        for _ in range(60):
+            if table.world.is_well(BLIND_SECONDS + SEEN_SECONDS):
                 break
             await asyncio.sleep(10)
     playing = []

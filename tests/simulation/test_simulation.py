@@ -222,6 +222,13 @@ def test_a_planted_fault_is_found(disk, name):
         assert "written by server-" in after
 
 
+@pytest.mark.parametrize("plant", [None, "kept-ends-unseen"])
+def test_the_death_of_background_work_is_noticed(disk, plant):
+    death = "due matches/fails"
+    found = _run(disk, 1, faults=[], store="postgresql", plant=plant, death=death, **SMALL)
+    assert bool(found["violations"]) == bool(plant), found["story"]
+
+
 # The loop
 
 

@@ -24,6 +24,7 @@ from tests.simulation import (
     story,
 )
 from tests.simulation import network as networks
+from tests.simulation.bots import LONG_SECONDS
 from tests.simulation.clients import GAMES, KEYS
 from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
@@ -37,6 +38,9 @@ UNUSED_SECONDS = 300.0  # So long a server keeps a connection to its database th
 EXPLAINED = ("the log", "store", "database", "disk", "search server", "connection")
 MEAN_PAUSE = 150.0  # Seconds between two troubles of a kind,
 PERIOD, STORM = 900.0, 450.0  # which come in storms of so many seconds.
+# In the calm after a storm some come alone, from so many seconds on, and again a little later.
+ALONE = (("stops", 640.0), ("database", 770.0))
+ALONE_TIMES, ALONE_SECONDS = 3, 40.0
 CALLERS = """
 require_key = []
 [keys.front]
@@ -62,11 +66,15 @@ class Violation(Exception):
 class World:
     """Everything of one run."""
 
-    def __init__(self, seed, *, hours=1.0, matches=8, faults=None, store=None, pace=6.0):
+    def __init__(
+        self, seed, *, hours=1.0, matches=8, faults=None, store=None, pace=6.0, death=None
+    ):
         """Runs for some simulated hours with so many matches at a time, at the speed of people.
 
-        What goes wrong is as `faults` say; None: all of them, or in some worlds only two.
+        What goes wrong is as `faults` say; None: all of them, or in some worlds only two. `death`
+        is that of some background work, or None.
         """
+        self.death = death
         self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
         swarm = random.Random(f"faults/{seed}")
         # Where few kinds of faults come, what each of them does is seldom excused by another.
@@ -89,6 +97,8 @@ class World:
         self._rules = {}  # The versions of the rules of matches.
         self.sent = defaultdict(list)  # What clients have sent, by the name of the match.
         self.lost = set()  # The names of the matches of which the log has lost actions.
+        self.unreadable = set()  # The ids of those that no server can read.
+        self.outages = []  # When the log took nothing: begins and ends.
         self._tune(random.Random(f"tuning/{seed}"))
         self.operator_token = OPERATOR
         self._records = _Records(self)
@@ -102,7 +112,7 @@ class World:
         self.max_cached = rng.choice((1024, 1024, 3))  # Matches.
         # Whether the database commits before its standby has it.
         may_forget = self.store == "postgresql" and "losses" in self.faults
-        self.forgets = rng.random() < (1.0 if self.few else 0.33) and may_forget
+        self.forgets = rng.random() < (1.0 if self.few else 0.6) and may_forget
         # Whether all clocks are equal, and stand still for so long that what takes the place of
         # what was lost is of the same time.
         self.ticks = self.forgets and rng.random() < 0.5
@@ -118,7 +128,16 @@ class World:
         self.slow_bots = rng.choice((1, 1, 10))  # How many times as often their searches are long.
         # Callers who begin to follow the feed again and again, where it loses no notifications.
         self.glancing = rng.choice((0, 0, 4))
-        self.page = rng.choice((500, 500, 3))  # Of the feed, or of a sweep.
+        self.page = rng.choice((500, 500, 3))  # Of the feed.
+        # Matches of a release to come, which no server can read, and which it must pass over.
+        self.foreign = rng.choice((0, 3))
+        self.batch = self.foreign or self.page  # Of a sweep, so that one may have nothing else.
+        self.leaving, self.long_search = 0.6, LONG_SECONDS
+        if rng.random() < 0.4:
+            # Many have left, and their clocks run out while bots think.
+            self.kinds, self.leaving = ("absent", "absent", "bot"), 0.9
+            self.long_search = (20.0, 40.0)
+            self.slow_bots, self.snapshot_every = 10, 3
 
     @property
     def troubling(self):
@@ -134,6 +153,19 @@ class World:
                 quiet.append((begin, first))
                 begin = max(begin, last + 120.0)  # One trouble may end within another.
         return [*quiet, (begin, self.now)]
+
+    def mended_after(self, due, end):
+        """When an outage of the log was over in which something was due, if it came alone."""
+        known = ("database", "stops")
+        for begin, mended in self.outages:
+            others = (each for each in self.troubled if each[2] in known and each[0] != begin)
+            if (
+                begin <= due <= mended
+                and any(first <= begin and end <= last for first, last in self.quiet_times(known))
+                and not any(first < end and begin < last + 30.0 for first, last, _ in others)
+            ):
+                return mended
+        return None
 
     def is_well(self, seconds):
         """Whether nothing has gone wrong for some seconds."""
@@ -152,6 +184,8 @@ class World:
 
     def explains(self, text):
         """Whether what goes wrong on purpose explains a line of the log."""
+        if self.death is not None and self.death.explains(text):
+            return True
         if "SearchFailure" in text or ("Timeout" in text and self.now < self.silent_until):
             return True
         return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
@@ -169,12 +203,12 @@ class World:
         return etag_at(self.stored(table.name.removeprefix("matches/")), version)
 
     def all_stored(self):
-        """The same of all matches."""
+        """The same of all matches that servers can read."""
         if self.store == "postgresql":
             ids = list(self.database.primary.matches)
         else:
             ids = [row[0] for row in self._query("SELECT match_id FROM matches ORDER BY created")]
-        return [self.stored(match_id) for match_id in ids]
+        return [self.stored(match_id) for match_id in ids if match_id not in self.unreadable]
 
     @property
     def upgrading(self):
@@ -231,11 +265,13 @@ class World:
             self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
             self._write_files()
             replaced.begin(self.loop, self.seed)
-            replaced.tune(self.snapshot_every, self.max_cached, self.page)
+            replaced.tune(self.snapshot_every, self.max_cached, self.page, self.batch)
             asyncio.set_event_loop(self.loop)
             logging.getLogger("service").addHandler(self._records)
             try:
                 self.loop.run_until_complete(self._live())
+                if self.death is not None:
+                    self.violations += self.death.missed(self.story)
             except Violation as violation:
                 self.violations.append(str(violation))
             finally:
@@ -276,6 +312,7 @@ class World:
         self.tell(f"the log is in {self.store}; {', '.join(sorted(self.faults)) or 'no faults'}")
         await asyncio.gather(*(machine.start() for machine in self.machines))
         inhabitants = Inhabitants(self)
+        self.unreadable = await inhabitants.come_from_the_future(self.foreign)
         end = 3600 * self.hours
         living = self.loop.create_task(inhabitants.live(end))
         troubles = [self.loop.create_task(each) for each in self._troubles(end)]
@@ -322,6 +359,19 @@ class World:
                 # Some kinds are rare, so that what others do lasts; a few kinds come often.
                 pause = MEAN_PAUSE * rng.choice((0.7, 1, 1, 10)) * (0.3 if self.few else 1)
                 yield self._now_and_then(calm, name, trouble, pause, rng)
+        yield self._come_alone(calm, random.Random(f"alone/{self.seed}"))
+
+    async def _come_alone(self, until, rng):
+        # So that nothing else excuses what follows.
+        for begin in range(0, int(until), int(PERIOD)):
+            for name, after in ALONE:
+                at = begin + after
+                if at > until or name not in self.faults:
+                    continue
+                trouble = self._stop if name == "stops" else self._fill
+                for number in range(ALONE_TIMES):
+                    await asyncio.sleep(max(0.0, at + number * ALONE_SECONDS - self.now))
+                    await self._go_wrong(name, trouble, rng)
 
     async def _now_and_then(self, until, name, trouble, pause, rng):
         while True:
@@ -331,12 +381,15 @@ class World:
             if at > until:
                 return
             await asyncio.sleep(at - self.now)
-            began = self.now
-            self.present.append((began, name))
-            await trouble(rng)
-            self.present.remove((began, name))
-            self.calm_since = self.now
-            self.troubled.append((began, self.now, name))
+            await self._go_wrong(name, trouble, rng)
+
+    async def _go_wrong(self, name, trouble, rng):
+        began = self.now
+        self.present.append((began, name))
+        await trouble(rng)
+        self.present.remove((began, name))
+        self.calm_since = self.now
+        self.troubled.append((began, self.now, name))
 
     async def _choose_machine(self, rng):
         # Often when a bot thinks there, so that another server must take its turn over.
@@ -427,9 +480,7 @@ class World:
             database.loses_answers = 0.0
             self.silent_until = self.now + UNUSED_SECONDS + 20.0
         elif what == "full":
-            database.failing_since = self.now
-            await asyncio.sleep(rng.expovariate(1 / 15))
-            database.failing_since = None
+            await self._fill(rng)
         elif what == "deaf":
             database.loses_notifications = 0.7
             await asyncio.sleep(60)
@@ -474,6 +525,20 @@ class World:
                 return standby
         return None
 
+    async def _fill(self, rng):
+        # The log takes nothing.
+        began, seconds = self.now, rng.expovariate(1 / 15)
+        if self.store == "sqlite":
+            self.disk.fail(*_NO_ROOM)
+        else:
+            self.database.failing_since = began
+        await asyncio.sleep(seconds)
+        if self.store == "sqlite":
+            self.disk.mend()
+        else:
+            self.database.failing_since = None
+        self.outages.append((began, self.now))
+
     async def _trouble_disk(self, rng):
         disk = self.disk
         what = rng.choice(("EIO", "ENOSPC", "sync", "power"))
@@ -505,6 +570,9 @@ class World:
         self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
         await asyncio.sleep(60)
         search.dead, search.dying, search.mean = 0.0, 0.0, search.usual
+
+
+_NO_ROOM = (faulty_disk.WRITE, faulty_disk.EVERY_FILE, errno.ENOSPC, faulty_disk.FAIL, 0, 10**6)
 
 
 class _Records(logging.Handler):
