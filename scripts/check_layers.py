@@ -47,10 +47,11 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
 }
 # Only here is background work started. Functions that start some are forbidden in `pyproject.toml`;
 # these are methods, by whatever name their object goes. What fails in a callback of the event loop
-# is logged in the server, where `Tasks.watch` sees to it.
+# is logged in the server, where `Tasks.watch` sees to it; the context of a gRPC call starts none.
 TASKS = {"service/common/tasks.py", "croupier/streams.py"}
 STARTS = re.compile(
-    r"\.(create_task|run_in_executor|add_done_callback|set_exception_handler|set_default_executor)\b"
+    r"(?<!context)\.(create_task|run_in_executor|add_done_callback|set_exception_handler"
+    r"|set_default_executor)\b"
 )
 CALLBACKS = re.compile(r"\.(call_at|call_later|call_soon|call_soon_threadsafe)\b")
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}

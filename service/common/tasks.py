@@ -15,7 +15,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
@@ -341,19 +341,31 @@ class Threads:
     ) -> None:
         """`initializer` is called in each thread when it starts."""
         self._executor = ThreadPoolExecutor(count, name, initializer)
-        self._begun: set[Future[Any]] = set()
+        self._working = 0
+        self._changed = threading.Condition()
 
     def do(self, work: Callable[[*_Arguments], _T], *args: *_Arguments) -> "asyncio.Future[_T]":
         """Has work done; whoever awaits it is told of its failure, and else the event loop is."""
-        done = self._executor.submit(work, *args)
-        self._begun.add(done)
-        done.add_done_callback(self._begun.discard)
-        return asyncio.wrap_future(done)
+        return asyncio.get_running_loop().run_in_executor(self._executor, self._do, work, *args)
+
+    def _do(self, work: Callable[[*_Arguments], _T], *args: *_Arguments) -> _T:
+        self._count(1)
+        try:
+            return work(*args)
+        finally:
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._working += change
+            self._changed.notify_all()
 
     def close(self, seconds: float | None = None) -> None:
         """Waits for work that is being done, for so long at most; work that waits is cancelled."""
         self._executor.shutdown(wait=False, cancel_futures=True)
-        if not wait(self._begun.copy(), seconds).not_done:
+        with self._changed:
+            ended = self._changed.wait_for(lambda: not self._working, seconds)
+        if ended:
             self._executor.shutdown()
 
 
