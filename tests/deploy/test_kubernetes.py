@@ -1,4 +1,4 @@
-"""deploy/kubernetes is valid, fits together, and gives no more rights than needed."""
+"""What deploy/helm makes is valid, fits together, and gives no more rights than needed."""
 
 import itertools
 import os
@@ -13,55 +13,103 @@ if "TEST_DEPLOY" not in os.environ:
         "`make check-deploy` installs what this needs, and runs it", allow_module_level=True
     )
 
+import jsonschema
 import kubernetes_validate
 import yaml
 
+from service.admission.callers_file import read_callers_file
 from service.running.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
 from tests.deploy.variables import check_variables
 
-ROOT = Path(__file__).parents[2] / "deploy" / "kubernetes"
-KUSTOMIZE = Path(__file__).parents[2] / "build" / "deploy" / "bin" / "kustomize"
-OVERLAYS = ("single", "replicas")
+FOLDER = Path(__file__).parents[2]
+HELM = FOLDER / "deploy" / "helm"
+BIN = FOLDER / "build" / "deploy" / "bin"
+SCHEMAS = FOLDER / "build" / "deploy" / "schemas"
+CASES = ("default", "one-server", "ingress", "gateway")
 VERSIONS = ("1.30", "1.34", "1.37")  # The first has `preStop.sleep`; the last is the newest known.
 
 
-def build(overlay):
-    done = subprocess.run(
-        [KUSTOMIZE, "build", ROOT / "overlays" / overlay], check=True, capture_output=True
-    )
-    return list(yaml.safe_load_all(done.stdout))
+def helm(*arguments, case="default"):
+    """What Helm says, and its errors."""
+    if case != "default":
+        arguments = (*arguments, "--values", HELM / "examples" / f"{case}.yaml")
+    done = subprocess.run([BIN / "helm", *arguments], capture_output=True, text=True)
+    return done.stdout, "" if done.returncode == 0 else done.stderr
 
 
-BUILT = {overlay: build(overlay) for overlay in OVERLAYS}
+def render(*arguments, case="default"):
+    """What the chart makes of values, and why not."""
+    options = ("--namespace", "croupier", "--kube-version", f"{VERSIONS[1]}.0")
+    return helm("template", "croupier", HELM / "croupier", *options, *arguments, case=case)
+
+
+def build(case):
+    text, error = render(case=case)
+    assert not error
+    return list(yaml.safe_load_all(text))
+
+
+BUILT = {case: build(case) for case in CASES}
 OBJECTS = [
-    pytest.param(each, id=f"{overlay}-{each['kind']}-{each['metadata']['name']}")
-    for overlay, objects in BUILT.items()
+    pytest.param(each, id=f"{case}-{each['kind']}-{each['metadata']['name']}")
+    for case, objects in BUILT.items()
     for each in objects
 ]
 KINDS = {each["kind"]: each for objects in BUILT.values() for each in objects}
 
 
+def strict(schema):
+    """A schema that takes no field which it does not name."""
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    if "pattern" in schema:  # Go takes flags anywhere.
+        schema["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")
+    items = [schema["items"]] if "items" in schema else []
+    for inner in (*schema.get("properties", {}).values(), *items):
+        strict(inner)
+    return schema
+
+
+def read_custom(path):
+    """The kind and the schemas that a definition has, by version."""
+    spec = yaml.safe_load(path.read_text())["spec"]
+    group, versions = spec["group"], {}
+    for each in spec["versions"]:
+        schema = strict(each["schema"]["openAPIV3Schema"])
+        fields = dict.fromkeys(("name", "labels", "annotations"), {})
+        schema["properties"]["metadata"] = strict({"type": "object", "properties": fields})
+        versions[f"{group}/{each['name']}"] = schema
+    return spec["names"]["kind"], versions
+
+
+CUSTOM = dict(map(read_custom, sorted(SCHEMAS.glob("*.yaml"))))
+
+
 def faults(manifest, version):
     """What strict validation says against an object."""
     try:
-        kubernetes_validate.validate(manifest, version, strict=True)
-    except kubernetes_validate.ValidationError as error:
+        if manifest["kind"] in CUSTOM:
+            schema = CUSTOM[manifest["kind"]].get(manifest.get("apiVersion"), False)
+            jsonschema.validate(manifest, schema)
+        else:
+            kubernetes_validate.validate(manifest, version, strict=True)
+    except (kubernetes_validate.ValidationError, jsonschema.ValidationError) as error:
         return error.message
     return None
 
 
-def pods(overlay):
+def pods(case):
     """The templates of the pods, by the name of their Deployment."""
     return {
         each["metadata"]["name"]: each["spec"]["template"]
-        for each in BUILT[overlay]
+        for each in BUILT[case]
         if each["kind"] == "Deployment"
     }
 
 
-def of_kind(overlay, kind):
-    return [each for each in BUILT[overlay] if each["kind"] == kind]
+def of_kind(case, kind):
+    return [each for each in BUILT[case] if each["kind"] == kind]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -84,29 +132,86 @@ def test_all_kinds_are_there():
     assert set(KINDS) == {
         "ConfigMap",
         "Deployment",
+        "GRPCRoute",
+        "HTTPRoute",
         "HorizontalPodAutoscaler",
-        "Namespace",
+        "Ingress",
         "NetworkPolicy",
         "PersistentVolumeClaim",
         "PodDisruptionBudget",
+        "PrometheusRule",
+        "Secret",
         "Service",
         "ServiceAccount",
+        "ServiceMonitor",
     }
 
 
-def test_kustomize_refuses_a_typo(tmp_path):
-    text = (ROOT / "base" / "kustomization.yaml").read_text()
-    (tmp_path / "kustomization.yaml").write_text(text.replace("resources:", "resource:"))
-    done = subprocess.run([KUSTOMIZE, "build", tmp_path], capture_output=True, text=True)
-    assert done.returncode != 0
-    assert 'unknown field "resource"' in done.stderr
+def test_the_chart_is_well_kept():
+    said, error = helm("lint", HELM / "croupier", "--strict")
+    assert not error, said
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_pods_have_what_the_restricted_profile_asks_for(overlay):
-    (namespace,) = of_kind(overlay, "Namespace")
-    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    for template in pods(overlay).values():
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ("server.replica=2", "'replica' not allowed"),
+        ("search.replicas=two", "/search/replicas"),
+        ("server.options.endIdle=10d", "endIdle"),
+        ("store.databases[0]=postgres.example.org", "/store/databases/0"),
+        ("store.kind=sqlite", "server.replicas: must be 1"),
+        ("ingress.enabled=true", "callers.trusted_proxies: must name"),
+        ("gateway.enabled=true", "callers.trusted_proxies: must name"),
+        ("ingress.enabled=true,ingress.web.host=x,callers.trusted_proxies={::/0}", "tlsSecret"),
+    ],
+)
+def test_values_that_cannot_work_are_refused_by_name(values, said):
+    text, error = render("--set", values)
+    assert not text
+    assert said in error
+
+
+def test_players_come_in_and_their_addresses_are_known(tmp_path):
+    for case, kinds in (("ingress", {"Ingress"}), ("gateway", {"HTTPRoute", "GRPCRoute"})):
+        entrances = [each for each in BUILT[case] if each["kind"] in kinds]
+        names = {each["metadata"]["name"] for each in entrances}
+        assert names == {"croupier-web", "croupier-grpc"}
+        (service,) = [
+            each
+            for each in of_kind(case, "Service")
+            if each["metadata"]["name"].endswith("entrance")
+        ]
+        ports = {port["name"]: port["port"] for port in service["spec"]["ports"]}
+        for each in entrances:
+            text = str(each["spec"])
+            protocol = each["metadata"]["name"].removeprefix("croupier-")
+            assert "croupier-entrance" in text
+            assert f"'name': '{protocol}'" in text or f"'port': {ports[protocol]}" in text
+        (secret,) = of_kind(case, "Secret")
+        path = tmp_path / case
+        path.write_text(secret["stringData"]["callers.toml"])
+        assert read_callers_file(path).trusted_proxies
+
+
+def test_rules_and_monitors_are_those_of_prometheus():
+    for case in ("ingress", "gateway"):
+        (rule,) = of_kind(case, "PrometheusRule")
+        rules = yaml.safe_load((FOLDER / "deploy/prometheus/croupier.rules.yml").read_text())
+        assert rule["spec"] == rules
+        (monitor,) = of_kind(case, "ServiceMonitor")
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        (found,) = [
+            each
+            for each in of_kind(case, "Service")
+            if wanted.items() <= each["metadata"]["labels"].items()
+        ]
+        # The alerts know the servers by this job.
+        assert found["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "croupier"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pods_have_what_the_restricted_profile_asks_for(case):
+    for template in pods(case).values():
         spec = template["spec"]
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -122,9 +227,9 @@ def test_pods_have_what_the_restricted_profile_asks_for(overlay):
         assert spec["automountServiceAccountToken"] is False
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_a_pod_has_time_to_stop_and_probes_and_limits(overlay):
-    for template in pods(overlay).values():
+@pytest.mark.parametrize("case", CASES)
+def test_a_pod_has_time_to_stop_and_probes_and_limits(case):
+    for template in pods(case).values():
         spec = template["spec"]
         (container,) = spec["containers"]
         waits = container["lifecycle"]["preStop"]["sleep"]["seconds"]
@@ -139,76 +244,111 @@ def test_a_pod_has_time_to_stop_and_probes_and_limits(overlay):
         assert re.search(r":[\w.]+$", container["image"]) and ":latest" not in container["image"]
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_selectors_find_pods_and_ports(overlay):
-    labels = {name: template["metadata"]["labels"] for name, template in pods(overlay).items()}
+@pytest.mark.parametrize("case", CASES)
+def test_selectors_find_pods_and_ports(case):
+    labels = {name: template["metadata"]["labels"] for name, template in pods(case).items()}
 
     def found(selector):
         return {name for name, has in labels.items() if selector.items() <= has.items()}
 
-    for deployment in of_kind(overlay, "Deployment"):
+    for deployment in of_kind(case, "Deployment"):
         selector = deployment["spec"]["selector"]["matchLabels"]
         assert found(selector) == {deployment["metadata"]["name"]}
         for spread in deployment["spec"]["template"]["spec"].get("topologySpreadConstraints", ()):
             assert found(spread["labelSelector"]["matchLabels"]) == {deployment["metadata"]["name"]}
-    for service in of_kind(overlay, "Service"):
+    for service in of_kind(case, "Service"):
         names = found(service["spec"]["selector"])
         assert names
         for name, port in itertools.product(names, service["spec"]["ports"]):
-            (container,) = pods(overlay)[name]["spec"]["containers"]
+            (container,) = pods(case)[name]["spec"]["containers"]
             assert port["targetPort"] in [each["name"] for each in container["ports"]]
-    for budget in of_kind(overlay, "PodDisruptionBudget"):
+    for budget in of_kind(case, "PodDisruptionBudget"):
         assert found(budget["spec"]["selector"]["matchLabels"]) == {budget["metadata"]["name"]}
-    for scaler in of_kind(overlay, "HorizontalPodAutoscaler"):
+    for scaler in of_kind(case, "HorizontalPodAutoscaler"):
         target = scaler["spec"]["scaleTargetRef"]["name"]
         (scaled,) = [
-            each for each in of_kind(overlay, "Deployment") if each["metadata"]["name"] == target
+            each for each in of_kind(case, "Deployment") if each["metadata"]["name"] == target
         ]
         # Otherwise each `kubectl apply` would undo what the autoscaler has set.
         assert "replicas" not in scaled["spec"]
 
 
-def reaching(overlay, component):
+def peer_name(peer):
+    (selector,) = peer.values()
+    labels = selector["matchLabels"]
+    return labels.get("app.kubernetes.io/component") or labels["kubernetes.io/metadata.name"]
+
+
+def reaching(case, component):
     """Which pods of the namespace the policies let reach the port for calls of a component."""
     callers = set()
-    for policy in of_kind(overlay, "NetworkPolicy"):
-        chosen = policy["spec"]["podSelector"].get("matchLabels", {})
-        if chosen not in ({}, {"app.kubernetes.io/component": component}):
+    for policy in of_kind(case, "NetworkPolicy"):
+        chosen = policy["spec"]["podSelector"]["matchLabels"]
+        if chosen.get("app.kubernetes.io/component", component) != component:
             continue
         for rule in policy["spec"].get("ingress", ()):
             if {"port": "grpc"} in rule["ports"]:
                 peers = rule.get("from", [None])
-                callers |= {
-                    peer and peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-                    for peer in peers
-                }
+                callers |= {peer and peer_name(peer) for peer in peers}
     return callers
 
 
 def test_only_servers_reach_search_servers_and_only_monitoring_reads_metrics():
-    assert reaching("replicas", "search") == {"server"}
-    assert reaching("replicas", "server") == {None}  # Players, from anywhere.
-    for policy in of_kind("replicas", "NetworkPolicy"):
+    assert reaching("default", "search") == {"server"}
+    assert reaching("default", "server") == {None}  # Players, from anywhere.
+    for policy in of_kind("default", "NetworkPolicy"):
         for rule in policy["spec"].get("ingress", ()):
             if {"port": "metrics"} in rule["ports"]:
                 (peer,) = rule["from"]
                 wanted = {"kubernetes.io/metadata.name": "monitoring"}
                 assert peer == {"namespaceSelector": {"matchLabels": wanted}}
-    (default,) = [
-        each["spec"]
-        for each in of_kind("replicas", "NetworkPolicy")
-        if each["metadata"]["name"] == "croupier"
-    ]
-    assert default == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert reaching("ingress", "server") == {"ingress-nginx"}
+    for case in CASES:
+        (all_pods,) = [
+            each["spec"]
+            for each in of_kind(case, "NetworkPolicy")
+            if each["metadata"]["name"] == "croupier"
+        ]
+        for template in pods(case).values():
+            labels = template["metadata"]["labels"]
+            assert all_pods["podSelector"]["matchLabels"].items() <= labels.items()
+        assert all_pods["policyTypes"] == ["Ingress", "Egress"]
+        assert "egress" not in all_pods
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_variables_are_options_with_values_that_they_take(overlay):
-    maps = {each["metadata"]["name"]: each["data"] for each in of_kind(overlay, "ConfigMap")}
-    for template in pods(overlay).values():
+def test_servers_reach_what_the_values_name_and_nothing_else():
+    for case, wanted in (
+        ("default", {("10.0.0.0/8", 5432)}),
+        ("one-server", set()),
+        (
+            "gateway",
+            {
+                ("192.0.2.20/32", 6432),
+                ("192.0.2.21/32", 6432),
+                ("192.0.2.30/32", 443),
+                ("10.96.7.7/32", 4317),
+            },
+        ),
+    ):
+        found = {
+            (peer["ipBlock"]["cidr"], port["port"])
+            for policy in of_kind(case, "NetworkPolicy")
+            for rule in policy["spec"].get("egress", ())
+            for peer in rule["to"]
+            for port in rule["ports"]
+            if "ipBlock" in peer
+        }
+        assert found == wanted
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_variables_are_options_with_values_that_they_take(case):
+    maps = {each["metadata"]["name"]: each["data"] for each in of_kind(case, "ConfigMap")}
+    for template in pods(case).values():
         (container,) = template["spec"]["containers"]
         variables = {each["name"]: "2" for each in container.get("env", ())}
         for source in container["envFrom"]:
             variables |= maps[source["configMapRef"]["name"]]
-        variables.pop("CROUPIER_CONFIG", None)
+        for file in ("CROUPIER_CONFIG", "CROUPIER_CALLERS_FILE"):
+            variables.pop(file, None)
         check_variables(variables)

@@ -3,7 +3,17 @@
 import copy
 
 # Below these the keys are names that the writer chooses, or belong to another schema.
-FREE = ("labels", "annotations", "data", "matchLabels", "selector", "requests", "limits", "options")
+FREE = (
+    "labels",
+    "annotations",
+    "data",
+    "stringData",
+    "matchLabels",
+    "selector",
+    "requests",
+    "limits",
+    "options",
+)
 
 
 def with_typo(document):
