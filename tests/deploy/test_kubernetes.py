@@ -77,7 +77,7 @@ def read_custom(path):
     group, versions = spec["group"], {}
     for each in spec["versions"]:
         schema = strict(each["schema"]["openAPIV3Schema"])
-        fields = dict.fromkeys(("name", "labels", "annotations"), {})
+        fields = {key: {} for key in ("name", "labels", "annotations")}
         schema["properties"]["metadata"] = strict({"type": "object", "properties": fields})
         versions[f"{group}/{each['name']}"] = schema
     return spec["names"]["kind"], versions
