@@ -30,7 +30,7 @@ serve: web ## run the server
 
 test: tools ## run the tests, and list the slowest twenty
 	scripts/web.sh test
-	$(PYTEST) --durations 20 $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
+	$(PYTEST) --durations 20 -o faulthandler_exit_on_timeout=true $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 browser: web ## play whole matches in the web app in Chromium (SHORT=1 for fewer; apt-get install chromium)
 	scripts/web.sh browser
