@@ -87,6 +87,11 @@ class Pair:
             server.close()
 
 
+@pytest.fixture(autouse=True)
+def patient():
+    """Nothing: a server whose database is gone must give up what it has asked of it."""
+
+
 @pytest.fixture
 def pair(servers, monkeypatch):
     monkeypatch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", 0.1)
