@@ -16,8 +16,8 @@ from service.observability.metrics import Metrics
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens
 
-CALL_BYTES = 20_000  # Of a call that waits or is not read, besides its request and its response.
-MAX_WAITING_BYTES = 100_000_000  # Of all refusals that wait; more come at once.
+CALL_BYTES = 30_000  # Of a call that waits or is not read, besides its request and its response.
+MAX_WAITING_BYTES = 20_000_000  # Of all refusals that wait; more come at once.
 
 
 class Admission:

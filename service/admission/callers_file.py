@@ -43,7 +43,7 @@ DEFAULT_ADDRESS: BudgetLimits = {
     Budget.SEARCHES: 32,
     Budget.REVIEWS: 8,
     Budget.WEB_CONNECTIONS: 600,
-    Budget.BYTES: 32 << 20,
+    Budget.BYTES: 24 << 20,
 }
 # Of a front end with a key, so that it leaves others some of the server.
 DEFAULT_KEY: BudgetLimits = {
@@ -51,7 +51,7 @@ DEFAULT_KEY: BudgetLimits = {
     Budget.PROCESSOR: 500,
     Budget.STREAMS: 10_000,
     Budget.REVIEWS: 16,
-    Budget.BYTES: 256 << 20,
+    Budget.BYTES: 320 << 20,
 }
 
 _HASH = re.compile("[0-9a-f]{64}")

@@ -1,6 +1,7 @@
 """The listener of gRPC: a port, and the handlers that bring its calls to `Calls`."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from functools import partial
@@ -28,7 +29,8 @@ from service.listening.connections import (
 
 PROTOCOL = "grpc"  # In the metrics.
 LATE = f"it has not come within {REQUEST_SECONDS:g} s"
-LARGE_BYTES = 64 << 10  # Many such requests leave memory behind.
+# Many such requests leave memory behind, and so do many calls that stay for so long.
+LARGE_BYTES, LONG_SECONDS = 64 << 10, 1.0
 
 GrpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -53,10 +55,11 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             try:
                 await calls.admit_file(call)
             except Refusal as refusal:
-                _refuse(context, refusal, call)
+                await _refuse(context, refusal, call)
             else:
-                context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-                context.set_details("this server has no such method")
+                await _abort(
+                    context, grpc.StatusCode.UNIMPLEMENTED, "this server has no such method"
+                )
             return b""
 
         self._unknown: Any = grpc.stream_unary_rpc_method_handler(answer)
@@ -70,8 +73,15 @@ def _handler(calls: Calls, method: Method) -> Any:
 
     async def begin(call: Call, context: GrpcContext) -> Held:
         # What a call holds is held until its caller has taken all, or has gone.
+        began = time.monotonic()
         held = await calls.admit(call, MAX_REQUEST_BYTES)
-        context.add_done_callback(lambda _: held.set(0))  # type: ignore[arg-type]
+
+        def ended(_: Any) -> None:
+            held.set(0)
+            if time.monotonic() - began > LONG_SECONDS:
+                give_back_soon()
+
+        context.add_done_callback(ended)  # type: ignore[arg-type]
         return held
 
     async def read(call: Call, context: GrpcContext, held: Held) -> bytes:
@@ -106,7 +116,7 @@ def _handler(calls: Calls, method: Method) -> Any:
             response = _serialize(await calls.answer(call, method, partial(method.read, data)))
             held.set(CALL_BYTES + call.size + len(response))
         except Refusal as refusal:
-            _refuse(context, refusal, call)
+            await _refuse(context, refusal, call)
             return b""
         return response
 
@@ -127,7 +137,7 @@ def _handler(calls: Calls, method: Method) -> Any:
                     with _taken_soon(calls, context, responses):
                         yield response
         except Refusal as refusal:
-            _refuse(context, refusal, call)
+            await _refuse(context, refusal, call)
 
     if method.streams:
         return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
@@ -155,12 +165,22 @@ def _taken_soon(calls: Calls, context: GrpcContext, responses: Any) -> Iterator[
         timer.cancel()
 
 
-def _refuse(context: GrpcContext, refusal: Refusal, call: Call) -> None:
-    # Not by `abort`: gRPC keeps the exception that it raises, in a circle with the whole call.
+async def _refuse(context: GrpcContext, refusal: Refusal, call: Call) -> None:
     status = rpc_status.to_status(refusal.status)
-    context.set_code(status.code)
-    context.set_details(status.details or "")
-    context.set_trailing_metadata((*(status.trailing_metadata or ()), *_returned(call)))
+    metadata = (*(status.trailing_metadata or ()), *_returned(call))
+    await _abort(context, status.code, status.details or "", metadata)
+
+
+async def _abort(
+    context: GrpcContext, code: grpc.StatusCode, details: str, metadata: Any = ()
+) -> None:
+    # A status that is only set comes after an empty response, which gRPC keeps with the call for as
+    # long as its caller takes nothing.
+    try:
+        await context.abort(code, details, metadata)
+    except grpc.aio.AbortError as aborted:
+        # gRPC keeps it with the call, and raises it again. It would keep all that led here.
+        aborted.__traceback__ = aborted.__context__ = None
 
 
 def _returned(call: Call) -> tuple[tuple[str, str]]:

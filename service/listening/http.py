@@ -322,12 +322,14 @@ class HttpConnection(H11Protocol):
         """Closes the connection at once."""
         self._forget()
         self._leave()
-        if self._opening is not None:
-            self._opening.cancel()
         if self._accepted is not None:
             self._accepted.close()
-        if self.transport is not None:
-            # Otherwise the system would keep what a stalled reader has not taken: megabytes.
+        if self.transport is None:
+            if self._opening is not None:
+                self._opening.cancel()
+        else:
+            # Its opening is not cancelled: uvloop would not tell of the loss, and keep it for ever.
+            # The system would keep what a stalled reader has not taken: megabytes.
             drop_unsent(self.transport.get_extra_info("socket"))
             self.transport.abort()
 

@@ -103,6 +103,13 @@ def test_what_is_not_read_holds_its_bytes_until_its_caller_has_gone(serve):
     wait_until(lambda: not held(server))
 
 
+def test_a_refusal_that_is_not_read_holds_nothing(serve):
+    server, client = serve()
+    with said(client, *["/croupier.v1.CatalogService/GetGame"] * 10):  # Of no name.
+        wait_until(lambda: server.metrics.calls == 10)
+        wait_until(lambda: not held(server))
+
+
 def test_a_stream_that_nobody_reads_loses_its_place(serve, monkeypatch):
     monkeypatch.setattr(grpc_listener, "STALLED_SECONDS", 0.01)
     server, client = serve("streams = 3")

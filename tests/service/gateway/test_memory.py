@@ -1,12 +1,18 @@
 """Connections that are closed leave nothing behind, also before anybody collects garbage."""
 
+import asyncio
 import gc
+import socket
 import ssl
 from collections import Counter
 
 import pytest
+import uvloop
 
+from service.common.errors import shutting_down
+from service.common.tasks import Tasks
 from service.gateway.listener import WebOptions
+from service.listening.http import Connections
 from service.listening.tls import Files
 from tests.support.long_form import LONG_FORM
 from tests.support.server_process import ServerProcess
@@ -109,6 +115,34 @@ def test_nothing_of_a_closed_connection_stays(web_servers, target, what, end):
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def test_a_connection_that_is_aborted_while_it_opens_is_forgotten():
+    # Its request has come before it is accepted, and its address has no place left.
+    class Full:
+        def set(self, amount):
+            if amount:
+                raise shutting_down()
+
+    async def answer(scope, receive, send):
+        raise AssertionError
+
+    async def open_one():
+        full = Full()
+        open_ones = Connections(answer, 9, 10.0, None, Tasks(), lambda peer, most: (full, full))
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listening,
+            socket.create_connection(listening.getsockname()) as client,
+        ):
+            client.sendall(get())
+            open_ones.admit(*listening.accept())
+            while len(open_ones):
+                await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return open_ones.state.connections
+
+    assert not uvloop.run(open_one())
 
 
 AT_ONCE, WAVES = (500, 6) if LONG_FORM else (200, 1)
