@@ -1,13 +1,14 @@
 """The time of the event loop, on which all calls run: who has used it, and who may.
 
-Calls are metered. What takes long, such as the replay of a long match, is done in pieces
-(`LongWork`). Background tasks, which the server does without a call, get a part of the loop's time
-(`BackgroundQuota`).
+Calls are metered. What comes at once begins a little at a time (`Turns`). What takes long, such as
+the replay of a long match, is done in pieces (`LongWork`). Background tasks, which the server does
+without a call, get a part of the loop's time (`BackgroundQuota`).
 """
 
 import asyncio
 import time
 import types
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
@@ -63,6 +64,41 @@ def paid(work: Callable[[*_Arguments], _T]) -> Callable[[*_Arguments], _T]:
                 loop.call_soon_threadsafe(charge, time.thread_time() - began)
 
     return timed
+
+
+class Turns:
+    """Lets few pieces of work begin in each turn of the event loop.
+
+    The requests of many connections that come at once would otherwise all be answered in one turn,
+    and everybody else would wait for its end.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._begun = 0  # In this turn.
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        """Returns when it is the caller's turn, in the order of the calls."""
+        loop = asyncio.get_running_loop()
+        if not self._begun:
+            loop.call_soon(self._go_on)
+        if self._begun < self._at_once:
+            self._begun += 1
+            return
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _go_on(self) -> None:
+        self._begun = 0
+        while self._waiting and self._begun < self._at_once:
+            turn = self._waiting.popleft()
+            if not turn.cancelled():
+                turn.set_result(None)
+                self._begun += 1
+        if self._begun:
+            asyncio.get_running_loop().call_soon(self._go_on)
 
 
 PIECE_SECONDS = 0.001
