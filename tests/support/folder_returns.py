@@ -12,7 +12,6 @@ through the folders of `service/`, from the call to its answer:
 
 import argparse
 import asyncio
-import sys
 import threading
 from pathlib import Path
 
@@ -89,9 +88,10 @@ def _folder(frame):
 
 def entries():
     """What is noted of an action and of a hint."""
-    recorder, servers = Recorder(), Servers()
-    servers.loop.call_soon_threadsafe(sys.setprofile, recorder.profile)
-    threading.setprofile(recorder.profile)  # Of the threads that start from now on.
+    recorder = Recorder()
+    # Of the threads that start from now on. Python 3.11 may hang where it is set in mid-loop.
+    threading.setprofile(recorder.profile)
+    servers = Servers()
     try:
         _, search_at = servers.start_search_server(threads=1)
         server, address = servers.start(search_at=search_at, search_threads=1)
