@@ -88,6 +88,9 @@ bench: tools ## measure the speed and fingerprint of the search, and the cost of
 	$(PY) -m lab.search_bench $(ARGS)
 	$(PY) -m lab.service_bench
 
+memory: tools ## measure what connections, streams, matches, hints and reviews take of a server's memory
+	$(PY) -m lab.service_bench.memory $(ARGS)
+
 arena: tools ## play matches: make arena ARGS='search:ms=100 skilled --game all'
 	.venv/bin/croupier arena $(ARGS)
 
