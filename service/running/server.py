@@ -67,6 +67,7 @@ class Options(NamedTuple):
 
     host: str = "127.0.0.1"
     port: int = 50051
+    metrics_host: str = "127.0.0.1"
     metrics_port: int = 0  # 0: none.
     allow_seeds: bool = False
     search_threads: int = 0  # 0: as many as there are processors.
@@ -181,8 +182,8 @@ class Server:
         host, port = self._options.host, self._options.port
         check_free(host, port)
         limit(self._options.max_rules_seconds)
-        metrics_port = self._options.metrics_port
-        self._monitoring.start((host, metrics_port) if metrics_port else None)
+        monitored = self._options.metrics_host, self._options.metrics_port
+        self._monitoring.start(monitored if monitored[1] else None)
         self._start_search_servers()
         if self._own_store:
             await self._store.open()

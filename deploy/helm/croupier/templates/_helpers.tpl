@@ -16,6 +16,7 @@ CROUPIER_{{ $name | upper | replace "-" "_" }}: {{ $value | toString | quote }}
 {{- define "croupier.options.server" -}}
 listen: 0.0.0.0:50051
 web: 0.0.0.0:8080
+metrics-host: 0.0.0.0
 metrics-port: 9464
 {{- if eq .Values.store.kind "sqlite" }}
 store: sqlite
@@ -35,6 +36,7 @@ search-at: dns:///{{ .Release.Name }}-search:50051
 role: search
 listen: 0.0.0.0:50051
 web: "off"
+metrics-host: 0.0.0.0
 metrics-port: 9464
 {{- end }}
 
