@@ -1,5 +1,6 @@
 """The server: creates all its parts, connects them, starts and stops them."""
 
+import asyncio
 import logging
 import secrets
 import time
@@ -163,9 +164,7 @@ class Server:
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, quota
         )
-        callers_file = options.callers_file
-        callers = Callers() if callers_file is None else read_callers_file(callers_file)
-        self._admission = Admission(callers, self.metrics)
+        self._admission = Admission(read_callers(options.callers_file), self.metrics)
         self._calls = Calls(self.metrics, self._admission, long_work)
         self._searches = searches
         self._listener = GrpcListener(
@@ -201,6 +200,10 @@ class Server:
             sweep.start()
         self._monitoring.state = READY
         return address
+
+    async def reload(self, callers_file: Path | None) -> None:
+        """Reads the file again; raises OSError or ValueError, and has changed nothing then."""
+        await self._calls.replace_callers(await asyncio.to_thread(read_callers, callers_file))
 
     def _make_web(self, options: WebOptions) -> "WebListener":
         # Here, since a server without one starts a tenth faster if it does not import it.
@@ -344,6 +347,11 @@ class Server:
             self._search_processes.stop()
         else:
             self._search_servers.end_searches()
+
+
+def read_callers(file: Path | None) -> Callers:
+    """The callers that a server knows; raises OSError or ValueError."""
+    return Callers() if file is None else read_callers_file(file)
 
 
 def open_store(options: Options, metrics: Metrics) -> Store:

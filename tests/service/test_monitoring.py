@@ -161,7 +161,7 @@ def test_what_fails_in_a_callback_of_a_process_is_counted(monkeypatch):
 
     monkeypatch.setattr(process, "raise_file_limit", int)
     monkeypatch.setattr(process, "settle", lambda: os.kill(os.getpid(), signal.SIGTERM))
-    asyncio.run(process.run(Served))
+    asyncio.run(process.run(Served, None))
     assert metrics.tasks.failures()["callback"] == 1
 
 
