@@ -199,7 +199,8 @@ class LineLimit(logging.Filter):
         self._left_out: Counter[_Place] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if _chosen[1] == "debug":
+        # What is logged of the server itself tells its operator, such as of each reload.
+        if _chosen[1] == "debug" or record.name.startswith("service.running."):
             return True
         place = record.pathname, record.lineno, record.levelno
         now = self._now()

@@ -19,12 +19,12 @@ APPLIED, KEPT = "reload: the log level", "reload: nothing is changed"
 RELOADS = 1000 if LONG_FORM else 40
 
 
-def key(name, calls='"unlimited"', secret=""):
+def key(name, processor='"unlimited"', secret=""):
     """The entry of a key, whose secret is its name unless it has another one."""
     digest = hashlib.sha256((secret or name).encode()).hexdigest()
     return (
         f'[keys.{name}]\nsha256 = "{digest}"\n[keys.{name}.budgets]\n'
-        f'calls_per_second = {calls}\nprocessor_milliseconds_per_second = "unlimited"\n'
+        f'calls_per_second = "unlimited"\nprocessor_milliseconds_per_second = {processor}\n'
     )
 
 
