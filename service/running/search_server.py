@@ -61,6 +61,7 @@ class SearchServer:
         )
         credentials = None if self._certificate is None else self._certificate.credentials()
         self._listener = GrpcListener(self._calls, options.connections, credentials)
+        self.metrics.add_grpc(self._listener.most_connections, self._listener.connections)
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""

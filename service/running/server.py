@@ -164,6 +164,7 @@ class Server:
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, quota
         )
+        self.metrics.add_scheduler(lambda: self._scheduler.idle_seconds)
         self._admission = Admission(read_callers(options.callers_file), self.metrics)
         self._calls = Calls(self.metrics, self._admission, long_work)
         self._searches = searches
@@ -173,6 +174,7 @@ class Server:
             None if self._certificate is None else self._certificate.credentials(),
             listeners=1 if options.web is None else 2,
         )
+        self.metrics.add_grpc(self._listener.most_connections, self._listener.connections)
         self._web = None if options.web is None else self._make_web(options.web)
         self.web_url = ""  # Of the web app, when the server has started with a web gateway.
 
@@ -212,7 +214,7 @@ class Server:
         context = None if self._certificate is None else self._certificate.context
         connections = self._options.connections
         web = WebListener(options, connections, self._calls, context, self.metrics)
-        self.metrics.add_web(lambda: web.connections)
+        self.metrics.add_web(web.most_connections, lambda: web.connections)
         return web
 
     def _open_search_servers(self) -> SearchServers | None:
@@ -359,6 +361,7 @@ def open_store(options: Options, metrics: Metrics) -> Store:
     if options.store == "memory":
         return MemoryStore(metrics)
     if options.store == "sqlite":
+        metrics.add_disk(options.data)
         return SqliteStore(options.data, metrics)
     url = check_store(options.store)
     try:
