@@ -43,7 +43,8 @@ RUN groupadd --gid 10001 croupier \
 COPY --from=builder /opt/croupier /opt/croupier
 # Log lines leave at once.
 ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 \
-    CROUPIER_LISTEN=0.0.0.0:50051 CROUPIER_WEB=0.0.0.0:8080 CROUPIER_METRICS_PORT=9464 CROUPIER_DATA=/data
+    CROUPIER_LISTEN=0.0.0.0:50051 CROUPIER_WEB=0.0.0.0:8080 CROUPIER_METRICS_HOST=0.0.0.0 \
+    CROUPIER_METRICS_PORT=9464 CROUPIER_DATA=/data
 # A start writes the byte code of the modules that it imports. On a read-only root no later start could, and
 # each would compile them again.
 RUN cd / && bash -c 'set -e; coproc croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory; \

@@ -115,9 +115,10 @@ leaks: tools ## play pairs of matches that differ in hidden cards only, and comp
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
 	PYTHON=$(PY) scripts/build_packages.sh dist
 
-release: tools web ## build the packages, bills of materials, VEX document and SHA256SUMS of a release in an empty dist/
+release: tools web ## build the packages, the Helm chart, bills of materials, VEX document and SHA256SUMS of a release in an empty dist/
 	rm -rf dist
 	PYTHON=$(PY) scripts/build_packages.sh dist
+	scripts/build_chart.sh dist
 	scripts/describe_release.sh dist
 
 verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)

@@ -28,6 +28,9 @@ def main() -> None:
     # start, which takes a second or more, or at any time, if the command has nothing to end.
     for number in _EXITS.get("".join(sys.argv[1:2]), ()):
         signal.signal(number, _exit)
+    if sys.argv[1:2] == ["serve"]:
+        # Until the server can read its files again.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     # What is imported stays. To look for garbage among it would take a quarter of the start.
     gc.disable()
     from cli.main import main as run

@@ -53,6 +53,7 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
 
     def __init__(self, **settings: Any) -> None:
         self.options: list[Option] = []
+        self.arguments: Sequence[str] | None = None  # That were parsed last.
         self._sources: dict[str | None, str] = {}
         self._file = _TomlFile(self.options)
         super().__init__(
@@ -124,6 +125,7 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
         # An empty variable counts as none: composed files can hardly leave one out.
         given = {name: value for name, value in env_vars.items() if value}
         self._sources.clear()
+        self.arguments = None if args is None else tuple(args)
         try:
             return super().parse_known_args(args, namespace, env_vars=given, **settings)
         except argparse.ArgumentError as error:

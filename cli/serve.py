@@ -6,16 +6,17 @@ import os
 import threading
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import uvloop
 
-from cli.arguments import CommandError, Commands
+from cli.arguments import CommandError, Commands, UsageError
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
 from engine.packages import SKIP_BROKEN
 from service.observability import tracing
 from service.observability.logs import configure
-from service.running.process import Served
+from service.running.process import Reloadable, Served
 from service.running.process import run as run_server
 from service.running.search_server import SearchServer, SearchServerOptions
 from service.running.server import Options, Server
@@ -30,7 +31,8 @@ def add_parser(commands: Commands) -> None:
         usage="%(prog)s [OPTION ...]",
         help="run the server",
         description="Runs the server until it gets SIGTERM or SIGINT. It then refuses new calls, "
-        "waits until the running calls have ended, and exits with 0.",
+        "waits until the running calls have ended, and exits with 0. At SIGHUP it reads again the "
+        "callers file and the log level.",
     )
     add_options(parser)
     parser.set_defaults(run=partial(run, parser))
@@ -48,7 +50,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     try:
         if chosen.tracing:
             tracing.start()
-        uvloop.run(run_server(lambda: _make(options)))
+        uvloop.run(run_server(lambda: _make(options), partial(_read_again, parser, chosen)))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
     finally:
@@ -65,6 +67,33 @@ def _make(options: Options | SearchServerOptions) -> Served:
     if isinstance(options, SearchServerOptions):
         return SearchServer(options)
     return Server(options)
+
+
+class _Rereading(ConfiguredParser):
+    def error(self, message: object) -> NoReturn:
+        raise ValueError(message)
+
+
+def _read_again(parser: ConfiguredParser, before: argparse.Namespace) -> Reloadable:
+    # Flags and the environment are as they were, and the file of options may have changed.
+    rereading = _Rereading()
+    add_options(rereading)
+    chosen = rereading.parse_args(parser.arguments)
+    try:
+        read_options(chosen)
+    except UsageError as error:
+        raise ValueError(error) from None
+    late = [
+        option.flag
+        for option in rereading.options
+        if option.action.dest not in Reloadable._fields
+        and getattr(chosen, option.action.dest) != getattr(before, option.action.dest)
+    ]
+    if late:
+        _log.warning(
+            "reload: what has changed of these options needs a restart: %s", " ".join(late)
+        )
+    return Reloadable(chosen.log_level, chosen.callers_file)
 
 
 def _check_files(parser: ConfiguredParser, chosen: argparse.Namespace) -> None:

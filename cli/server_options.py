@@ -44,9 +44,10 @@ OPTIONS = {
     let pages of this origin call, as https://play.example.org; may be repeated
 --web-host NAME ... (on a loopback address localhost, elsewhere any name)
     a name by which browsers know this server; may be repeated; requests to other names are refused
+--metrics-host HOST [127.0.0.1]
+    the address on which metrics for Prometheus are served, always in the clear; 0.0.0.0 for all
 --metrics-port PORT [9464]
-    where to serve metrics for Prometheus, on the host of --listen and always in the clear; 0 for
-    nowhere
+    the port of the metrics; 0 for nowhere
 """,
     "TLS": """
 --tls-cert FILE (serve in the clear)
@@ -205,7 +206,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
         ),
         _connections(chosen)._replace(age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS)),
         _tls_files(chosen),
-        (host, chosen.metrics_port) if chosen.metrics_port else None,
+        (chosen.metrics_host, chosen.metrics_port) if chosen.metrics_port else None,
     )
 
 

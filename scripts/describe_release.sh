@@ -1,5 +1,5 @@
 #!/bin/sh
-# Adds to a folder with the wheels and sdists of a release what strangers verify them by: a bill of materials
+# Adds to a folder with the wheels, the sdists and the chart of a release what strangers verify them by: a bill of materials
 # of each distribution, the statements on vulnerabilities (VEX), and SHA256SUMS over all files. `make release`
 # calls it. Needs PyPI, for cyclonedx-py and for what the distributions depend on.
 set -eu

@@ -34,6 +34,7 @@ if [ -z "$built" ]; then
     built="$(mktemp -d)"
     trap 'rm -rf "$built"' EXIT
     SHORT=1 scripts/build_packages.sh "$built" >/dev/null
+    scripts/build_chart.sh "$built"
 fi
 for path in "$built"/*; do
     name="${path##*/}"

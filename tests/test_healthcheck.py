@@ -14,24 +14,27 @@ from tests.support.server_process import ServerProcess
 PROGRAM = Path(__file__).parents[1] / "deploy/healthcheck"
 
 
-def check(port, listen="0.0.0.0:50051"):
+def check(port, host="0.0.0.0"):
     """Runs it without other programs; returns its status and what it says."""
-    variables = {"CROUPIER_METRICS_PORT": str(port), "CROUPIER_LISTEN": listen, "PATH": "/nowhere"}
-    done = subprocess.run(["/bin/bash", PROGRAM], env=variables, capture_output=True, text=True)
+    variables = {"CROUPIER_METRICS_PORT": str(port), "CROUPIER_METRICS_HOST": host}
+    done = subprocess.run(
+        ["/bin/bash", PROGRAM], env=variables | {"PATH": "/nowhere"}, capture_output=True, text=True
+    )
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("listen", ["0.0.0.0:50051", "127.0.0.1:0"])
-def test_a_server_is_ready_and_then_gone(listen):
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "127.0.0.2"])
+def test_a_server_is_ready_and_then_gone(host):
     port = free_port()
-    with ServerProcess("--store", "memory", "--metrics-port", str(port)):
-        assert check(port, listen) == (0, "HTTP/1.1 200 OK\n")
-    assert check(port, listen) == (1, "")
+    options = ("--store", "memory", "--metrics-host", host, "--metrics-port", str(port))
+    with ServerProcess(*options):
+        assert check(port, host) == (0, "HTTP/1.1 200 OK\n")
+    assert check(port, host) == (1, "")
 
 
-@pytest.mark.parametrize(("host", "listen"), [("127.0.0.1", "0.0.0.0:1"), ("::1", "[::]:1")])
+@pytest.mark.parametrize(("host", "given"), [("127.0.0.1", "0.0.0.0"), ("::1", "[::]")])
 @pytest.mark.parametrize(("status", "expected"), [(200, 0), (503, 1), (404, 1)])
-def test_only_200_is_ready(host, listen, status, expected):
+def test_only_200_is_ready(host, given, status, expected):
     paths = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,5 +52,5 @@ def test_only_200_is_ready(host, listen, status, expected):
 
     with Server((host, 0), Handler) as server:
         threading.Thread(target=server.handle_request).start()
-        assert check(server.server_port, listen)[0] == expected
+        assert check(server.server_port, given)[0] == expected
     assert paths == ["/readyz"]

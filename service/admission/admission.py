@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from croupier.v1.error_pb2 import ErrorReason
 from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Held, Ledger
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
 from service.common.errors import Refusal
-from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ class Admission:
 
     def __init__(self, callers: Callers, metrics: Metrics) -> None:
         """Raises ValueError if a package is missing that the callers need."""
-        self._callers = callers
-        self._keys = {key.name: key.limits for key in callers.keys.values()}
-        self._signed_tokens = (
-            None if callers.jwt is None else _read_signed_tokens(callers.jwt, metrics.tasks)
-        )
+        self._tasks = metrics.tasks
+        self._signed_tokens = self._make_signed_tokens(callers.jwt)
         self.identification = Identification(callers, self._signed_tokens)
-        self._ledger = Ledger(self._limits, metrics)
+        self._callers = callers
+        self._ledger = Ledger(_limits(callers), metrics)
         self._refusals_waiting = 0  # Bytes.
         self._closing = asyncio.Event()
 
@@ -39,6 +37,31 @@ class Admission:
         """Reads the keys of signed tokens; raises OSError or ValueError."""
         if self._signed_tokens is not None:
             await self._signed_tokens.open()
+
+    async def replace(self, callers: Callers) -> None:
+        """Knows other callers from now on; what is used of budgets stays used.
+
+        Raises OSError or ValueError, and has changed nothing then.
+        """
+        signed_tokens = self._signed_tokens
+        if callers.jwt != self._callers.jwt:
+            signed_tokens = self._make_signed_tokens(callers.jwt)
+            if signed_tokens is not None:
+                await signed_tokens.open()
+            if self._signed_tokens is not None:
+                self._signed_tokens.close()
+        self._callers, self._signed_tokens = callers, signed_tokens
+        self.identification.know(callers, signed_tokens)
+        self._ledger.limit_by(_limits(callers))
+
+    def _make_signed_tokens(self, configured: Jwt | None) -> "SignedTokens | None":
+        if configured is None:
+            return None
+        try:
+            from service.admission.signed_tokens import SignedTokens
+        except ModuleNotFoundError:
+            raise ValueError("signed tokens need PyJWT: install croupier-server[jwt]") from None
+        return SignedTokens(configured, self._tasks)
 
     def close(self) -> None:
         """Ends what runs in the background; refusals come at once from now on."""
@@ -54,8 +77,30 @@ class Admission:
             # Keys are guessed at the expense of the address.
             self.admit_address(call)
             raise
+        call.admitted_by = self._callers
         self._ledger.spend(call.payers, Budget.CALLS)
         self._ledger.check(call.payers, Budget.PROCESSOR)
+
+    def readmit(self, call: Call) -> None:
+        """Identifies the caller of an admitted call again if the callers were replaced since.
+
+        Raises Refusal if its key or the issuer of its signed token is not known any more.
+        """
+        before = call.admitted_by
+        if before is self._callers:
+            return
+        call.admitted_by = self._callers
+        kind = call.principal.kind
+        # A token that has only expired since then ends no call.
+        if kind in (Kind.KEY, Kind.PLAYER) or (
+            kind is Kind.SUBJECT and before.jwt != self._callers.jwt
+        ):
+            call.principal, call.payers = self.identification.identify(call)
+            if kind is Kind.SUBJECT and call.principal.kind is not kind:
+                raise Refusal(
+                    ErrorReason.ERROR_REASON_KEY_INVALID,
+                    "this server takes no signed tokens any more",
+                )
 
     def admit_address(self, call: Call) -> None:
         """Counts what is no call, such as a file, as one of its address; raises Refusal."""
@@ -143,17 +188,14 @@ class Admission:
         """Uses one of a budget until the block ends; raises Refusal when it is entered."""
         return self._ledger.hold(call.payers, budget)
 
-    def _limits(self, principal: Principal) -> BudgetLimits:
+
+def _limits(callers: Callers) -> Callable[[Principal], BudgetLimits]:
+    keys = {key.name: key.limits for key in callers.keys.values()}
+
+    def limits(principal: Principal) -> BudgetLimits:
         if principal.kind is Kind.KEY:
-            return self._keys[principal.name]
-        if principal.kind is Kind.ADDRESS:
-            return self._callers.address
-        return self._callers.person
+            # A call of a key that was revoked ends, and gives back what it holds.
+            return keys.get(principal.name, {})
+        return callers.address if principal.kind is Kind.ADDRESS else callers.person
 
-
-def _read_signed_tokens(configured: Jwt, tasks: Tasks) -> "SignedTokens":
-    try:
-        from service.admission.signed_tokens import SignedTokens
-    except ModuleNotFoundError:
-        raise ValueError("signed tokens need PyJWT: install croupier-server[jwt]") from None
-    return SignedTokens(configured, tasks)
+    return limits

@@ -157,6 +157,15 @@ class Ledger:
         self._accounts: defaultdict[Principal, Account] = defaultdict(Account)
         self._sweep_at = MAX_IDLE_ACCOUNTS
 
+    def limit_by(self, limits: Callable[[Principal], BudgetLimits]) -> None:
+        """Gives principals other budgets from now on; the amounts that are used stay used."""
+        now, before, self._limits = self._now(), self._limits, limits
+        for principal, account in self._accounts.items():
+            old, new = before(principal), limits(principal)
+            for budget, full_at in account.full_at.items():
+                if full_at > now and old.get(budget) and new.get(budget):
+                    account.full_at[budget] = now + (full_at - now) * old[budget] / new[budget]
+
     def _sweep(self, now: float) -> None:
         # Forgets accounts in which nothing is used. When few are idle, the next sweep is further
         # away, so that sweeping costs little for each new account.
@@ -243,17 +252,13 @@ class Ledger:
         """Adds to what all payers hold, or takes from it; raises Refusal if one has too little."""
         if len(self._accounts) >= self._sweep_at:
             self._sweep(self._now())
-        held = []
-        for payer in payers:
-            limit = self._limits(payer).get(budget)
-            if limit is None:
-                continue
-            limit = min(limit, most)
-            account = self._accounts[payer]
-            if more > 0 and account.held[budget] + more > limit:
-                self._refuse(payer, budget, limit, RETRY_SECONDS)
-            held.append(account)
-        for account in held:
+        # Also what is unlimited now is counted: it may be limited before it is given back.
+        accounts = [self._accounts[payer] for payer in payers]
+        for payer, account in zip(payers, accounts, strict=True):
+            limit = self._limits(payer).get(budget) if more > 0 else None
+            if limit is not None and account.held[budget] + more > min(limit, most):
+                self._refuse(payer, budget, min(limit, most), RETRY_SECONDS)
+        for account in accounts:
             account.held[budget] += more
 
     def refusal_delay(self, payer: Principal) -> float:

@@ -55,6 +55,7 @@ DEFAULT_KEY: BudgetLimits = {
 }
 
 _HASH = re.compile("[0-9a-f]{64}")
+_ENTRY = re.compile(r"\s*(?:\[([^\]]+)\]|([^=#\[]+)=)")  # A line that begins a table or has a key.
 
 
 class Key(NamedTuple):
@@ -89,11 +90,29 @@ class Callers(NamedTuple):
 
 
 def read_callers_file(path: Path) -> Callers:
-    """Reads a callers file; raises OSError, and ValueError with the place of a mistake."""
+    """Reads a callers file; raises OSError, and ValueError with the line of a mistake."""
+    text = ""
     try:
-        return _read(tomllib.loads(path.read_text("utf-8")))
+        text = path.read_text("utf-8")
+        return _read(tomllib.loads(text))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        line = _line_of(str(error).partition(":")[0], text)
+        raise ValueError(f"{path}{f', line {line}' if line else ''}: {error}") from None
+
+
+def _line_of(place: str, text: str) -> int:
+    # The line that comes closest to a place such as keys.studio.sha256; 0 if none does.
+    table, closest, found = "", "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = _ENTRY.match(line)
+        if entry is None:
+            continue
+        name = re.sub("[\"' ]", "", entry[1] or table + entry[2])
+        if entry[1]:
+            table = f"{name}."
+        if f"{place}.".startswith(f"{name}.") and len(name) > len(closest):
+            closest, found = name, number
+    return found
 
 
 def _read(given: dict[str, Any]) -> Callers:

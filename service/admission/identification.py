@@ -43,12 +43,17 @@ class Identification:
     """Identifies the callers that an operator has named, and all others by seat or address."""
 
     def __init__(self, callers: Callers, signed_tokens: "SignedTokens | None") -> None:
-        self._callers = callers
-        self._signed_tokens = signed_tokens
         # The name of the seat in an "authorization" header; None if it holds no token of a seat.
         self.seat_of: Callable[[str], str | None] = lambda authorization: None
         # A connection calls again and again with one or two tokens.
         self._without_key = lru_cache(_MAX_CACHED)(self._identify_without_key)
+        self.know(callers, signed_tokens)
+
+    def know(self, callers: Callers, signed_tokens: "SignedTokens | None") -> None:
+        """Identifies by these from now on."""
+        self._callers = callers
+        self._signed_tokens = signed_tokens
+        self._without_key.cache_clear()
 
     def identify(self, call: Call) -> tuple[Principal, tuple[Principal, ...]]:
         """The principal of a call, and those whose budgets it uses: none for one without limits.

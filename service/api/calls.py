@@ -21,6 +21,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted, Held
+from service.admission.callers_file import Callers
 from service.common.call import NOBODY, Call, current_call
 from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
 from service.common.event_loop import LongWork, Work, metered, paying
@@ -99,6 +100,7 @@ class Calls:
         self.admission = admission
         self._long_work = long_work or LongWork()
         self._running = 0
+        self._streams: dict[Call, asyncio.Task[Any]] = {}  # Those that run, and who reads them.
         self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
@@ -107,6 +109,19 @@ class Calls:
     def drain(self) -> None:
         """Refuses calls from now on."""
         self.draining = True
+
+    async def replace_callers(self, callers: Callers) -> None:
+        """Knows other callers from now on, and ends the streams of those that are none any more.
+
+        Raises OSError or ValueError, and has changed nothing then.
+        """
+        await self.admission.replace(callers)
+        for call, task in list(self._streams.items()):
+            try:
+                self.admission.readmit(call)
+            except Refusal as refusal:
+                call.ended_by = refusal
+                task.cancel()
 
     async def wait_idle(self, seconds: float) -> None:
         """Returns when no call runs, or after a time."""
@@ -181,6 +196,9 @@ class Calls:
         began = self._begin(call)
         try:
             self._admit(call)
+            task = asyncio.current_task()
+            assert task is not None
+            self._streams[call] = task
             with self.admission.hold(call, Budget.STREAMS):
                 responses: Any = self._responses(call, method, read, encode)
                 if call.payers:
@@ -260,6 +278,7 @@ class Calls:
         if call.principal is NOBODY:
             self.admission.admit(call)
         else:
+            self.admission.readmit(call)
             self.admission.check(call, Budget.PROCESSOR)
 
     def _begin(self, call: Call) -> float:
@@ -272,6 +291,12 @@ class Calls:
 
     async def _failed(self, call: Call, error: BaseException, began: float) -> BaseException:
         # What the caller is told: a Refusal, or nothing if it has gone.
+        self._streams.pop(call, None)
+        if call.ended_by is not None and isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            error = call.ended_by
         # Compiled code of a package may raise SystemExit, which would end the event loop.
         if not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
             # Whatever the error is, the caller gets an answer that reveals nothing of it.
@@ -301,6 +326,7 @@ class Calls:
     def _end(self, call: Call, code: str, reason: str, began: float, level: int) -> None:
         # Counts the end of a call, and tells the trace and the log of it.
         self._running -= 1
+        self._streams.pop(call, None)
         self._ended.set()
         seconds = time.perf_counter() - began
         self._metrics.rpc_ended(call.method, code, call.protocol, seconds)

@@ -24,6 +24,8 @@ from service.listening.connections import (
     ConnectionLimits,
     channel_options,
     check_free,
+    count_connections,
+    max_connections,
     warn_of_cleartext,
 )
 
@@ -214,6 +216,8 @@ class GrpcListener:
         self._calls = calls
         self._credentials = credentials
         self._health: HealthService | None = None
+        self.most_connections = max_connections(limits, listeners)
+        self._port = 0  # Of TCP, when it is open.
         options = (_NO_SHARED_PORT, *channel_options(limits, listeners))
         self._server = grpc.aio.server(options=options)
 
@@ -228,6 +232,10 @@ class GrpcListener:
         address = self._listen(address)
         await self._server.start()
         return address
+
+    def connections(self) -> int:
+        """How many connections its port has, by what Linux says."""
+        return count_connections(self._port)
 
     def begin_to_close(self) -> None:
         """Tells those who watch its health that this server is going."""
@@ -254,4 +262,7 @@ class GrpcListener:
                 number = self._server.add_insecure_port(address)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from None
-        return address if is_socket else f"{host}:{number}"
+        if is_socket:
+            return address
+        self._port = number
+        return f"{host}:{number}"

@@ -49,6 +49,8 @@ class Call:
     """One call, through whichever protocol it came."""
 
     __slots__ = (
+        "admitted_by",
+        "ended_by",
         "match",
         "metadata",
         "method",
@@ -88,6 +90,8 @@ class Call:
         # Admission sets both: who calls, and whose budgets the call uses.
         self.principal = NOBODY
         self.payers: tuple[Principal, ...] = ()
+        self.admitted_by: Any = None  # The callers that were known then.
+        self.ended_by: Exception | None = None  # What the server tells its caller in the middle.
         self.size = 0  # Bytes of its request that are in memory.
         self.match = ""  # The id of the match that it is about.
         self.span: Any = None  # Of OpenTelemetry, if there are traces; and the id of its trace.

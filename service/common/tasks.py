@@ -30,6 +30,7 @@ KEPT = (
     "loop lag",
     "metrics port",
     "notices",
+    "reload",
     "retention",
     "search process",
     "signed tokens",

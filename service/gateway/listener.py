@@ -36,6 +36,7 @@ class WebListener:
     ) -> None:
         """`context` gives the TLS context for the next connection; None: in the clear."""
         self.options = options
+        self.most_connections = max_connections(limits, listeners=2)
         self._limits = limits
         self._calls = calls
         self._context = context
@@ -57,7 +58,7 @@ class WebListener:
         )
         self._connections = Connections(
             application,
-            max_connections(self._limits, listeners=2),
+            self.most_connections,
             self._limits.idle,
             self._context,
             tasks,

@@ -15,6 +15,7 @@ loop, however many matches are due. Only a bot that plays a person decides at on
 
 import asyncio
 import math
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,7 +92,13 @@ class Scheduler:
         self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
         self._next_poll = 0
+        self._read = time.monotonic()
         self._polling: KeptTask | None = None
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long ago it has last read what is due."""
+        return time.monotonic() - self._read
 
     def start(self) -> None:
         """Acts in the matches that are due, until it is closed."""
@@ -195,6 +202,7 @@ class Scheduler:
         # to others, come on top.
         limit = room + 1 + len(self._leases(now + POLL_MILLISECONDS)) + len(self._left())
         listed = await self._store.list_due(now + POLL_MILLISECONDS, limit)
+        self._read = time.monotonic()
         left = self._left()
         for match_id in left.difference(each.match_id for each in listed):
             del self._known[match_id]

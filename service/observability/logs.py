@@ -119,11 +119,17 @@ def configure(format: str, level: str) -> None:
     _chosen = (format, level)
     handler = standard_error()
     handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
-    if level != "debug":
-        handler.addFilter(LineLimit())
+    handler.addFilter(LineLimit())
     logging.basicConfig(handlers=[handler])
-    logging.getLogger("service").setLevel(level.upper())
+    set_level(level)
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_no_gone_caller)
+
+
+def set_level(level: str) -> None:
+    """Logs what has at least this level from now on."""
+    global _chosen
+    _chosen = (_chosen[0], level)
+    logging.getLogger("service").setLevel(level.upper())
 
 
 def chosen() -> tuple[str, str]:
@@ -181,7 +187,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class LineLimit(logging.Filter):
-    """Leaves lines out where strangers cause many: a token bucket for each place in the code."""
+    """Leaves lines out where strangers cause many, but at level debug none.
+
+    Each place in the code has a token bucket.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -190,6 +199,9 @@ class LineLimit(logging.Filter):
         self._left_out: Counter[_Place] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
+        # What is logged of the server itself tells its operator, such as of each reload.
+        if _chosen[1] == "debug" or record.name.startswith("service.running."):
+            return True
         place = record.pathname, record.lineno, record.levelno
         now = self._now()
         full_at = max(now, self._full_at.get(place, now)) + 1 / LINES_PER_SECOND

@@ -6,11 +6,15 @@ protocol and code, but not by all three.
 """
 
 import importlib.metadata
+import math
+import os
 import platform
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import accumulate, product
+from pathlib import Path
 from typing import TypeVar
 
 from google.rpc import code_pb2
@@ -380,10 +384,46 @@ class Metrics:
         cached = self._gauge("croupier_match_cache_matches", "Matches in memory.")
         cached.set_function(matches)
 
-    def add_web(self, connections: Callable[[], int]) -> None:
-        """Adds how many connections the web gateway has, and what it answers."""
-        opened = self._gauge("croupier_web_connections", "Connections of the web gateway.")
+    def add_scheduler(self, idle_seconds: Callable[[], float]) -> None:
+        """Adds for how long the scheduler has not read what is due."""
+        idle = self._gauge(
+            "croupier_scheduler_idle_seconds",
+            "How long ago the scheduler has last read from the log what is due.",
+        )
+        idle.set_function(idle_seconds)
+
+    def add_disk(self, directory: Path) -> None:
+        """Adds the space on the disk with the log; it is no number while the disk is not there."""
+
+        def space(free: bool) -> float:
+            try:
+                found = os.statvfs(directory)
+            except OSError:
+                return math.nan
+            return float((found.f_bavail if free else found.f_blocks) * found.f_frsize)
+
+        for name, text, free in (
+            ("size", "The size of the file system with the log.", False),
+            ("free", "What is free in the file system with the log.", True),
+        ):
+            gauge = self._gauge(f"croupier_store_disk_{name}_bytes", text)
+            gauge.set_function(partial(space, free))
+
+    def add_grpc(self, most: int, connections: Callable[[], int]) -> None:
+        """Adds how many connections the port for gRPC has, and may have."""
+        self._add_connections("grpc", "the port for gRPC", most, connections)
+
+    def _add_connections(
+        self, name: str, where: str, most: int, connections: Callable[[], int]
+    ) -> None:
+        opened = self._gauge(f"croupier_{name}_connections", f"Connections of {where}.")
         opened.set_function(connections)
+        limit = self._gauge(f"croupier_{name}_connections_limit", "How many there may be.")
+        limit.set(most)
+
+    def add_web(self, most: int, connections: Callable[[], int]) -> None:
+        """Adds how many connections the web gateway has and may have, and what it answers."""
+        self._add_connections("web", "the web gateway", most, connections)
         self._web_responses = self._counter(
             "croupier_web_responses",
             "Responses of the web gateway, by their status: to calls, to requests for files, "

@@ -22,7 +22,7 @@ from service.searching.options import SearchOptions
 async def serve() -> None:
     """Serves until the standard input ends."""
     # A signal to the whole group of processes is for the server, which lets this one end in order.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()

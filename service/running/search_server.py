@@ -6,6 +6,7 @@ the caller for whom a search is, so nobody else should reach it.
 
 import asyncio
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 from croupier.v1 import hint_pb2
@@ -60,6 +61,7 @@ class SearchServer:
         )
         credentials = None if self._certificate is None else self._certificate.credentials()
         self._listener = GrpcListener(self._calls, options.connections, credentials)
+        self.metrics.add_grpc(self._listener.most_connections, self._listener.connections)
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""
@@ -71,6 +73,9 @@ class SearchServer:
         served = await self._listener.open(self._options.address, [Service(_HINT, service)])
         self._monitoring.state = READY
         return served
+
+    async def reload(self, callers_file: Path | None) -> None:
+        """Match servers have admitted the callers, so there is nothing to read."""
 
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stops: answers the searches that run with what they have found."""

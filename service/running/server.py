@@ -1,5 +1,6 @@
 """The server: creates all its parts, connects them, starts and stops them."""
 
+import asyncio
 import logging
 import secrets
 import time
@@ -67,6 +68,7 @@ class Options(NamedTuple):
 
     host: str = "127.0.0.1"
     port: int = 50051
+    metrics_host: str = "127.0.0.1"
     metrics_port: int = 0  # 0: none.
     allow_seeds: bool = False
     search_threads: int = 0  # 0: as many as there are processors.
@@ -162,9 +164,8 @@ class Server:
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, quota
         )
-        callers_file = options.callers_file
-        callers = Callers() if callers_file is None else read_callers_file(callers_file)
-        self._admission = Admission(callers, self.metrics)
+        self.metrics.add_scheduler(lambda: self._scheduler.idle_seconds)
+        self._admission = Admission(read_callers(options.callers_file), self.metrics)
         self._calls = Calls(self.metrics, self._admission, long_work)
         self._searches = searches
         self._listener = GrpcListener(
@@ -173,6 +174,7 @@ class Server:
             None if self._certificate is None else self._certificate.credentials(),
             listeners=1 if options.web is None else 2,
         )
+        self.metrics.add_grpc(self._listener.most_connections, self._listener.connections)
         self._web = None if options.web is None else self._make_web(options.web)
         self.web_url = ""  # Of the web app, when the server has started with a web gateway.
 
@@ -181,8 +183,8 @@ class Server:
         host, port = self._options.host, self._options.port
         check_free(host, port)
         limit(self._options.max_rules_seconds)
-        metrics_port = self._options.metrics_port
-        self._monitoring.start((host, metrics_port) if metrics_port else None)
+        monitored = self._options.metrics_host, self._options.metrics_port
+        self._monitoring.start(monitored if monitored[1] else None)
         self._start_search_servers()
         if self._own_store:
             await self._store.open()
@@ -201,6 +203,10 @@ class Server:
         self._monitoring.state = READY
         return address
 
+    async def reload(self, callers_file: Path | None) -> None:
+        """Reads the file again; raises OSError or ValueError, and has changed nothing then."""
+        await self._calls.replace_callers(await asyncio.to_thread(read_callers, callers_file))
+
     def _make_web(self, options: WebOptions) -> "WebListener":
         # Here, since a server without one starts a tenth faster if it does not import it.
         from service.gateway.listener import WebListener
@@ -208,7 +214,7 @@ class Server:
         context = None if self._certificate is None else self._certificate.context
         connections = self._options.connections
         web = WebListener(options, connections, self._calls, context, self.metrics)
-        self.metrics.add_web(lambda: web.connections)
+        self.metrics.add_web(web.most_connections, lambda: web.connections)
         return web
 
     def _open_search_servers(self) -> SearchServers | None:
@@ -345,11 +351,17 @@ class Server:
             self._search_servers.end_searches()
 
 
+def read_callers(file: Path | None) -> Callers:
+    """The callers that a server knows; raises OSError or ValueError."""
+    return Callers() if file is None else read_callers_file(file)
+
+
 def open_store(options: Options, metrics: Metrics) -> Store:
     """The store that the options name, not opened yet; raises ValueError."""
     if options.store == "memory":
         return MemoryStore(metrics)
     if options.store == "sqlite":
+        metrics.add_disk(options.data)
         return SqliteStore(options.data, metrics)
     url = check_store(options.store)
     try:

@@ -25,6 +25,7 @@ VALUES = {
     "DIR": ("a", "b", "c"),
     "DURATION": ("1d", "2h", "3m"),
     "FILE": ("a.pem", "b.pem", "c.pem"),
+    "HOST": ("a.example", "b.example", "c.example"),
     "HOST:PORT": ("a:1", "b:2", "c:3"),
     "N": (2, 3, 4),
     "NAME": ("a.example", "b.example", "c.example"),

@@ -105,3 +105,14 @@ def test_a_server_that_waits_for_its_database_ends(start):
         with connection:
             assert connection.recv(1)
             ends_well(server, server.pid)
+
+
+def test_files_are_read_again_after_a_start_that_was_told_to(start):
+    server = start(*waiting(1))
+    assert server.stdout.readline() == "waits\n"
+    server.send_signal(signal.SIGHUP)
+    server.stdin.close()
+    server.stdin = None  # For what reads the rest.
+    assert any("reload: the log level" in line for line in server.stderr)
+    server.terminate()
+    assert server.wait() == 0

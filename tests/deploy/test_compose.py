@@ -19,6 +19,7 @@ from service.admission.callers_file import read_callers_file
 from service.running.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
 from tests.deploy.variables import check_variables
+from tests.support.waiting import wait_until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FILE = DEPLOY / "compose.yaml"
@@ -121,6 +122,36 @@ def test_only_match_servers_and_prometheus_reach_search_servers():
     for name in searching:
         assert SERVICES[name]["networks"]["search"]["aliases"] == ["croupier-search"]
     assert DOCUMENT["networks"]["search"]["internal"] is True
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if name.startswith("croupier-")])
+def test_a_match_server_leaves_a_processor_to_the_calls(name):
+    service = SERVICES[name]
+    threads = int(service["environment"]["CROUPIER_SEARCH_THREADS"])
+    assert threads == max(1, service["cpus"] - ("search" not in name))
+
+
+def test_the_backup_dumps_the_database_and_keeps_the_newest_dumps(postgres, tmp_path):
+    (tmp_path / "password").write_text("not asked for here")
+    for hour in range(60):
+        (tmp_path / f"croupier-20250101T{hour:02}0000Z.dump").touch()
+    script = SERVICES["backup"]["command"][-1].replace("$$", "$").replace("/backups", str(tmp_path))
+    script = script.replace("/run/secrets/postgres-password", str(tmp_path / "password"))
+    environment = {**os.environ, "PGHOST": str(postgres.socket.parent), "PGUSER": "croupier"}
+    environment |= {"PGDATABASE": "postgres", "PATH": f"{postgres.programs}:{os.environ['PATH']}"}
+    backup = subprocess.Popen(
+        ["bash", "-c", script], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    said = backup.stdout.readline()
+    wait_until(lambda: len(list(tmp_path.glob("*.dump"))) == 48)
+    backup.terminate()
+    assert backup.wait() == 0
+    newest = sorted(tmp_path.glob("*.dump"))[-1]
+    assert said == f"wrote {newest}\n"
+    listed = subprocess.run(
+        [postgres.programs / "pg_restore", "--list", newest], capture_output=True
+    )
+    assert listed.returncode == 0 and b"dbname: postgres" in listed.stdout
 
 
 def test_what_is_mounted_exists():

@@ -1,9 +1,13 @@
 """What deploy/helm makes is valid, fits together, and gives no more rights than needed."""
 
+import http.server
 import itertools
+import json
 import os
 import re
 import subprocess
+import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -150,6 +154,60 @@ def test_all_kinds_are_there():
 def test_the_chart_is_well_kept():
     said, error = helm("lint", HELM / "croupier", "--strict")
     assert not error, said
+
+
+def test_the_archive_of_a_release_gives_a_registry_the_chart(tmp_path):
+    command, folders = FOLDER / "scripts" / "build_chart.sh", (tmp_path / "a", tmp_path / "b")
+    for folder in folders:
+        folder.mkdir()
+        subprocess.run([command, folder], check=True)
+    for name in ("croupier-0.3.0.tgz", "croupier-chart-0.3.0.oci.tar"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    (archive,) = folders[0].glob("*.oci.tar")
+    with tarfile.open(archive) as packed:
+        packed.extractall(layout := tmp_path / "layout", filter="data")
+    (entry,) = json.loads((layout / "index.json").read_text())["manifests"]
+
+    class Registry(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            kind, name = self.path.split("/")[-2:]
+            digest = entry["digest"] if kind == "manifests" and ":" not in name else name
+            data = (layout / "blobs" / digest.replace(":", "/")).read_bytes()
+            self.send_response(200)
+            self.send_header("content-type", entry["mediaType"])
+            self.send_header("content-length", str(len(data)))
+            self.send_header("docker-content-digest", digest)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"oci://127.0.0.1:{server.server_port}/croupier"
+        pulled = ("--plain-http", "--version", "0.3.0", "--destination", tmp_path)
+        _, error = helm("pull", url, *pulled)
+        server.shutdown()
+    assert not error
+    assert (tmp_path / "croupier-0.3.0.tgz").read_bytes() == (
+        folders[0] / "croupier-0.3.0.tgz"
+    ).read_bytes()
+    config = json.loads((layout / "blobs" / manifest_of(layout, entry)).read_text())
+    assert config == yaml.safe_load((HELM / "croupier" / "Chart.yaml").read_text())
+    # The file of rules is a link to that of Prometheus.
+    options = ("--kube-version", f"{VERSIONS[1]}.0", "--set", "monitoring.rules=true")
+    text, error = helm("template", "croupier", tmp_path / "croupier-0.3.0.tgz", *options)
+    assert not error and "CroupierDown" in text
+
+
+def manifest_of(layout, entry):
+    """The path of the configuration that a manifest names."""
+    manifest = (layout / "blobs" / entry["digest"].replace(":", "/")).read_text()
+    return json.loads(manifest)["config"]["digest"].replace(":", "/")
 
 
 @pytest.mark.parametrize(
@@ -339,6 +397,22 @@ def test_servers_reach_what_the_values_name_and_nothing_else():
             if "ipBlock" in peer
         }
         assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("cpu", "server", "search"),
+    [("2", "1", "2"), ("4", "3", "4"), ("1", "1", "1"), ("500m", "1", "1"), ("3500m", "2", "3")],
+)
+def test_a_match_server_leaves_a_processor_to_the_calls(cpu, server, search):
+    both = ",".join(f"{each}.resources.limits.cpu={cpu}" for each in ("server", "search"))
+    text, error = render("--set", both)
+    assert not error
+    found = {
+        each["metadata"]["name"]: each["data"]["CROUPIER_SEARCH_THREADS"]
+        for each in yaml.safe_load_all(text)
+        if each["kind"] == "ConfigMap"
+    }
+    assert found == {"croupier-server": server, "croupier-search": search}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -24,7 +24,10 @@ def metrics():
     """All metrics that any server has: their names in queries, by the names of their families."""
     metrics = Metrics()
     metrics.add_process()
-    metrics.add_web(int)
+    metrics.add_web(1, int)
+    metrics.add_grpc(1, int)
+    metrics.add_scheduler(int)
+    metrics.add_disk(ROOT)
     metrics.add_match_cache(int)
     metrics.add_database(1, int, int, int)
     metrics.add_budgets(["calls"], ["address"])

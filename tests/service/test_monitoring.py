@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import math
 import os
 import queue
 import signal
@@ -10,6 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 
+import grpc
 import pytest
 
 from croupier.v1 import match_pb2
@@ -28,6 +30,7 @@ from tests.support.serving import OPEN, Player, bot, play_on, refused, ruleset_o
 from tests.support.stores import PostgresPlace
 from tests.support.waiting import FOREVER, wait_until
 
+OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 FAILURES_AND_DOWN = ("failures_total", "down")
 
 
@@ -63,6 +66,33 @@ def test_each_path_has_its_answer(monitored):
         assert get(port, path)[0] == 404, path
     assert get(port, "/metrics", "POST")[0] == 405
     assert get(port, "/livez", "HEAD") == (200, "")
+
+
+def test_connections_are_counted_against_their_limit():
+    options = ("--store", "memory", "--max-connections", "7", "--web", "127.0.0.1:0")
+    with ServerProcess(*options) as server:
+        channels = [grpc.insecure_channel(server.address, OWN_CONNECTION) for _ in range(3)]
+        for each in channels:
+            grpc.channel_ready_future(each).result()
+        assert server.metric("croupier_grpc_connections") == 3
+        channels.pop().close()
+        wait_until(lambda: server.metric("croupier_grpc_connections") == 2)
+        for listener in ("grpc", "web"):
+            assert server.metric(f"croupier_{listener}_connections_limit") == 7
+
+
+def test_the_space_for_the_log_is_shown_as_long_as_there_is_a_disk(tmp_path):
+    shown = Metrics()
+    shown.add_disk(tmp_path / "data")
+
+    def values():
+        names = (f"croupier_store_disk_{each}_bytes" for each in ("free", "size"))
+        return [shown.registry.get_sample_value(name) for name in names]
+
+    assert all(map(math.isnan, values()))
+    (tmp_path / "data").mkdir()
+    free, size = values()
+    assert 0 < free <= size
 
 
 def test_a_server_that_stops_is_not_ready(servers, start):
@@ -161,7 +191,7 @@ def test_what_fails_in_a_callback_of_a_process_is_counted(monkeypatch):
 
     monkeypatch.setattr(process, "raise_file_limit", int)
     monkeypatch.setattr(process, "settle", lambda: os.kill(os.getpid(), signal.SIGTERM))
-    asyncio.run(process.run(Served))
+    asyncio.run(process.run(Served, None))
     assert metrics.tasks.failures()["callback"] == 1
 
 

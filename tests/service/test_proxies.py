@@ -5,6 +5,8 @@ import os
 import random
 import socket
 import ssl
+import urllib.error
+import urllib.request
 from concurrent import futures
 from ipaddress import ip_address
 
@@ -19,6 +21,8 @@ from service.listening.connections import ConnectionLimits
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
 
 MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "2"))
 SEED = os.environ.get("TEST_SEED", "1")
@@ -72,6 +76,32 @@ def test_a_proxy_tells_the_address_of_its_client(proxy_name, tmp_path):
     # Of a client on its own machine, Envoy tells an address of the machine that is not loopback.
     assert str(last) != forged if proxy_name == "envoy" else last.is_loopback
     assert backend.metadata["x-api-key"] == "kept"
+
+
+def test_browsers_and_native_clients_come_in_by_one_port_of_envoy(tmp_path):
+    if missing("envoy"):
+        pytest.skip(f"envoy is not installed: {missing('envoy')}")
+    authority = Authority(tmp_path, "authority")
+    with ServerProcess("--store", "memory", "--web", "127.0.0.1:0") as server:
+        pair, web = [server.address] * 2, [server.web_url.rstrip("/")] * 2
+        with TlsProxy("envoy", tmp_path, pair, *authority.issue(), web=web) as proxy:
+            context = ssl.create_default_context(cafile=authority.cert)
+            url = f"https://{proxy.address}/"
+            call = urllib.request.Request(
+                f"{url}croupier.v1.CatalogService/ListGames",
+                b"{}",
+                {"content-type": "application/json", "origin": url.rstrip("/")},
+            )
+
+            def answer(request):
+                with contextlib.suppress(urllib.error.HTTPError):  # Until Envoy knows the servers.
+                    return urllib.request.urlopen(request, context=context).read()
+
+            assert b"<html" in wait_until(lambda: answer(url))
+            assert b"skystones" in answer(call)
+            with open_channel(proxy.address, Security(ca=authority.cert)) as channel:
+                stub = catalog_pb2_grpc.CatalogServiceStub(channel)
+                assert stub.ListGames(catalog_pb2.ListGamesRequest()).games
 
 
 def end_one(number, pair, road):

@@ -44,8 +44,10 @@ def missing(name):
 class TlsProxy:
     """A running proxy in front of two servers."""
 
-    def __init__(self, name, directory, servers, cert, key, limit=600):
+    def __init__(self, name, directory, servers, cert, key, limit=600, web=("-:1", "-:1")):
         # `limit` is how many connections, or calls, an address may have where that is counted.
+        # `web` has the addresses of the servers for browsers.
+        self._web = web
         self._directory = directory
         self._limit = limit
         self.address = f"127.0.0.1:{own_port()}"
@@ -97,6 +99,12 @@ class TlsProxy:
                 "0.0.0.0, port_value: 443": f"127.0.0.1, port_value: {port}",
                 "10.0.0.1, port_value: 50051": f"127.0.0.1, port_value: {ports[0]}",
                 "10.0.0.2, port_value: 50051": f"127.0.0.1, port_value: {ports[1]}",
+                **{
+                    f"10.0.0.{number}, port_value: 8080": (
+                        f"127.0.0.1, port_value: {address.rpartition(':')[2]}"
+                    )
+                    for number, address in enumerate(self._web, 1)
+                },
                 "/etc/croupier/tls.crt": str(cert),
                 "/etc/croupier/tls.key": str(key),
             },

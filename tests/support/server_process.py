@@ -39,7 +39,8 @@ class ServerProcess:
         said = self._process.stdout.readline()
         found = re.fullmatch(r"croupier serves on ([\d.]+:\d+)\n", said)
         assert found, said + self.log
-        self.client = Client(found[1])
+        self.address = found[1]
+        self.client = Client(self.address)
 
     def __enter__(self):
         return self

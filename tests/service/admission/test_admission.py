@@ -22,10 +22,11 @@ from croupier.client import CroupierError
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.admission.admission import CALL_BYTES, MAX_WAITING_BYTES, Admission
 from service.admission.budgets import Budget, BudgetExhausted
-from service.admission.callers_file import Callers
+from service.admission.callers_file import Callers, Key
 from service.api.calls import Calls, Service
 from service.api.grpc_services import HEALTH
 from service.common.call import Call, Kind, Principal
+from service.common.errors import Refusal
 from service.observability.metrics import Metrics
 from tests.support.facts import facts_of
 from tests.support.serving import Player, read_error, refused, ruleset_of
@@ -292,6 +293,22 @@ async def test_a_refusal_that_waits_keeps_nothing_of_its_call(monkeypatch):
     admission.close()
     with pytest.raises(BudgetExhausted):
         await answering
+
+
+async def test_a_key_that_is_revoked_while_its_request_comes_is_refused():
+    known = Callers({digest(KEY): Key("studio", True, {})})
+    calls = Calls(Metrics(), Admission(known, Metrics()))
+    for more, answered in (((), False), ((("x-player-id", "ann"),), False), (None, True)):
+        await calls.replace_callers(known)
+        metadata = () if more is None else with_key(KEY, *more)
+        call = Call("/grpc.health.v1.Health/Check", "grpc", metadata, "ipv4:192.0.2.1:1")
+        await calls.admit(call)
+        await calls.replace_callers(Callers())
+        if answered:
+            calls._admit(call)
+        else:
+            with pytest.raises(Refusal, match="no such API key"):
+                calls._admit(call)
 
 
 def test_a_key_has_budgets_of_its_own(client):

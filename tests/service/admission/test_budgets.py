@@ -135,6 +135,28 @@ def test_what_is_held_is_given_back_after_an_error(ledger):
     assert ledger.held(ONE, Budget.STREAMS) == 0
 
 
+def test_what_is_held_is_given_back_whatever_the_limits_are_by_then(ledger):
+    unlimited, limited = (lambda principal: {}), ledger._limits
+    for before, after in ((limited, unlimited), (unlimited, limited)):
+        ledger.limit_by(before)
+        held = ledger.holding([ONE], Budget.STREAMS)
+        held.set(2)
+        ledger.limit_by(after)
+        ledger.limit_by(limited)
+        with pytest.raises(Refusal), ledger.hold([ONE], Budget.STREAMS):
+            raise AssertionError("was admitted")
+        ledger.limit_by(after)
+        held.set(0)
+        assert ledger.held(ONE, Budget.STREAMS) == 0
+
+
+@pytest.mark.parametrize(("limit", "left"), [(20, 12), (8, 0)])
+def test_under_another_limit_as_much_stays_used(ledger, limit, left):
+    ledger.spend([ONE], Budget.CALLS, 8)
+    ledger.limit_by(lambda principal: {Budget.CALLS: limit})
+    assert spent(ledger, [ONE]) == left
+
+
 def test_a_cost_that_is_known_afterwards_makes_debt(ledger, time):
     budget = Budget.SEARCH_SECONDS
     ledger.check([ONE], budget)

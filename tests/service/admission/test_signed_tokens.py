@@ -11,10 +11,13 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from service.admission.callers_file import Jwt
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers, Jwt
 from service.admission.signed_tokens import SignedTokens
+from service.common.call import Call
 from service.common.errors import Refusal
 from service.common.tasks import Tasks
+from service.observability.metrics import Metrics
 from tests.support.own_thread import patch_here
 
 ISSUER, AUDIENCE = "https://studio.example", "croupier"
@@ -94,6 +97,24 @@ def test_a_token_that_somebody_else_signed_is_refused(tokens):
     for each in forged:
         with pytest.raises(Refusal, match="signed token is not valid"):
             tokens.subject(each)
+
+
+async def test_without_an_issuer_a_call_of_its_subject_is_readmitted_no_more(tmp_path):
+    write_keys(tmp_path / "keys.json", *KEYS)
+    issuer = Jwt(str(tmp_path / "keys.json"), ISSUER, AUDIENCE, ("RS256",))
+    admission = Admission(Callers(), Metrics())
+    await admission.replace(Callers(jwt=issuer))
+    call = Call("/method", "grpc", [("x-jwt-assertion", token())])
+    admission.admit(call)
+    assert str(call.principal) == "subject:ann"
+    await admission.replace(Callers(jwt=issuer, require_key=frozenset(["create_match"])))
+    admission.readmit(call)
+    with pytest.raises(OSError):
+        await admission.replace(Callers(jwt=issuer._replace(jwks="nowhere")))
+    admission.readmit(call)
+    await admission.replace(Callers())
+    with pytest.raises(Refusal, match="no signed tokens"):
+        admission.readmit(call)
 
 
 def test_a_token_that_was_valid_expires(tokens, monkeypatch):

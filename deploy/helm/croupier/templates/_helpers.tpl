@@ -12,11 +12,20 @@ CROUPIER_{{ $name | upper | replace "-" "_" }}: {{ $value | toString | quote }}
 {{- end }}
 {{- end }}
 
+{{/* The processors of a component in whole numbers, as Python would count those of the node. */}}
+{{- define "croupier.processors" -}}
+{{- $cpu := toString (index .root.Values .component).resources.limits.cpu }}
+{{- hasSuffix "m" $cpu | ternary (div (int (trimSuffix "m" $cpu)) 1000) (int (float64 $cpu)) }}
+{{- end }}
+
 {{/* Options that follow from the other values. */}}
 {{- define "croupier.options.server" -}}
 listen: 0.0.0.0:50051
 web: 0.0.0.0:8080
+metrics-host: 0.0.0.0
 metrics-port: 9464
+# One processor is left to the calls.
+search-threads: {{ max 1 (sub (int (include "croupier.processors" (dict "root" . "component" "server"))) 1) }}
 {{- if eq .Values.store.kind "sqlite" }}
 store: sqlite
 data: /data
@@ -35,7 +44,9 @@ search-at: dns:///{{ .Release.Name }}-search:50051
 role: search
 listen: 0.0.0.0:50051
 web: "off"
+metrics-host: 0.0.0.0
 metrics-port: 9464
+search-threads: {{ max 1 (int (include "croupier.processors" (dict "root" . "component" "search"))) }}
 {{- end }}
 
 {{/* What the pods of both components have in common; called as croupier.labels. */}}
@@ -79,12 +90,6 @@ containers:
     envFrom:
       - configMapRef:
           name: {{ .root.Release.Name }}-{{ .component }}
-    env:
-      # Python would count the processors of the node.
-      - name: CROUPIER_SEARCH_THREADS
-        valueFrom:
-          resourceFieldRef:
-            resource: limits.cpu
     ports:
       - name: grpc
         containerPort: 50051
