@@ -42,7 +42,7 @@ from croupier.client import (
     bot,
     open_seat,
 )
-from croupier.phrases import ending_sentence, origin_sentence
+from croupier.phrases import origin_sentence
 from croupier.streams import ended
 from croupier.terminal import drawing, hints
 from croupier.terminal.arguments import MAX_UINT64
@@ -345,8 +345,7 @@ class _Table:
         if view.WhichOneof("game"):  # The match may have ended before the deal.
             lines.append(_drawn(draw.title(view), draw.view(view)))
         if view.HasField("result"):
-            if view.result.HasField("ending"):
-                lines.append(ending_sentence(draw.game, view.result.ending))
+            lines.append(draw.over(view))
             lines.append(
                 f"The match is over, {result_line(view.result)}; you are seat {self.number}."
             )

@@ -85,7 +85,7 @@ def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
     session.type("#1")
     shown = read_to(session, "Rematch? (y or n) ")
     assert "Too late: the match is over." in shown
-    assert "result: seat 1 wins 0-1 (resignation)" in shown
+    assert "Ann [bold] resigned." in shown
     return match.seats[0]
 
 
@@ -124,7 +124,7 @@ def test_a_rematch_is_declined_by_either_side(address: str, host: Client, tmp_pa
                 session.type("y")
                 assert next(offers).state == match_pb2.REMATCH_STATE_OFFERED
                 seat.decline_rematch()
-                assert "(declined)" in " ".join(session.read())
+                assert "The rematch did not come about" in " ".join(session.read())
             assert session.process.wait() == 0
             assert list(offers)[-1].state == match_pb2.REMATCH_STATE_DECLINED
 
