@@ -115,7 +115,9 @@ def test_an_algorithm_that_is_not_allowed_is_refused(tmp_path):
         tokens.subject(token("rsa"))
 
 
-def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path):
+def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
     path = tmp_path / "keys.json"
     write_keys(path, "rsa", "ec")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
@@ -143,6 +145,15 @@ async def test_an_answer_that_is_no_http_ends_no_server():
         await tokens.open()
         tokens.close()
         server.shutdown()
+
+
+async def test_what_a_url_keeps_secret_is_not_logged(caplog):
+    for url in ("http://127.0.0.1:x/keys?key=qz", "http://127.0.0.1:9/a b?key=qz"):
+        tokens = configured(url)
+        await tokens.open()
+        tokens.close()
+        assert "http://127.0.0.1" in caplog.text
+        assert "qz" not in caplog.text
 
 
 def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):
