@@ -45,7 +45,7 @@ from croupier.client import (
 from croupier.phrases import origin_sentence
 from croupier.streams import ended
 from croupier.terminal import drawing, hints
-from croupier.terminal.arguments import MAX_UINT64
+from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
 from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
@@ -62,7 +62,6 @@ CALLERS = 64  # Whose connections are kept.
 THREADS = (
     200  # Calls of tools that are under way at once; one that waits for the other seat has none.
 )
-MAX_ITERATIONS = 10_000_000
 GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
 _PORT = re.compile(r":\d+$")
 INSTRUCTIONS = """\

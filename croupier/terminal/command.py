@@ -99,7 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     whole, seconds = arguments.whole, arguments.seconds(MAX_SECONDS)
     types = {"--seat": int, "--name": _name, "--clock": whole(1, MAX_CLOCK_SECONDS), "S": seconds}
-    types |= {"N": whole(), "--review-iterations": whole(*REVIEW_ITERATIONS)}
+    types |= {"N": whole(), "--hint-iterations": whole(1, arguments.MAX_ITERATIONS)}
+    types |= {"--review-iterations": whole(*REVIEW_ITERATIONS)}
     more = {
         "--join": {"dest": "invitation"},
         "--resume": {"nargs": "?", "const": ""},

@@ -34,6 +34,7 @@ from tests.support.commands import croupier
         (arguments.address, ":1", None),
         (arguments.port, "65536", None),
         (arguments.port, "-1", None),
+        *((arguments.port, text, None) for text in ("\u00b2", "\u0663", "1_0", "9" * 5000, "")),
         (arguments.whole(), "18446744073709551616", None),
         (arguments.whole(1), "0", None),
         (arguments.whole(1, 3), "4", None),
