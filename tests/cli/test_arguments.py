@@ -76,17 +76,9 @@ def test_every_command_has_a_help():
         (["verify", "/no/such/file"], 1, "/no/such/file: No such file or directory"),
         (["verify", "."], 1, "croupier: .: there are no records"),
         (["import", "/no/such/file"], 1, "croupier: nothing was imported"),
-        (
-            ["serve", "--store", "paper"],
-            2,
-            "croupier serve: error: argument --store: 'paper' is no",
-        ),
+        (["serve", "--store", "paper"], 2, "croupier serve: error: argument --store: 'paper' is"),
         (["serve", "--tls-cert", "a"], 2, "croupier: --tls-cert and --tls-key belong together"),
-        (
-            ["serve", "--token-key-file", "lost"],
-            1,
-            "croupier: argument --token-key-file: lost: No such file or directory (flag)",
-        ),
+        (["serve", "--token-key-file", "lost"], 1, "croupier: argument --token-key-file: lost: No"),
     ],
 )
 def test_failures_have_a_status_and_one_prefix(monkeypatch, tmp_path, words, status, said):
