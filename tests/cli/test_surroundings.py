@@ -68,13 +68,11 @@ def test_a_full_disk_is_said_in_a_line(shared_server, tmp_path, name):
 @pytest.mark.parametrize("command", [[*COMMAND, "play"], PLAY], ids=len)
 def test_a_player_without_standard_streams_leaves(shared_server, tmp_path, command):
     words = (*command, "champion_chess", *at(shared_server), "--no-save")
-    without = 'exec "$@" <&- >&-'
-    assert run(command=["sh", "-c", without, "", *words]).stderr == ""
+    shell = ["sh", "-c", 'exec "$@" <&- >&-', "", *words]
+    assert run(command=shell).stderr == ""
     # What is said to nobody is not said elsewhere.
-    without = 'exec "$@" 2>&-'
-    done = run(
-        "--server", NOWHERE, command=["sh", "-c", without, "", *words], stdout=subprocess.PIPE
-    )
+    shell[2] = 'exec "$@" 2>&-'
+    done = run("--server", NOWHERE, command=shell, stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (1, "")
 
 
@@ -100,8 +98,7 @@ def test_an_interrupt_ends_a_command_in_silence(tmp_path):
     print('{"jsonrpc": "2.0", "id": 1, "method": "ping"}', file=command.stdin, flush=True)
     assert command.stdout.readline()
     command.send_signal(signal.SIGINT)
-    assert command.wait() == 0
-    assert command.communicate()[1] == ""
+    assert (command.wait(), command.stderr.read()) == (0, "")
 
 
 def test_a_server_without_standard_streams_serves_and_ends(tmp_path):
