@@ -266,10 +266,10 @@ class Search:
         result = Result(
             action=actions[0].action,
             actions=actions,
-            expected_score=_in_range(expected),
-            win=_in_range(total.wins * share),
-            draw=_in_range(total.draws * share),
-            loss=_in_range((total.playouts - total.wins - total.draws) * share),
+            expected_score=expected,
+            win=total.wins * share,
+            draw=total.draws * share,
+            loss=(total.playouts - total.wins - total.draws) * share,
             iterations=total.iterations,
             worlds=total.playouts,
             nodes=total.nodes,
@@ -288,8 +288,16 @@ class Search:
                     never={root.action for root in merged.values() if root.dominated},
                 )
             )
+        actions = _tell_ties(result.actions)
         return result._replace(
-            action=sample_action(self.seed, result.actions), actions=_tell_ties(result.actions)
+            action=sample_action(self.seed, result.actions),
+            actions=[
+                each._replace(expected_score=_in_range(each.expected_score)) for each in actions
+            ],
+            expected_score=_in_range(result.expected_score),
+            win=_in_range(result.win),
+            draw=_in_range(result.draw),
+            loss=_in_range(result.loss),
         )
 
     def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:

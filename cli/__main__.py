@@ -6,21 +6,19 @@ import signal
 import sys
 from types import FrameType
 
+from croupier.terminal import program
+
 # Commands that run until a signal, and the signals that end them until they handle them themselves.
 _EXITS = {
     "serve": (signal.SIGINT, signal.SIGTERM),
-    "mcp": (signal.SIGTERM,),
+    "mcp": (signal.SIGINT, signal.SIGTERM),
     "webhooks": (signal.SIGTERM,),
 }
 
 
 def main() -> None:
     """Runs one command and exits with its status."""
-    # Without standard streams, the next files that are opened would be taken for them, and get what
-    # libraries print.
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
+    program.begin()
     # The processes that this one starts must not take what lies in the working directory, such as a
     # file random.py, for a module.
     os.environ["PYTHONSAFEPATH"] = "1"

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from cli.configuration import ConfiguredParser
 from croupier.terminal.arguments import DEFAULT_ADDRESS as DEFAULT_ADDRESS
+from croupier.terminal.arguments import MAX_ITERATIONS as MAX_ITERATIONS
 from croupier.terminal.arguments import MAX_UINT64 as MAX_UINT64
 from croupier.terminal.arguments import CommandError as CommandError
 from croupier.terminal.arguments import UsageError as UsageError
@@ -22,6 +23,7 @@ from croupier.terminal.arguments import add_no_color as add_no_color
 from croupier.terminal.arguments import add_server as add_server
 from croupier.terminal.arguments import declare as declare
 from croupier.terminal.arguments import declared as declared
+from croupier.terminal.arguments import digits as digits
 from croupier.terminal.arguments import seconds as seconds
 from croupier.terminal.arguments import security as security
 from croupier.terminal.arguments import whole as whole
@@ -70,9 +72,10 @@ def address(text: str) -> tuple[str, int]:
 
 def port(text: str) -> int:
     """Reads the number of a port; 0 takes a free one."""
-    if not text.isdecimal() or int(text) > MAX_PORT:
+    number = digits(text)
+    if number is None or number > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to {MAX_PORT}")
-    return int(text)
+    return number
 
 
 def directory(text: str) -> Path:

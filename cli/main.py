@@ -2,17 +2,14 @@
 
 import argparse
 import gc
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
+from croupier.terminal import program
 from engine.packages import PackageError
-
-# Statuses. The last two are those of a program that a signal has ended.
-UNUSABLE, INTERRUPTED, UNREAD = 1, 130, 141
 
 # By their names, the modules of the commands. One is imported with its command, as what the server
 # imports takes half a second of a processor.
@@ -71,27 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     away, is said in a line. Errors of Croupier itself have a traceback.
     """
     chosen = argparse.Namespace()
-    try:
+
+    def command() -> int:
         given = sys.argv[1:] if arguments is None else arguments
         named = [name for name in given[:1] if name in COMMANDS]
-        chosen = make_parser(named or COMMANDS).parse_args(given)
+        make_parser(named or COMMANDS).parse_args(given, chosen)
         _collect_garbage()
-        status = chosen.run(chosen)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        status = INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output has enough, as `head` does. What is left goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = UNREAD
-    except Exception as error:
-        said = _said(error, getattr(chosen, "server", None))
-        if said is None:
-            raise
-        print(f"croupier: {said}", file=sys.stderr)
-        status = error.status if isinstance(error, CommandError) else UNUSABLE
-    sys.exit(status)
+        program.take_interrupts()
+        return chosen.run(chosen)  # type: ignore[no-any-return]
+
+    program.run(command, lambda error: _said(error, getattr(chosen, "server", None)))
 
 
 def _said(error: Exception, server: str | None) -> str | None:
@@ -99,6 +85,6 @@ def _said(error: Exception, server: str | None) -> str | None:
     from service.common.errors import Refusal
 
     if isinstance(error, CroupierError) and server:
-        return f"{server}: {error}"
+        return f"croupier: {server}: {error}"
     expected = isinstance(error, CommandError | PackageError | CroupierError | Refusal | OSError)
-    return str(error) if expected else None
+    return f"croupier: {error}" if expected else None

@@ -63,7 +63,10 @@ def add_parser(commands: Commands) -> None:
     )
     add_records(parser, "*")
     more = {"--self-play": {"choices": sorted(wire.hosted_games())}}
-    whole = {"N": arguments.whole(1), "--iterations": arguments.whole(MIN_ITERATIONS)}
+    whole = {
+        "N": arguments.whole(1),
+        "--iterations": arguments.whole(MIN_ITERATIONS, arguments.MAX_ITERATIONS),
+    }
     types = whole | {"--seed": arguments.whole(0)}
     arguments.declare(parser, OPTIONS, {**types, "SCORE": arguments.fraction(0, 1)}, more)
     workers.add_options(parser)

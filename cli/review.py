@@ -75,7 +75,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser)
-    whole = arguments.whole(MIN_ITERATIONS)
+    whole = arguments.whole(MIN_ITERATIONS, arguments.MAX_ITERATIONS)
     types = {"N": whole, "--seed": arguments.whole(0), "--seat": int, "LOSS": _loss}
     arguments.declare(parser, OPTIONS, types)
     arguments.add_language(parser)

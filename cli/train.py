@@ -76,7 +76,8 @@ def add_parser(commands: Commands) -> None:
     )
     what = "the game: one with a file engine/GAME/features.pyx"
     parser.add_argument("game", metavar="GAME", help=what)
-    types = {"N": arguments.whole(1), "--seed": int, "--policy-matches": arguments.whole(0)}
+    whole = arguments.whole
+    types: dict[str, Any] = {"N": whole(1), "--seed": whole(), "--policy-matches": whole()}
     types |= {"--gate-games": arguments.even, "--sprt": arguments.ascending}
     more = {
         "--from": {"dest": "begin_from"},

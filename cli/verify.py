@@ -90,18 +90,19 @@ def run(chosen: argparse.Namespace) -> int:
     if not chosen.records:
         return _run_log(chosen)
 
-    def check(path: Path, state: MatchState) -> None:
+    def check(path: Path, state: MatchState) -> str:
         if chosen.secret_hash not in (None, state.header.secret_hash):
             raise RecordError("secret_hash", "is not the one that was announced")
-        if not chosen.quiet:
-            header = state.header
-            scores = "-".join(f"{score:g}" for score in write_record(state).result.scores)
-            told = f"{path}: true: matches/{header.match_id}, {header.game}, {scores}"
-            if header.start:
-                origin = MatchStart.FromString(header.start).origin
-                vouched = "logged" if origin.logged else "not logged"
-                told += f", played on from version {origin.version} of {origin.name} ({vouched})"
-            print(told)
+        if chosen.quiet:
+            return ""
+        header = state.header
+        scores = "-".join(f"{score:g}" for score in write_record(state).result.scores)
+        told = f"{path}: true: matches/{header.match_id}, {header.game}, {scores}"
+        if header.start:
+            origin = MatchStart.FromString(header.start).origin
+            vouched = "logged" if origin.logged else "not logged"
+            told += f", played on from version {origin.version} of {origin.name} ({vouched})"
+        return told
 
     verified, wrong = verify_all(chosen.records, check)
     if wrong:
@@ -154,9 +155,11 @@ async def _check_log(store: Store, *, quiet: bool) -> int:
 
 
 def verify_all(
-    paths: Sequence[Path], check: Callable[[Path, MatchState], None] = lambda path, state: None
+    paths: Sequence[Path], check: Callable[[Path, MatchState], str] = lambda path, state: ""
 ) -> tuple[list[MatchState], bool]:
-    """Verifies all records of some files and directories; `check` may raise ValueError for one.
+    """Verifies all records of some files and directories.
+
+    `check` returns what is printed of a true one, if anything; it may raise ValueError for one.
 
     Returns those that are true, and whether any was not or could not be read, of which each is
     printed with what is wrong. Raises CommandError for a directory without records.
@@ -167,14 +170,17 @@ def verify_all(
         for path in record_files.find(paths):
             try:
                 state = verify(record_files.read(path))
-                check(path, state)
-                verified.append(state)
+                told = check(path, state)
             except ValueError as error:
                 print(f"{path}: not true: {error}", file=sys.stderr)
                 wrong = True
             except OSError as error:
                 print(f"{path}: {error.strerror}", file=sys.stderr)
                 wrong = True
+            else:
+                verified.append(state)
+                if told:
+                    print(told)
     except ValueError as error:
         raise CommandError(str(error)) from error
     return verified, wrong

@@ -42,10 +42,10 @@ from croupier.client import (
     bot,
     open_seat,
 )
-from croupier.phrases import ending_sentence, origin_sentence
+from croupier.phrases import origin_sentence
 from croupier.streams import ended
 from croupier.terminal import drawing, hints
-from croupier.terminal.arguments import MAX_UINT64
+from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
 from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
@@ -62,7 +62,6 @@ CALLERS = 64  # Whose connections are kept.
 THREADS = (
     200  # Calls of tools that are under way at once; one that waits for the other seat has none.
 )
-MAX_ITERATIONS = 10_000_000
 GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
 _PORT = re.compile(r":\d+$")
 INSTRUCTIONS = """\
@@ -345,8 +344,7 @@ class _Table:
         if view.WhichOneof("game"):  # The match may have ended before the deal.
             lines.append(_drawn(draw.title(view), draw.view(view)))
         if view.HasField("result"):
-            if view.result.HasField("ending"):
-                lines.append(ending_sentence(draw.game, view.result.ending))
+            lines.append(draw.over(view))
             lines.append(
                 f"The match is over, {result_line(view.result)}; you are seat {self.number}."
             )

@@ -113,6 +113,15 @@ class CroupierGame(pyspiel.Game):  # type: ignore[misc]
             game_type(game, self.explicit, bool(parameters["turns"])), info, parameters
         )
 
+    @property
+    def rules(self) -> tuple[Any, ...]:
+        """What `_game_again` makes the game of."""
+        return self.game.id, json.dumps(self.game.ruleset), tuple(self.parameters.items())
+
+    # OpenSpiel itself copies no game whose chance is sampled.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _game_from, (self.rules, self.rng.getstate())
+
     def all_of(self, outcomes: list[tuple[float, Position]] | None) -> list[tuple[float, Position]]:
         """The outcomes of chance; raises ValueError if they are too many to enumerate."""
         if outcomes is None:
@@ -171,9 +180,8 @@ class Progress:
         self.outcomes: list[tuple[float, Position]] = game.deals if game.explicit else []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        game, position = self.game, self.position
+        rules, position = self.game.rules, self.position
         outcomes = [(probability, bytes(each)) for probability, each in self.outcomes]
-        rules = game.game.id, json.dumps(game.game.ruleset), tuple(game.parameters.items())
         return _restore, (rules, position and bytes(position), self.held, self.known, outcomes)
 
     def __deepcopy__(self, memo: object) -> "Progress":
@@ -235,6 +243,12 @@ def _game_again(
     return CroupierGame(games()[game_id](json.loads(ruleset)), dict(parameters))
 
 
+def _game_from(rules: Any, rng: Any) -> CroupierGame:
+    game = _game_again.__wrapped__(*rules)
+    game.rng.setstate(rng)
+    return game
+
+
 def _restore(rules: Any, position: bytes | None, held: Any, known: Any, outcomes: Any) -> Progress:
     progress = Progress(_game_again(*rules))
     game = progress.game.game
@@ -251,6 +265,9 @@ class CroupierState(pyspiel.State):  # type: ignore[misc]
     def __init__(self, game: CroupierGame, progress: Progress) -> None:
         super().__init__(game)
         self.progress = progress
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _state_of, (self.progress,)
 
     def view(self, player: int) -> SeatView:
         """What a player may know, once the cards are dealt."""
@@ -308,6 +325,10 @@ class CroupierState(pyspiel.State):  # type: ignore[misc]
     def __str__(self) -> str:
         position = self.progress.position
         return f"{position.fields if position else 'not dealt'}, held: {self.progress.held}"
+
+
+def _state_of(progress: Progress) -> CroupierState:
+    return CroupierState(progress.game, progress)
 
 
 class Observer:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from croupier.enums import words
 from croupier.v1 import catalog_pb2, game_pb2
 
 _FIELD = re.compile(r"{(\w+)}")
@@ -21,8 +22,8 @@ def fill(
 
     `seats` are the titles of the seats, `cards` those of the cards by their ids.
     """
-    words = {value.field: _word(value, seats, cards) for value in ending.values}
-    return _FIELD.sub(lambda field: words[field[1]], phrase)
+    said = {value.field: _word(value, seats, cards) for value in ending.values}
+    return _FIELD.sub(lambda field: said[field[1]], phrase)
 
 
 def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
@@ -37,6 +38,28 @@ def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
         return fill(phrase, ending, game.seat_titles, {card.id: card.title for card in game.cards})
     except KeyError:
         return ending.text  # The description is from a server of another version.
+
+
+def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[str] = ()) -> str:
+    """Returns why the match of a view is over, in the language of the description of the game.
+
+    The seat of the view is "you", the other one has the name of its player in `names`, else the
+    title of the seat. It is empty if the server is too old to say it.
+    """
+    result = view.result
+    if result.HasField("ending"):
+        return ending_sentence(game, result.ending)
+    name = words(game_pb2.EndReason.DESCRIPTOR)[result.reason]
+    if name == "resignation" and view.WhichOneof("game") is None:
+        name = "withdrawn"
+    scores = list(result.scores)
+    loser = scores.index(min(scores))
+    drawn = scores.count(min(scores)) > 1
+    you = view.HasField("seat") and view.seat == loser
+    variant = "both" if drawn else "you" if you else ""
+    phrase = game.phrases.get(f"over.{name}.{variant}") or game.phrases.get(f"over.{name}", "")
+    who = names[loser] if names else ""
+    return phrase.replace("{seat}", who or game.seat_titles[loser])
 
 
 def origin_sentence(origin: game_pb2.Origin) -> str:

@@ -75,7 +75,7 @@ class Retry:
     """Decides whether a call that got no answer is tried again, and when."""
 
     def __init__(self, patience: float, tally: Tally) -> None:
-        self._patience = patience
+        self._patience = patience if patience > 0 else 0.0  # Also for no number.
         self._tally = tally
         self.reset()
 

@@ -14,7 +14,7 @@ from croupier.errors import CroupierError
 _SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
 KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 _PORT = re.compile(r":\d+$")
-_PORTS = re.compile(r":(\d+)(?=,|$)")  # Of a list of addresses.
+_PORTS = re.compile(r":(-?\d+)(?=,|$)")  # Of a list of addresses.
 MAX_PORT = 65535
 
 
@@ -101,8 +101,8 @@ def channel_options(
     Raises CroupierError for a port that there is not, of which gRPC would take the last 16 bits.
     """
     for port in _PORTS.findall(unquote(address)):
-        if int(port) > MAX_PORT:
-            what = f"{port} is not a port: 0 to {MAX_PORT}"
+        if len(port) > len(str(MAX_PORT)) or not 0 <= int(port) <= MAX_PORT:
+            what = f"{port[:9]} is not a port: 0 to {MAX_PORT}"
             raise CroupierError(grpc.StatusCode.INVALID_ARGUMENT, what)
     return (*options, ("grpc.enable_http_proxy", 0)) if is_local(address) else tuple(options)
 

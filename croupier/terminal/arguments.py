@@ -11,6 +11,7 @@ from croupier.transport import Security
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 MAX_UINT64 = 2**64 - 1
+MAX_ITERATIONS = 10_000_000  # Of a search that a server is asked for.
 _TYPES: Mapping[str, Any] = {"FILE": Path, "DIR": Path}
 _DECLARED = re.compile(
     r"(?:(?P<short>-\w), )?(?P<flag>--[\w-]+)(?: (?P<metavar>[^\s\[(]\S*))?(?P<many> \.\.\.)?"
@@ -146,14 +147,20 @@ def add_no_color(parser: argparse.ArgumentParser) -> None:
     declare(parser, NO_COLOR)
 
 
+def digits(text: str) -> int | None:
+    """Returns the number that a text of ASCII digits is; None for another text, or a long one."""
+    return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
+
+
 def whole(least: int = 0, most: int = MAX_UINT64) -> Callable[[str], int]:
     """Returns a type: a whole number from `least` to `most`."""
     limits = f"from {least} on" if most == MAX_UINT64 else f"from {least} to {most}"
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
+        number = digits(text)
+        if number is None or not least <= number <= most:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number {limits}")
-        return int(text)
+        return number
 
     return read
 

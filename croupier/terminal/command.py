@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 from rich.console import Console
 
 from croupier.client import STRENGTHS
-from croupier.terminal import arguments, resuming
+from croupier.terminal import arguments, program, resuming
 from croupier.terminal.arguments import CommandError, UsageError
 from croupier.terminal.drawing import printable
-from croupier.terminal.play import INTERRUPTED, PlayError, SettingsError, play
+from croupier.terminal.play import PlayError, SettingsError, play
 from croupier.terminal.screen import Left
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.transport import CLEARTEXT, Security
@@ -74,14 +74,13 @@ LIMITS = f"""
 
 def main() -> None:
     """Runs `croupier-play` and exits with its status."""
+    program.take_interrupts()
     parser = argparse.ArgumentParser(prog=ALONE, description=DESCRIPTION)
     add_arguments(parser)
-    try:
-        status = run(parser.parse_args(), ALONE)
-    except CommandError as error:
-        print(f"{ALONE}: {error}", file=sys.stderr)
-        status = error.status
-    sys.exit(status)
+    program.run(
+        lambda: run(parser.parse_args(), ALONE),
+        lambda error: f"{ALONE}: {error}" if isinstance(error, CommandError | OSError) else None,
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     whole, seconds = arguments.whole, arguments.seconds(MAX_SECONDS)
     types = {"--seat": int, "--name": _name, "--clock": whole(1, MAX_CLOCK_SECONDS), "S": seconds}
-    types |= {"N": whole(), "--review-iterations": whole(*REVIEW_ITERATIONS)}
+    types |= {"N": whole(), "--hint-iterations": whole(1, arguments.MAX_ITERATIONS)}
+    types |= {"--review-iterations": whole(*REVIEW_ITERATIONS)}
     more = {
         "--join": {"dest": "invitation"},
         "--resume": {"nargs": "?", "const": ""},
@@ -140,8 +140,6 @@ def _resume(chosen: argparse.Namespace, settings: Settings, console: Console) ->
         saved = resuming.find(chosen.resume, chosen.server, console)
     except Left:
         return 0
-    except KeyboardInterrupt:
-        return INTERRUPTED
     same = settings.security == CLEARTEXT
     settings = replace(
         settings,

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from croupier import enums
 from croupier.messages import GameMessages
-from croupier.phrases import pieces
+from croupier.phrases import over_sentence, pieces
 from croupier.terminal import texts
 from croupier.v1 import catalog_pb2, game_pb2
 
@@ -92,6 +92,11 @@ class Drawing:
     def happened(self, what: Any) -> Text | None:
         """Tells an event of this game in a line; None if it is not worth one."""
         return self._said("event", what)
+
+    def over(self, view: game_pb2.View) -> str:
+        """Says why a match is over, in the language of the description of the game."""
+        names = [printable(each.display_name or each.key_name) for each in view.players]
+        return over_sentence(self.game, view, names)
 
     def question(self, view: game_pb2.View) -> str:
         """Asks what the seat has to decide."""

@@ -2,9 +2,12 @@
 
 import sys
 
+from croupier.terminal import program
+
 
 def main() -> None:
     """Plays a match; says what is missing where the extra `terminal` is not installed."""
+    program.begin()
     try:
         from croupier.terminal import command
     except ModuleNotFoundError as error:

@@ -21,14 +21,13 @@ from croupier.client import (
 from croupier.messages import GameMessages
 from croupier.phrases import origin_sentence
 from croupier.retry import is_lasting, may_pass
-from croupier.terminal import drawing, options
+from croupier.terminal import drawing, options, program
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.session import FRIEND, Session
 from croupier.terminal.settings import Settings
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, match_pb2
 
-INTERRUPTED = 130  # The exit status of a shell for SIGINT.
 # The refusals of a seat whose match is gone, or whose token is void.
 GONE = ("MATCH_NOT_FOUND", "TOKEN_INVALID", "TOKEN_REPLACED")
 HINTS = {
@@ -71,7 +70,7 @@ def play(settings: Settings, console: Console, saved: SavedSeat | None = None) -
             while session is not None:
                 session = _play_one(session)
         except KeyboardInterrupt:
-            return INTERRUPTED
+            return program.INTERRUPTED
         except Left:
             return 0
     return 0

@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
-from croupier.phrases import ending_sentence, origin_sentence
+from croupier.phrases import origin_sentence
 from croupier.streams import in_background
 from croupier.terminal import drawing, hints
 from croupier.terminal.review import Review
@@ -82,10 +82,7 @@ class Session:
         if not self.settings.auto:
             self.screen.print(Text("Type ? for help.", style="dim"))
         self.over = self._follow()
-        result = self.over.result
-        if result.HasField("ending"):
-            self.screen.print(Text(ending_sentence(game, result.ending)))
-        self.screen.print(Text(result_line(result)))
+        self.screen.print(Text(self.draw.over(self.over)), Text(result_line(self.over.result)))
 
     def leave(self, how: str, back: str) -> None:
         """Says that the match is not over, and the command that comes back to it."""
@@ -399,4 +396,4 @@ def result_line(result: game_pb2.MatchResult) -> str:
     best = max(scores)
     who = "draw" if scores.count(best) > 1 else f"seat {scores.index(best)} wins"
     shown = "-".join(f"{score:g}" for score in scores)
-    return f"result: {who} {shown} ({END_REASONS[result.reason]})"
+    return f"result: {who} {shown}"

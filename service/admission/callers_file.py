@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from service.admission.budgets import Budget, BudgetLimits
 
@@ -165,8 +166,11 @@ def _read_jwt(entry: dict[str, Any]) -> Jwt:
     for each in algorithms:
         if each not in ALGORITHMS:
             raise ValueError(f"jwt.algorithms: {each!r} is not one of {', '.join(ALGORITHMS)}")
+    jwks = _string(entry, "jwks", "jwt.")
+    if "://" in jwks and "@" in urlsplit(jwks).netloc:
+        raise ValueError("jwt.jwks: keys that are public need no user and no password")
     return Jwt(
-        _string(entry, "jwks", "jwt."),
+        jwks,
         _string(entry, "issuer", "jwt."),
         _string(entry, "audience", "jwt."),
         tuple(algorithms),

@@ -9,13 +9,16 @@ import urllib.request
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 
+from croupier.transport import is_loopback
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
 from service.common.errors import Refusal
 from service.common.tasks import KeptTask, Tasks
+from service.common.urls import bare
 
 REFRESH_SECONDS = 300.0
 MIN_REFRESH_SECONDS = 30.0  # Between two refreshes, however many tokens name an unknown key.
@@ -104,7 +107,8 @@ class SignedTokens:
         try:
             found: Any = jwt.PyJWKSet.from_dict(json.loads(data))
         except (jwt.PyJWTError, ValueError, AttributeError) as error:
-            raise ValueError(f"{self._configured.jwks}: no JSON Web Key Set: {error}") from None
+            where = bare(self._configured.jwks)
+            raise ValueError(f"{where}: no JSON Web Key Set: {error}") from None
         self._keys = {key.key_id: key for key in found.keys}
         self._check.cache_clear()  # A key may have been withdrawn.
 
@@ -112,11 +116,15 @@ class SignedTokens:
 def _read(where: str) -> bytes:
     if not _is_url(where):
         return Path(where).read_bytes()
+    # No proxy of the environment leads to this machine.
+    local = is_loopback(urlsplit(where).hostname or "")
+    proxies = urllib.request.ProxyHandler({} if local else None)
     try:
-        with urllib.request.urlopen(where, timeout=FETCH_SECONDS) as response:
+        with urllib.request.build_opener(proxies).open(where, timeout=FETCH_SECONDS) as response:
             data: bytes = response.read(MAX_KEYS_BYTES)
-    except http.client.HTTPException as error:  # The answer is no HTTP.
-        raise OSError(repr(error)) from None
+    except (http.client.HTTPException, ValueError) as error:
+        # It is no URL, or the answer is no HTTP; the text of the error may be the URL.
+        raise OSError(f"{bare(where)}: {type(error).__name__}") from None
     return data
 
 

@@ -33,12 +33,16 @@ class Translation(NamedTuple):
 def translations(game_id: str) -> dict[str, Translation]:
     """The translations of a game by language code, in the order of the codes."""
     found = {}
+    general = files("service.wire")
     for file in files(package_of(wire.hosted_games()[game_id])).iterdir():
         if match := re.fullmatch(r"([a-zA-Z-]+)\.toml", file.name):
             content = tomllib.loads(file.read_text(encoding="utf-8"))
             # The lines of a paragraph are one.
             rules = (" ".join(part.split()) for part in content["rules"].strip().split("\n\n"))
-            found[match[1]] = Translation(content["title"], "\n\n".join(rules), content["texts"])
+            texts = content["texts"]
+            if (ours := general / file.name).is_file():
+                texts = {**tomllib.loads(ours.read_text(encoding="utf-8"))["texts"], **texts}
+            found[match[1]] = Translation(content["title"], "\n\n".join(rules), texts)
     return dict(sorted(found.items()))
 
 

@@ -6,22 +6,24 @@ import hashlib
 
 from service.common.errors import Refusal, invalid_field
 
-FILTER_CHARACTERS = 8  # So that the longest token of a puzzle fits its field.
+DIGEST_CHARACTERS = 8  # So that the longest token of a puzzle fits its field.
 
 
 def write_page_token(filters: object, *place: object) -> str:
     """The token of the page that comes after a place, which is words of ASCII and numbers."""
-    token = " ".join((_digest(filters), *map(str, place)))
+    words = [*map(str, place)]
+    digest = hashlib.sha256(repr((filters, words)).encode()).hexdigest()[:DIGEST_CHARACTERS]
+    token = " ".join((digest, *words))
     return base64.urlsafe_b64encode(token.encode("ascii")).decode()
 
 
 def read_page_token(token: str, filters: object) -> list[str]:
-    """The place that was written; raises Refusal for a token of a list with other filters."""
+    """The place that was written; raises Refusal for a token that this list has not given."""
     try:
-        digest, *place = base64.urlsafe_b64decode(token.encode()).decode("ascii").split(" ")
+        _, *place = base64.urlsafe_b64decode(token.encode()).decode("ascii").split(" ")
     except (binascii.Error, ValueError):
         raise invalid_page_token() from None
-    if digest != _digest(filters):
+    if token != write_page_token(filters, *place):
         raise invalid_page_token()
     return place
 
@@ -31,7 +33,3 @@ def invalid_page_token() -> Refusal:
     return invalid_field(
         "page_token", "OTHER_FILTERS", "must be a next_page_token of a list with the same filters"
     )
-
-
-def _digest(filters: object) -> str:
-    return hashlib.sha256(repr(filters).encode()).hexdigest()[:FILTER_CHARACTERS]

@@ -98,6 +98,9 @@ class RecordError(ValueError):
         self.field = field
 
 
+_CHANGED = "is not that of the record: something in it was changed"
+
+
 def verify(record: match_pb2.MatchRecord) -> MatchState:
     """The match of a record; raises RecordError unless all that the record says follows from it.
 
@@ -125,7 +128,7 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
     if not state.over:
         raise RecordError("entries", "the match does not end with them")
     if _as_bytes(record) != _as_bytes(written):
-        raise RecordError("digest", "is not that of the record: something in it was changed")
+        raise RecordError("digest", _CHANGED)
     return state
 
 
@@ -139,12 +142,17 @@ def _word_ending(result: game_pb2.MatchResult, given: game_pb2.MatchResult) -> N
 
 
 def check_result(record: match_pb2.MatchRecord, state: MatchState) -> None:
-    """Raises RecordError unless a record tells the result of its match, which is over."""
+    """Raises RecordError unless a record tells the result of its match, which is over.
+
+    What a replay does not need, such as times, must not have been changed either.
+    """
     assert state.result is not None
     result = game_pb2.MatchResult()
     result.CopyFrom(state.result)
     _word_ending(result, record.result)
     _compare_value(record.result, result, "result")
+    if record.digest != digest(record):
+        raise RecordError("digest", _CHANGED)
 
 
 # Reading

@@ -11,6 +11,7 @@ versions that are no replacement. Otherwise a seat that conspires with the serve
 token until it likes what the next shuffle is going to be.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -40,7 +41,10 @@ def check_seat(caller: Caller) -> None:
 
 # The wide space of Japanese, and the joiners of Persian and emoji, which cannot be printed alone.
 _JOINERS = {0x3000: " ", 0x200C: None, 0x200D: None}
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # Letters and a symbol that are blank.
+# Letters and symbols that are blank.
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0\U00013441\U00013442\U0001d159"
+# A flag of a part of a country, such as Scotland: a black flag, and the name of the part unseen.
+_FLAG = re.compile("(?<=\U0001f3f4)[\U000e0030-\U000e007a]{3,6}\U000e007f")
 
 
 def check_display_name(name: str, path: str) -> None:
@@ -48,7 +52,7 @@ def check_display_name(name: str, path: str) -> None:
 
     Characters that cannot be printed could hide what a name is, or turn the text around it.
     """
-    shown = name.translate(_JOINERS)
+    shown = _FLAG.sub("", name).translate(_JOINERS)
     if shown != shown.strip() or not shown.isprintable():
         rule = "must have only characters that can be printed, and no space at its ends"
         raise invalid_field(path, "NOT_PRINTABLE", rule)

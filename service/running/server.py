@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from collections.abc import Iterable
@@ -377,8 +378,8 @@ def check_store(store: str) -> str:
         return store
     if store.startswith(("postgresql://", "postgres://")):
         return check_url(store)
-    scheme, colon, _ = store.partition(":")  # What follows may hold a password.
-    shown = repr(scheme + (":..." if colon else ""))
+    # What follows a word may hold a password.
+    shown = repr(re.sub(r"(?s)([:=\s]).*", r"\1...", store))
     raise ValueError(f"{shown} is no store: it is sqlite, memory or postgresql://...")
 
 

@@ -260,11 +260,31 @@ def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
 
 # Endings
 
+# Why a match of any game ended where its rules have not told; translated by <language>.toml here.
+OVER = {
+    "over.rules": "The match was played to its end.",
+    "over.resignation": "{seat} resigned.",
+    "over.resignation.you": "You resigned.",
+    "over.withdrawn": "{seat} withdrew the invitation, so no cards were dealt.",
+    "over.withdrawn.you": "You withdrew the invitation, so no cards were dealt.",
+    "over.time": "{seat} ran out of time.",
+    "over.time.you": "You ran out of time.",
+    "over.time.both": "Both players ran out of time.",
+    "over.abandoned": "{seat} made no move for too long.",
+    "over.abandoned.you": "You made no move of your own for too long.",
+    "over.abandoned.both": "Both players made no move for too long.",
+    "over.idle": "{seat} made no move for too long.",
+    "over.idle.you": "You made no move for too long.",
+    "over.idle.both": "Nobody made a move for too long.",
+    "over.declined": "The rematch did not come about, so no cards were dealt.",
+}
+
 
 def phrases(game: Game) -> dict[str, str]:
     """Returns the phrases of a game in English, as `Game.phrases` of the API has them."""
     endings = _translation(game.id).endings
-    return {**game.phrases, **{f"ending.{name}": phrase for name, phrase in endings.items()}}
+    ending = {f"ending.{name}": phrase for name, phrase in endings.items()}
+    return {**OVER, **game.phrases, **ending}
 
 
 def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | None:

@@ -1,5 +1,6 @@
 """The search: its properties in every game, and its answers to problems with known answers."""
 
+import math
 import os
 import statistics
 import subprocess
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+from ai.endings import Proof
 from ai.results import Parameters
 from ai.search import Search, search
 from ai.worker import Stop
@@ -69,6 +71,16 @@ def test_the_figures_of_a_result_fit_together(game_id, threads):
     probabilities = [one.probability for one in result.actions]
     assert probabilities == sorted(probabilities, reverse=True)
     assert next(one for one in result.actions if one.action == result.action).probability > 0
+
+
+def test_rounding_leads_no_score_out_of_its_range(monkeypatch):
+    _, view = start(GAMES[0])
+    above = math.nextafter(1, 2)
+    scores = {one.action: above for one in search(view, iterations=1).actions}
+    proof = Proof(tuple(scores), scores, above, above, 0.0)
+    monkeypatch.setattr("ai.search.prove", lambda *given, **named: proof)
+    result = search(view, iterations=1)
+    assert {each.expected_score for each in (result, *result.actions)} == {result.win} == {1}
 
 
 @pytest.mark.parametrize("game_id", GAMES)

@@ -27,29 +27,24 @@ from tests.support.commands import croupier
         (arguments.duration, "5m", 300.0),
         (arguments.sha256, "0f" * 32, b"\x0f" * 32),
         (arguments.json_option, "cards=[1, 2]", ("cards", [1, 2])),
-        (arguments.json_option, "a==1", None),
-        (arguments.json_option, "cards", None),
-        (arguments.json_option, "cards=x", None),
-        (arguments.address, "localhost", None),
-        (arguments.address, ":1", None),
-        (arguments.port, "65536", None),
-        (arguments.port, "-1", None),
-        (arguments.whole(), "18446744073709551616", None),
-        (arguments.whole(1), "0", None),
-        (arguments.whole(1, 3), "4", None),
-        (arguments.even, "3", None),
-        (arguments.even, "0", None),
-        (arguments.fraction(0, 0.5), "0.5", None),
-        (arguments.fraction(0, 0.5), "0", None),
-        (arguments.fraction(0, 0.5), "nan", None),
-        (arguments.ascending, "1,1", None),
-        (arguments.ascending, "1", None),
-        (arguments.seconds(60), "60.1", None),
-        (arguments.seconds(60), "1e1", None),
-        (arguments.duration, "5", None),
-        (arguments.duration, "5y", None),
-        (arguments.sha256, "0f" * 31, None),
-        (arguments.sha256, "x" * 64, None),
+        *(
+            (kind, text, None)
+            for kind, texts in (
+                (arguments.json_option, ("a==1", "cards", "cards=x")),
+                (arguments.address, ("localhost", ":1")),
+                (arguments.port, ("65536", "-1", "\u00b2", "\u0663", "1_0", "9" * 5000, "")),
+                (arguments.whole(), ("18446744073709551616",)),
+                (arguments.whole(1), ("0",)),
+                (arguments.whole(1, 3), ("4",)),
+                (arguments.even, ("3", "0")),
+                (arguments.fraction(0, 0.5), ("0.5", "0", "nan")),
+                (arguments.ascending, ("1,1", "1")),
+                (arguments.seconds(60), ("60.1", "1e1")),
+                (arguments.duration, ("5", "5y")),
+                (arguments.sha256, ("0f" * 31, "x" * 64)),
+            )
+            for text in texts
+        ),
     ],
 )
 def test_arguments_are_read_or_refused(kind, text, value):
@@ -81,17 +76,9 @@ def test_every_command_has_a_help():
         (["verify", "/no/such/file"], 1, "/no/such/file: No such file or directory"),
         (["verify", "."], 1, "croupier: .: there are no records"),
         (["import", "/no/such/file"], 1, "croupier: nothing was imported"),
-        (
-            ["serve", "--store", "paper"],
-            2,
-            "croupier serve: error: argument --store: 'paper' is no",
-        ),
+        (["serve", "--store", "paper"], 2, "croupier serve: error: argument --store: 'paper' is"),
         (["serve", "--tls-cert", "a"], 2, "croupier: --tls-cert and --tls-key belong together"),
-        (
-            ["serve", "--token-key-file", "lost"],
-            1,
-            "croupier: argument --token-key-file: lost: No such file or directory (flag)",
-        ),
+        (["serve", "--token-key-file", "lost"], 1, "croupier: argument --token-key-file: lost: No"),
     ],
 )
 def test_failures_have_a_status_and_one_prefix(monkeypatch, tmp_path, words, status, said):

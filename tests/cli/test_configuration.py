@@ -251,6 +251,7 @@ def test_the_output_of_config_is_a_file_with_the_same_options(tmp_path, monkeypa
         ("postgresql://me:wo%40rd@one:1,two:2/", "postgresql://me@one:1,two:2/"),
         ("postgresql://db/cards?user=me&password=word", "postgresql://db/cards?user=me"),
         ("postgres://:word@db/?sslpassword=x&sslmode=require", "postgres://@db/?sslmode=require"),
+        ("postgresql://me@h/d?PASSWORD=w&a=b&amp;password=w", "postgresql://me@h/d"),
         ("postgresql://password@password/word", "postgresql://password@password/word"),
     ],
 )
@@ -273,6 +274,7 @@ def test_config_leaves_passwords_out(url, shown):
         "postgresql:/me:qzxq@db/cards",
         "Postgres://me:qzxq@db/cards",
         "mysql://me:qzxq@db/cards",
+        "host=db password=qzxq",
     ],
 )
 def test_a_url_that_is_none_is_refused_and_not_shown(url):

@@ -188,7 +188,8 @@ def test_a_page_token_is_valid_only_for_its_filters(operate):
     token = ask(page_size=1).next_page_token
     assert len(ask(page_size=5000, page_token=token).matches) == 2
     other = {"page_token": token, "state": match_pb2.MATCH_STATE_OVER}
-    for wrong in (other, {"page_token": "x"}, {"page_token": "é"}, {"page_size": -1}):
+    words = ({"page_token": word} for word in ("x", "é", f"{token}!", f"A{token[1:]}"))
+    for wrong in (other, *words, {"page_size": -1}):
         assert refusal(ask, **wrong) == "INVALID_FIELD"
 
 

@@ -1,6 +1,7 @@
 """What a command does where its surroundings fail it: pipes, folders, disks, signals, servers."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,17 +9,27 @@ import urllib.request
 
 import pytest
 
+from cli import record_files
+from service.hosting.records import write_record
+from tests.support.play import seeded
 from tests.support.ports import free_port
+from tests.support.random_matches import random_match
 from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-m", "cli"]
 NOWHERE = "127.0.0.1:9"
 
 
-def run(*words, **options):
-    return subprocess.run(
-        [*COMMAND, *words], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, **options
-    )
+PLAY = [sys.executable, "-c", "from croupier.terminal.main import main; main()"]
+
+
+def run(*words, command=COMMAND, **options):
+    options = {"stdin": subprocess.DEVNULL, **options}
+    return subprocess.run([*command, *words], stderr=subprocess.PIPE, text=True, **options)
+
+
+def at(server):
+    return "--server", server[1]
 
 
 @pytest.mark.parametrize(
@@ -39,12 +50,30 @@ def test_what_is_missing_is_said_in_a_line(words, said):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_full_disk_is_said_in_a_line():
+@pytest.mark.parametrize("name", ["games", "play", "verify"])
+def test_a_full_disk_is_said_in_a_line(shared_server, tmp_path, name):
+    record = write_record(random_match("champion_chess", "default", seeded("full")))
+    words = [*COMMAND, "verify", record_files.write(record, tmp_path, "json")]
+    if name != "verify":
+        command = [*COMMAND, name] if name == "games" else [*PLAY, "champion_chess", "--no-save"]
+        words = [*command, *at(shared_server)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}  # Else nothing is left for the end.
     with open("/dev/full", "w") as full:
-        done = run("games", stdout=full)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == "croupier: [Errno 28] No space left on device"
-    assert "Traceback" not in done.stderr
+        done = run(command=words, stdout=full, env=environment)
+        assert re.fullmatch(r"croupier.*: \[Errno 28\] No space left on device\n", done.stderr)
+        assert done.returncode == 1
+        assert run(command=[*words, "--help"], stdout=full, env=environment).returncode == 1
+
+
+@pytest.mark.parametrize("command", [[*COMMAND, "play"], PLAY], ids=len)
+def test_a_player_without_standard_streams_leaves(shared_server, tmp_path, command):
+    words = (*command, "champion_chess", *at(shared_server), "--no-save")
+    shell = ["sh", "-c", 'exec "$@" <&- >&-', "", *words]
+    assert run(command=shell).stderr == ""
+    # What is said to nobody is not said elsewhere.
+    shell[2] = 'exec "$@" 2>&-'
+    done = run("--server", NOWHERE, command=shell, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (1, "")
 
 
 def test_a_reader_that_has_enough_ends_a_command_in_silence():
@@ -56,7 +85,7 @@ def test_a_reader_that_has_enough_ends_a_command_in_silence():
 
 
 def test_an_interrupt_ends_a_command_in_silence(tmp_path):
-    """It waits for a record from a pipe that nobody writes to."""
+    """It waits for a record from a pipe that nobody writes to, or for a request."""
     pipe = tmp_path / "record.json"
     os.mkfifo(pipe)
     command = subprocess.Popen([*COMMAND, "verify", pipe], stderr=subprocess.PIPE, text=True)
@@ -64,6 +93,12 @@ def test_an_interrupt_ends_a_command_in_silence(tmp_path):
         command.send_signal(signal.SIGINT)
         assert command.communicate()[1] == ""
     assert command.returncode == 130
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = subprocess.Popen([*COMMAND, "mcp", "--server", NOWHERE], text=True, **streams)
+    print('{"jsonrpc": "2.0", "id": 1, "method": "ping"}', file=command.stdin, flush=True)
+    assert command.stdout.readline()
+    command.send_signal(signal.SIGINT)
+    assert (command.wait(), command.stderr.read()) == (0, "")
 
 
 def test_a_server_without_standard_streams_serves_and_ends(tmp_path):

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import math
 import queue
+import re
 import select
 import socket
 import threading
@@ -36,7 +37,7 @@ from croupier.client import (
     clock,
 )
 from croupier.connection import duration
-from croupier.phrases import ending_sentence
+from croupier.phrases import ending_sentence, over_sentence
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.support.replicas import Replica
 from tests.support.serving import Client as ServiceClient
@@ -159,6 +160,19 @@ def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Cli
     assert ending_sentence(german, ending) == ending.text
     del german.phrases[f"ending.{ending.id}"]
     assert ending_sentence(german, ending) == ending.text
+
+
+@pytest.mark.parametrize("scores", [(0, 1), (1, 0), (0.5, 0.5)])
+@pytest.mark.parametrize("reason", END_REASONS)
+def test_an_early_ending_is_a_sentence_in_each_language(client, reason, scores):
+    view = game_pb2.View(seat=0, result=game_pb2.MatchResult(scores=scores, reason=reason))
+    games = [client.game("champion_chess", language=code) for code in ("en", "de")]
+    english, german = (over_sentence(game, view, ("Ann", "Bo")) for game in games)
+    assert re.fullmatch(r"[A-Z][^{}]+\.", english) and re.fullmatch(r"[A-Z][^{}]+\.", german)
+    if reason == game_pb2.END_REASON_TIME:
+        who = {(0, 1): "You", (1, 0): "Bo", (0.5, 0.5): "Both players"}[scores]
+        assert english == f"{who} ran out of time."
+    assert english != german
 
 
 def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> None:

@@ -198,7 +198,7 @@ def test_what_is_refused_says_what_is_legal(shared_server, caplog):
         words = re.search(r"^1\. (.+)$", text, re.MULTILINE)[1]
         assert f"plays {words}" in await model.ask("play", action=words, version=version)
         assert "MATCH_NOT_OVER" in await model.ask("review", refused=True)
-        assert "The match is over" in await model.ask("resign")
+        assert "You resigned.\nThe match is over" in await model.ask("resign")
         assert "What made the result" in await model.ask("review", iterations=100)
         refused = await model.ask("play", refused=True, action=1, version=version)
         assert "The match is over" in refused

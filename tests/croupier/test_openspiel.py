@@ -1,7 +1,9 @@
 """The games as games of OpenSpiel: its checks, its algorithms on them, and the search as a bot."""
 
+import copy
 import itertools
 import json
+import pickle
 import random
 from urllib.parse import quote
 
@@ -50,6 +52,18 @@ def test_random_simulations_with_explicit_chance_pass(name):
     for turns in (False, True):
         loaded = openspiel.load_game(preset.game, preset.ruleset, chance="explicit", turns=turns)
         pyspiel.random_sim_test(loaded, num_sims=SIMULATIONS, serialize=True, verbose=False)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("chance", ["sampled", "explicit"])
+def test_games_and_states_are_copied(copied, chance):
+    adapted = openspiel.load_game("kuhn_poker", chance=chance, seed=SEED)
+    adapted.new_initial_state().apply_action(0)  # A copy goes on with what is drawn next.
+    states = [each.new_initial_state() for each in (copied(adapted), adapted)]
+    for _ in range(3):
+        assert str(states[0]) == str(states[1]) == str(copied(states[0]))
+        for each in states:
+            each.apply_action(each.legal_actions()[0])
 
 
 def test_a_playthrough_is_replayed_alike():

@@ -226,8 +226,11 @@ def test_a_call_that_has_taken_its_whole_time_is_not_repeated(road: Road, addres
     assert client.tally.read() == {}
 
 
-def test_the_status_of_a_lost_call_is_told_when_patience_ends(road: Road, address: str) -> None:
+@pytest.mark.parametrize("patience", [0, float("nan")])
+def test_the_status_of_a_lost_call_is_told_when_patience_ends(
+    road: Road, address: str, patience: float
+) -> None:
     road.lose(grpc.StatusCode.INTERNAL)
-    with Client(address, patience=0) as client, pytest.raises(CroupierError) as caught:
+    with Client(address, patience=patience) as client, pytest.raises(CroupierError) as caught:
         Seat(client, "matches/one", "token").view()
     assert (caught.value.code, caught.value.reason) == (grpc.StatusCode.INTERNAL, "")

@@ -52,7 +52,7 @@ def test_a_match_that_was_left_goes_on_and_is_forgotten_at_its_end(
     with Client(address) as client:
         Seat(client, saved.match, saved.token).resign()
     with terminal("", "--resume", state=state) as session:
-        assert any("resignation" in line for line in session.read())
+        assert any("You resigned." in line for line in session.read())
         session.type("n")
         rest(session)
         assert session.process.returncode == 0

@@ -83,6 +83,7 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
         ('trusted_proxies = ["proxy"]', "trusted_proxies: 'proxy' is not an address"),
         ("trusted_proxies = [1]", "trusted_proxies: must be a list of texts"),
         ('[jwt]\njwks = "file"\nissuer = "i"', "jwt.audience: must be a text"),
+        ('[jwt]\njwks = "https://a:qz@h/keys"', "jwt.jwks: keys that are public need no user"),
         (
             '[jwt]\njwks = "f"\nissuer = "i"\naudience = "a"\nalgorithms = ["HS256"]',
             "jwt.algorithms: 'HS256' is not one of",

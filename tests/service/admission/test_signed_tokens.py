@@ -136,7 +136,9 @@ def test_an_algorithm_that_is_not_allowed_is_refused(tmp_path):
         tokens.subject(token("rsa"))
 
 
-def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path):
+def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
     path = tmp_path / "keys.json"
     write_keys(path, "rsa", "ec")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
@@ -153,16 +155,18 @@ def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path
         tokens.subject(token("rsa"))
 
 
-async def test_an_answer_that_is_no_http_ends_no_server():
+async def test_an_answer_that_is_no_http_ends_no_server(caplog):
     class Mail(SimpleHTTPRequestHandler):
         def do_GET(self):
             self.wfile.write(b"220 mail.example.org ESMTP\r\n")
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Mail) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        tokens = configured(f"http://127.0.0.1:{server.server_port}/keys.json")
-        await tokens.open()
-        tokens.close()
+        for place in (f"{server.server_port}/keys.json", "x/keys?key=qz", "9/a b?key=qz"):
+            tokens = configured(f"http://127.0.0.1:{place}")
+            await tokens.open()
+            tokens.close()
+            assert "http://127.0.0.1" in caplog.text and "qz" not in caplog.text
         server.shutdown()
 
 

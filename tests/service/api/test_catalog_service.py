@@ -29,7 +29,8 @@ def game_in(client, game_id, language=""):
 
 def texts_of(game):
     """All texts except the title and the rules. A number at the end of a text is cut off."""
-    texts = [*game.seat_titles, *game.phrases.values()]
+    phrases = (text for name, text in game.phrases.items() if not name.startswith("over."))
+    texts = [*game.seat_titles, *phrases]
     for card in game.cards:
         texts += [card.title, card.kind, card.text]
         texts += [number.title for number in card.numbers]

@@ -21,7 +21,8 @@ NO_HINTS = (grpc.StatusCode.PERMISSION_DENIED, "HINTS_NOT_ALLOWED")
 NO_OFFER = (grpc.StatusCode.FAILED_PRECONDITION, "REMATCH_NOT_OFFERED")
 FORGED_NAMES = [" Ann", "Ann ", "A\nnn", "A\0nn", "\x1b[31mAnn", "A\u202enn", "\u200b", "\ufeffAnn"]
 # Joiners, fillers, a blank of Braille and marks alone show nothing.
-FORGED_NAMES += ["\u200d", "\u3164", "\u2800\u115f", "\u0301\ufe0f", "\u3000Ann"]
+FORGED_NAMES += ["\u200d", "\u3164", "\u2800\u115f", "\u0301\ufe0f", "\u3000Ann", "\U0001d159"]
+FORGED_NAMES += ["Ann\U000e0041", "\U0001f3f4\U000e0041\u202e"]
 SHOWN_NAMES = [
     "山田\u3000太郎",
     "می\u200cخواهم",
@@ -29,6 +30,7 @@ SHOWN_NAMES = [
     "e\u0301",
     "\u2764\ufe0f",
 ]
+SHOWN_NAMES += ["\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"]
 
 
 def named(name):

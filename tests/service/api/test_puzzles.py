@@ -42,6 +42,7 @@ def test_a_page_token_is_valid_only_for_its_filters(client):
     assert list(rest) == list(every[1:])
     for game, wrong in (
         (GAMES[0], {"page_token": "x"}),
+        (GAMES[0], {"page_token": token[:-4]}),
         (GAMES[0], {"page_token": every[0].name.rpartition("/")[2]}),
         (GAMES[0], {"page_token": token, "theme": every[0].theme or "other"}),
         (GAMES[1], {"page_token": token}),

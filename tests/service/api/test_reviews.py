@@ -190,7 +190,8 @@ def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
     del cut.entries[len(cut.entries) // 2 :]
     first = next(n for n, each in enumerate(whole.entries) if each.HasField("action"))
     illegal.entries.insert(first + 1, whole.entries[first])  # Decided twice.
-    other, early, told = (copy.deepcopy(whole) for _ in range(3))
+    other, early, told, later = (copy.deepcopy(whole) for _ in range(4))
+    later.entries[0].time.seconds += 1
     other.result.scores[0] += 0.25
     early.result.reason += 1
     told.result.ending.id = "another"
@@ -199,6 +200,7 @@ def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
         (other, "record.result.scores[0]"),
         (early, "record.result.reason"),
         (told, "record.result.ending.id"),
+        (later, "record.digest"),
         (illegal, f"record.entries[{first + 1}].action"),
     ):
         refusal = refused(lambda record=record: list(review_of(client, record, **QUICK)))

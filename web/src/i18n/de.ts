@@ -206,8 +206,6 @@ export const de: Texts = {
 	withdrawSure: "Diese Einladung zurückziehen?",
 	withdrawText: "Der Link gilt dann nicht mehr, und es werden keine Karten gegeben.",
 	withdrawYes: "Ja, zurückziehen",
-	withdrawn: (who, me) =>
-		`${who} ${me ? "hast" : "hat"} die Einladung zurückgezogen, also wurden keine Karten gegeben.`,
 	rematch: "Revanche",
 	rematchWaiting: (who) =>
 		`Du hast eine Revanche angeboten. Warten auf ${who.replace(/^Dein /, "dein ")} …`,
@@ -226,27 +224,6 @@ export const de: Texts = {
 	drawn: "Unentschieden.",
 	notPlayed: "Nicht gespielt.",
 	winner: (who) => `${who} gewinnt.`,
-	reasons: {
-		1: () => "Die Partie wurde zu Ende gespielt.",
-		2: (who, me) => (me ? "Du hast aufgegeben." : `${who ?? "Jemand"} hat aufgegeben.`),
-		3: (who, me) =>
-			me
-				? "Deine Zeit ist abgelaufen."
-				: who
-					? `${who} hat keine Zeit mehr.`
-					: "Die Zeit beider Seiten ist abgelaufen.",
-		4: (who, me) =>
-			me
-				? "Du hast zu lange keinen eigenen Zug gemacht."
-				: `${who ?? "Keine Seite"} hat zu lange ${who ? "keinen" : "einen"} eigenen Zug gemacht.`,
-		5: (who, me) =>
-			me
-				? "Du hast zu lange nicht gezogen."
-				: who
-					? `${who} hat zu lange nicht gezogen.`
-					: "Zu lange hat niemand gezogen.",
-		6: () => "Die Revanche kam nicht zustande, und es wurden keine Karten gegeben.",
-	},
 	log: "Was geschah",
 	logEmpty: "Noch nichts.",
 	parts: {

@@ -199,8 +199,6 @@ export const en = {
 	withdrawSure: "Withdraw this invitation?",
 	withdrawText: "The link then no longer works, and no cards are dealt.",
 	withdrawYes: "Yes, withdraw it",
-	withdrawn: (who: string, _me: boolean) =>
-		`${who} withdrew the invitation, so no cards were dealt.`,
 	rematch: "Rematch",
 	rematchWaiting: (who: string) =>
 		`You have offered a rematch. Waiting for ${who.replace(/^Your /, "your ")}…`,
@@ -219,21 +217,6 @@ export const en = {
 	drawn: "A draw.",
 	notPlayed: "Not played.",
 	winner: (who: string) => `${who} wins.`,
-	// Why it ended. `who` lost; nobody did in a draw. `me`: whether that is the reader.
-	reasons: {
-		1: () => "The match was played to its end.",
-		2: (who, me) => (me ? "You resigned." : `${who ?? "A player"} resigned.`),
-		3: (who, me) => (me ? "You ran out of time." : `${who ?? "Both players"} ran out of time.`),
-		4: (who, me) =>
-			me
-				? "You made no move of your own for too long."
-				: `${who ?? "Both players"} made no move for too long.`,
-		5: (who, me) =>
-			me
-				? "You made no move for too long."
-				: `${who ?? "Nobody"} made ${who ? "no" : "a"} move for too long.`,
-		6: () => "The rematch did not come about, so no cards were dealt.",
-	} as Record<number, (who: string | undefined, me: boolean) => string>,
 	log: "What happened",
 	logEmpty: "Nothing yet.",
 	// The titles of the parts of the log.

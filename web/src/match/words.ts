@@ -94,6 +94,9 @@ export function reason(context: Context): string | undefined {
 	const [first = 0, second = 0] = result.scores;
 	const loser = first === second ? undefined : first < second ? 0 : 1;
 	const who = loser === undefined ? undefined : nameOfSeat(context, loser);
-	if (who && isWithdrawn(context)) return t().withdrawn(who, loser === context.me);
-	return t().reasons[result.reason]?.(who, loser === context.me && loser !== undefined);
+	const why = isWithdrawn(context) ? "withdrawn" : (EndReason[result.reason] ?? "").toLowerCase();
+	const whose = who === undefined ? "both" : loser === context.me ? "you" : "";
+	const { phrases } = context.catalog.game;
+	const said = phrases[`over.${why}.${whose}`] ?? phrases[`over.${why}`];
+	return said?.replace("{seat}", () => who ?? "");
 }

@@ -1,0 +1,60 @@
+"""How a program begins and ends: its standard streams, interrupts, and errors in a line."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+# Statuses. The last two are those of a program that a signal has ended.
+UNUSABLE, INTERRUPTED, UNREAD = 1, 130, 141
+
+
+def begin() -> None:
+    """Lets standard streams that are closed lead nowhere, and Ctrl-C end what is imported next."""
+    # Else the next files that are opened would be taken for them, and get what libraries print.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = os.fdopen(number, "w" if number else "r", closefd=False)
+            setattr(sys, name, stream)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def take_interrupts() -> None:
+    """Lets Ctrl-C raise KeyboardInterrupt again, which some of what is imported would swallow."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run(command: Callable[[], int], said: Callable[[Exception], str | None]) -> NoReturn:
+    """Runs a command and exits with its status; an interrupt ends it in silence.
+
+    `said` returns the line with which the command ends at an error, or None for an error of ours,
+    which has a traceback. The status is the `status` of the error, if it has one.
+    """
+    status: object
+    try:
+        try:
+            status = command()
+        except SystemExit as end:  # Of argparse, which has printed a help.
+            status = end.code
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:  # The reader of the output has enough, as `head` does.
+        status = UNREAD
+    except Exception as error:
+        line = said(error)
+        if line is None:
+            raise
+        print(line, file=sys.stderr)
+        status = getattr(error, "status", UNUSABLE)
+    try:
+        sys.stdout.flush()
+    except OSError:  # What is left goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)  # type: ignore[arg-type]
