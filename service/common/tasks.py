@@ -3,6 +3,8 @@
 - *Kept*: a task or a thread that goes on for as long as the server runs. When it ends, it is begun
   again, ever later. A server that needs it is not ready while it does not come back.
 - *Spawned*: one piece of work. When it fails, its owner, who awaits it, is told.
+- *Finished*: one piece of work on which others rely who do not await it. When it ends before it is
+  done, it is begun again.
 - *Attempted*: a call of what others have asked to be called. When it fails, the caller goes on.
 
 Each failure is logged, and counted by the name of the work. A `Refusal` is an answer, no failure.
@@ -131,12 +133,43 @@ class Tasks:
 
         Without a `context` it belongs to the current call.
         """
+        return self._start(name, self._do(name, about, lambda: work(*args)), context)
+
+    def finish(
+        self,
+        name: str,
+        work: Callable[[*_Arguments], Coroutine[Any, Any, bool]],
+        *args: *_Arguments,
+        about: str = "",
+        context: Context | None = None,
+    ) -> asyncio.Task[None]:
+        """As `spawn`, for work that is begun again, ever later, until it returns True."""
+        return self._start(name, self._finish(name, about, lambda: work(*args)), context)
+
+    def _start(
+        self, name: str, doing: Coroutine[Any, Any, _T], context: Context | None
+    ) -> asyncio.Task[_T]:
         assert name in self._failures
-        doing = self._do(name, about, lambda: work(*args))
         task = asyncio.create_task(doing, context=context)
         self._spawned.add(task)
         task.add_done_callback(self._forget)
         return task
+
+    async def _finish(
+        self, name: str, about: str, work: Callable[[], Coroutine[Any, Any, bool]]
+    ) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            error = None
+            try:
+                if await work():
+                    return
+            except BaseException as raised:
+                told(raised)
+                error = raised
+            self.failed(name, error, about)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     async def _do(self, name: str, about: str, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         try:

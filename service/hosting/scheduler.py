@@ -163,7 +163,7 @@ class Scheduler:
         match = self._known[match_id] = _Match(match_id, polled=polled, waiting=polled)
         self._polled += polled
         self._waiting += polled
-        match.task = self._background.spawn("due match", self._act, match, about=match_id)
+        match.task = self._background.finish("due match", self._act, match, about=match_id)
         return match
 
     def _begun(self, match: _Match) -> None:
@@ -265,16 +265,15 @@ class Scheduler:
 
     # One match
 
-    async def _act(self, match: _Match) -> None:
-        try:
-            while True:
-                next_try = await self._act_while_due(match)
-                if next_try is not None:
-                    await self._end_lease(match, next_try)
-                if not match.changed:
-                    break
-        finally:
-            self._end(match)
+    async def _act(self, match: _Match) -> bool:
+        while True:
+            next_try = await self._act_while_due(match)
+            if next_try is not None:
+                await self._end_lease(match, next_try)
+            if not match.changed:
+                break
+        self._end(match)
+        return True
 
     async def _act_while_due(self, match: _Match) -> int | None:
         # Returns when the match is due next; None: as the log has it.
@@ -294,7 +293,7 @@ class Scheduler:
                 if state.deadline is None:
                     await begin(self._bots.decide, state, seat)
                     continue
-                expiring = self._background.spawn(
+                expiring = self._background.finish(
                     "clock", self._expire_on, state, about=match.match_id
                 )
                 try:
@@ -315,7 +314,7 @@ class Scheduler:
             self._failed(state, error)
         return self._next_try(state)
 
-    async def _expire_on(self, state: MatchState) -> None:
+    async def _expire_on(self, state: MatchState) -> bool:
         # The clock of the other seat does not wait for a bot that decides at the same time.
         never = asyncio.Event()
         while state.deadline is not None:
@@ -324,8 +323,9 @@ class Scheduler:
                 state = await self._quota.run(self._matches.expire, state.header.match_id)
             except Refusal as refusal:
                 if refusal.reason not in _STORE_FAILS:
-                    return
+                    break
                 await self._clock.sleep(self._clock.now() + MIN_RETRY_MILLISECONDS, never)
+        return True
 
     async def _look_at(self, match: _Match) -> MatchState:
         self._begun(match)

@@ -276,11 +276,12 @@ class HttpConnection(H11Protocol):
         peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
         self._place, self._kept = self._all.holding(peer, self._all.part)
         self._expect(HANDSHAKE_SECONDS)
-        self._opening = self._all.tasks.spawn("handshake", self._open)
+        self._opening = self._all.tasks.finish("handshake", self._open)
 
-    async def _open(self) -> None:
+    async def _open(self) -> bool:
         accepted, self._accepted = self._accepted, None
-        assert accepted is not None
+        if accepted is None:
+            return True  # It has failed before, and the connection is closed.
         try:
             if self._all.context is None:
                 await self.loop.connect_accepted_socket(lambda: self, accepted)
@@ -297,6 +298,7 @@ class HttpConnection(H11Protocol):
             self._opening = None
             if self.transport is None:
                 self._forget()
+        return True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -312,19 +312,18 @@ class SearchPool:
         job.begin()
         self._metrics.search_waits.labels(self._kind, job.game).observe(job.queue_seconds)
         done = self._running.do(job.run)
-        self._metrics.tasks.spawn("search", self._end, place, job, done)
+        self._metrics.tasks.finish("search", self._end, place, job, done)
 
-    async def _end(self, place: Place, job: SearchJob, done: "asyncio.Future[Any]") -> None:
+    async def _end(self, place: Place, job: SearchJob, done: "asyncio.Future[Any]") -> bool:
         await asyncio.wait([done])
         now = time.monotonic()
         del self._jobs[place]
         seconds = self._queue.remove(place, now, job.thread_seconds)
         # First whoever waits for it, then the others.
         self._tell(job, now, done)
-        try:
-            job.charge(seconds)
-        finally:
-            self._schedule()
+        self._metrics.tasks.attempt("search", job.charge, seconds)
+        self._schedule()
+        return True
 
     def _tell(self, job: SearchJob, now: float, done: "asyncio.Future[Any]") -> None:
         if done.cancelled():

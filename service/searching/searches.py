@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from croupier.v1 import hint_pb2
-from service.common.tasks import Tasks
+from service.common.tasks import TaskFailedError, Tasks
 from service.searching.hints import answer
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.search_servers import NoSearchServerError, SearchServers
@@ -146,7 +146,7 @@ async def _newest(
     unanswered: NoSearchServerError | None = None
     news = asyncio.Event()
 
-    async def read() -> None:
+    async def read() -> bool:
         nonlocal newest, unanswered
         try:
             async with aclosing(reports):
@@ -157,6 +157,7 @@ async def _newest(
             unanswered = error
         finally:
             news.set()
+        return True
 
     reading = tasks.spawn("reports", read)
     try:
@@ -167,7 +168,8 @@ async def _newest(
                 told, newest = newest, None
                 yield told
             if reading.done() and newest is None:
-                reading.result()  # Raises what reading has raised.
+                if not reading.result():  # Raises what reading has raised.
+                    raise TaskFailedError("reports")
                 if unanswered is not None:
                     raise unanswered
                 return

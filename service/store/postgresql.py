@@ -80,6 +80,7 @@ class PostgresStore:
         )
         self._jobs = JobGatherer[Append](self._hand_over)
         self._appends: deque[Append] = deque()
+        self._in_hand: list[Append] = []  # What is being committed.
         # One at a time: two would each have half of the entries, and cost the database more.
         self._committing: asyncio.Task[None] | None = None
         # What to write when there is time for it: versions to notify others of, and snapshots.
@@ -224,11 +225,15 @@ class PostgresStore:
         self._appends.extend(appends)
         if self._committing is None or self._committing.done():
             # For many calls, so it belongs to none.
-            self._committing = self._tasks.spawn("commit", self._commit_all, context=Context())
+            self._committing = self._tasks.finish("commit", self._commit_all, context=Context())
 
-    async def _commit_all(self) -> None:
-        while self._appends:
-            await self._commit_or_refuse(self._next_batch())
+    async def _commit_all(self) -> bool:
+        while self._appends or self._in_hand:
+            # If it was begun again, these have no answer yet. What was added all the same, the log
+            # now refuses, and whoever asked finds its own entry there.
+            self._in_hand = self._in_hand or self._next_batch()
+            await self._commit_or_refuse(list(self._in_hand))
+        return True
 
     def _next_batch(self) -> list[Append]:
         batch: dict[str, Append] = {}
@@ -256,7 +261,7 @@ class PostgresStore:
                 return
             if is_of_the_database(error):
                 self._faults.failed("write", type(error).__name__)
-            self._jobs.answer(batch, [refusal(error)] * len(batch))
+            self._answer(batch, [refusal(error)] * len(batch))
         else:
             self._committed(batch, added)
 
@@ -270,8 +275,12 @@ class PostgresStore:
         self._faults.worked("write")
         return added
 
+    def _answer(self, batch: list[Append], answers: list[Any]) -> None:
+        del self._in_hand[: len(batch)]
+        self._jobs.answer(batch, answers)
+
     def _committed(self, batch: list[Append], added: Collection[str]) -> None:
-        self._jobs.answer(batch, [each.match_id in added for each in batch])
+        self._answer(batch, [each.match_id in added for each in batch])
         # Those who wait for an answer go on in a later turn of the loop.
         for each in batch:
             if each.match_id in added:

@@ -30,6 +30,7 @@ class ReadGatherer(Generic[_Asked, _Answer]):
         self._max_batch = max_batch
         self._tasks = tasks
         self._asked: dict[_Asked, list[asyncio.Future[_Answer]]] = {}
+        self._in_hand: dict[_Asked, list[asyncio.Future[_Answer]]] = {}  # That are being read.
         self._reading: asyncio.Task[None] | None = None
 
     def ask(self, asked: _Asked) -> "asyncio.Future[_Answer]":
@@ -38,7 +39,7 @@ class ReadGatherer(Generic[_Asked, _Answer]):
         self._asked.setdefault(asked, []).append(future)
         if self._reading is None or self._reading.done():
             # It begins in the next turn, and is for many calls, so it belongs to none.
-            self._reading = self._tasks.spawn("read", self._read_all, context=Context())
+            self._reading = self._tasks.finish("read", self._read_all, context=Context())
         return future
 
     async def close(self) -> None:
@@ -46,11 +47,15 @@ class ReadGatherer(Generic[_Asked, _Answer]):
         if self._reading is not None:
             await asyncio.wait([self._reading])
 
-    async def _read_all(self) -> None:
-        while self._asked:
-            # What is asked from now on is not in this statement, even if it is about the same.
-            some = list(self._asked)[: self._max_batch]
-            await self._answer({asked: self._asked.pop(asked) for asked in some})
+    async def _read_all(self) -> bool:
+        while self._asked or self._in_hand:
+            if not self._in_hand:  # Else it was begun again, and these have no answer yet.
+                # What is asked from now on is not in this statement, even if it is about the same.
+                some = list(self._asked)[: self._max_batch]
+                self._in_hand = {asked: self._asked.pop(asked) for asked in some}
+            await self._answer(self._in_hand)
+            self._in_hand = {}
+        return True
 
     async def _answer(self, batch: "dict[_Asked, list[asyncio.Future[_Answer]]]") -> None:
         try:

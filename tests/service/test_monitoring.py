@@ -161,6 +161,25 @@ def test_a_server_needs_what_acts_writes_and_hears(servers, tmp_path, postgres):
         servers.run(store.close())
 
 
+def test_each_kept_work_of_a_server_that_dies_is_begun_again(servers, start, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "FIRST_PAUSE_SECONDS", 0.001)
+    callers, port = tmp_path / "callers.toml", own_port()
+    callers.write_text('[jwt]\njwks = "https://localhost:1"\nissuer = "i"\naudience = "a"')
+    often = {"retain_finished": 60.0, "end_idle": 60.0, "callers_file": callers}
+    server, _ = start(metrics_port=port, web=WebOptions(port=0), search_threads=1, **often)
+    kept = {each.name: each for each in server.metrics.tasks.kept if hasattr(each, "task")}
+    due = {"due matches", "idle matches", "loop lag", "metrics port", "retention", "signed tokens"}
+    assert kept.keys() - {"search process"} == due | {"web port"}
+    for name, each in kept.items():
+        began, loop = each._began, each.task.get_loop()
+        # As if what it waits for had come to an end.
+        loop.call_soon_threadsafe(lambda task=each.task: task._fut_waiter.cancel())
+        wait_until(lambda each=each, began=began: each._began not in (None, began))
+        assert server.metrics.tasks.failures()[name] == 1
+        assert name in server.metrics.tasks.down()
+    assert get(port, "/livez") == (200, "live\n")
+
+
 def test_a_port_for_machines_that_fails_is_served_again(monitored, servers, monkeypatch):
     monkeypatch.setattr(tasks, "FIRST_PAUSE_SECONDS", 0.001)
     server, _, port = monitored

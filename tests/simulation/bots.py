@@ -10,6 +10,7 @@ from croupier.v1 import game_pb2
 from service import wire
 from service.searching.options import BOT_STRENGTHS
 from service.searching.tasks import Kind
+from tests.simulation.course import course_of
 
 LATE_SECONDS = 4.0  # After which a search must have begun, or a decision be made, all being well.
 HANDED_OVER_SECONDS = 3.0  # The same where a server was stopped that searched,
@@ -124,6 +125,20 @@ class Bots:
         """Whether a bot thinks at a server."""
         tries = (each for match in self._tries.values() for each in match[-1:])
         return any(each.server is server and math.isinf(each.end) for each in tries)
+
+    def outlast_a_clock(self, seconds):
+        """Whether a bot thinks while the clock of the other seat is about to run out."""
+        soon = 1000 * (self.world.epoch + self.world.now + seconds)
+        return any(
+            any(0 < soon - course.deadline(seat) < 1000 * seconds for seat in course.clocked())
+            for match_id, tries in self._tries.items()
+            if tries and math.isinf(tries[-1].end)
+            for course in [course_of(self.world.stored(match_id))]
+        )
+
+    def has_failed(self, match_id):
+        """Whether the last search of a match has failed, so that the next one comes later."""
+        return any(each.failed for each in self._tries[match_id][-1:])
 
     def wrong(self, header):
         """What is wrong with the searches for a match of a header."""

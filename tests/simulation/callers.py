@@ -14,8 +14,10 @@ from tests.support.serving import ruleset_of
 LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
 CALLS = 6  # Of the one that `calls_per_second` allows at once.
+SEARCH_SECONDS = 60  # A minute, of each player.
 LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
 REVIEWS = 4  # Of one caller at a time, as the server has it.
+LATE_SECONDS = 2.0  # By which an answer may be late.
 LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
 
 
@@ -30,6 +32,7 @@ class Greedy:
         self._club = Client(inhabitants, self.rng, key="club")
         # Nobody plays its matches: the server ends them, though not so soon.
         self._idle = self.world.end_idle * 2 / 3
+        self._unsure = []  # When others were asked for, of which it does not know whether they run.
         self._opened = {}  # Tokens of the matches of the club, and when it was given them, by name.
 
     async def live(self):
@@ -62,8 +65,19 @@ class Greedy:
         [again] = await self._all(self._hasty, [call], connection)
         if isinstance(again, CallError) and again.reason == "BUDGET_EXHAUSTED":
             world.fail(f"a caller who has waited as long as it was told is refused: {again}")
+        called = world.now
         answers = await self._all(self._hasty, [call] * CALLS, connection)
-        world.counts["calls over a budget"] += sum(isinstance(each, CallError) for each in answers)
+        refused, waited = sum(isinstance(each, CallError) for each in answers), world.now - called
+        world.counts["calls over a budget"] += refused
+        if CALLS - refused > 2 + waited:
+            world.fail(f"of {CALLS} calls at once, {refused} are refused after {waited:.1f} s")
+        # One is refused each second.
+        if waited > CALLS + LATE_SECONDS and world.is_well(60.0 + waited):
+            world.fail(f"{CALLS} calls at once are answered after {waited:.1f} s")
+        # Who leaves instead is not counted for ever.
+        left = self._hasty.begin(*call, connection=connection)
+        await asyncio.sleep(self.rng.random())
+        left.cancel()
 
     async def _open_too_many(self):
         # All at once, beside those that it has.
@@ -72,21 +86,35 @@ class Greedy:
         for name, (token, at) in list(self._opened.items()):
             if rng.random() < 0.5 or world.now - at > self._idle / 2:
                 await self._end(name, token)
-        calls = []
-        for _ in range(LIVE_MATCHES + 1):
+        await self._open(LIVE_MATCHES + 1, connection)
+        # One of many at once may be refused for another that is, too. One alone is not.
+        self._unsure = [at for at in self._unsure if world.now - at < 3 * self._idle]
+        most = len(self._opened) + len(self._unsure)
+        if await self._open(1, connection) and most < LIVE_MATCHES:
+            world.fail(f"a caller has {most} matches, and is refused another")
+        running = [at for _, at in self._opened.values() if world.now - at < self._idle]
+        world.counts["matches of the club"] += len(running)
+        if len(running) > LIVE_MATCHES:
+            world.fail(f"a caller has {len(running)} matches, and may have {LIVE_MATCHES}")
+
+    async def _open(self, number, connection):
+        # Asks for so many matches at once; returns whether one was refused.
+        world, refused, calls = self.world, False, []
+        for _ in range(number):
             ruleset = ruleset_of("champion_chess")
-            request = match_pb2.CreateMatchRequest(ruleset=ruleset, request_id=new_id(rng))
+            request = match_pb2.CreateMatchRequest(ruleset=ruleset, request_id=new_id(self.rng))
             calls.append(("CreateMatch", request, ""))
         for answer in await self._all(self._club, calls, connection):
             if not isinstance(answer, CallError):
                 created = RESPONSES["CreateMatch"].FromString(answer)
                 self._opened[created.name] = created.seat_tokens[0].token, world.now
-            elif not answer.unanswered and answer.reason not in ("BUDGET_EXHAUSTED", "STORE_FULL"):
+            elif answer.reason == "BUDGET_EXHAUSTED":
+                refused = True
+            elif answer.unanswered or answer.reason == "STORE_FULL":
+                self._unsure.append(world.now)
+            else:
                 world.fail(f"a club cannot create a match: {answer}")
-        running = [at for _, at in self._opened.values() if world.now - at < self._idle]
-        world.counts["matches of the club"] += len(running)
-        if len(running) > LIVE_MATCHES:
-            world.fail(f"a caller has {len(running)} matches, and may have {LIVE_MATCHES}")
+        return refused
 
     async def _end(self, name, token):
         try:

@@ -9,11 +9,29 @@ import random
 import types
 
 from service.common import tasks
+from tests.simulation import STORES
 
 WAYS = ("fails", "ends")
-NAMES = tasks.NAMES
+# That no world has; tests of real servers let it die.
+ELSEWHERE = ("admitting", "callback", "due time", "log lines", "loop lag", "metrics port")
+ELSEWHERE += ("search process", "signed tokens", "unread stream", "writer")
+THREADS = ("store-reader", "search-bot")  # Those that wait for work.
+NAMES = (*(name for name in tasks.NAMES if name not in ELSEWHERE), *THREADS)
+IN_POSTGRESQL = ("commit", "notices", "notify", "read", "watched match")  # And in no other log.
+IN_SQLITE = ("retention", "store-reader")
+# Without which it does not begin.
+FAULTS = {"lease": ["stops"], "search": ["searches"], "search-bot": ["searches"]}
+WORLDS = 6  # That are tried until it begins.
+NEVER = "it never begins"
 BEGIN, END = 50.0, 100.0  # When it dies, in seconds.
-STEPS = (0, 0, 1, 2)  # After which spawned work dies, if it has not ended.
+STEPS = (0, 0, 1, 2)  # After which spawned work dies; what ends before lets the next die earlier.
+
+
+def stores_of(name):
+    """The logs with which there is work of a name."""
+    if name in IN_POSTGRESQL:
+        return ("postgresql",)
+    return ("sqlite",) if name in IN_SQLITE else STORES
 
 
 class PlantedDeath(Exception):
@@ -29,11 +47,17 @@ class Death:
         rng = random.Random(f"death/{told}")
         self._at, self._steps = rng.uniform(BEGIN, END), rng.choice(STEPS)
         self.died_at = None
+        self._how = ""
         self._began_again = False
         self._waited = self._woken = None  # What work waits for, and what was cancelled to wake it.
         self._tasks, self._count = None, 0  # Whose work it was, and how much of it had failed.
-        for method in (tasks.Tasks.keep, tasks.Tasks.spawn):
+        for method in (tasks.Tasks.keep, tasks.Tasks.spawn, tasks.Tasks.finish):
             setattr(tasks.Tasks, method.__name__, self._planted(method))
+        tasks.Tasks.attempt = self._planted_call(tasks.Tasks.attempt, lambda _, name, *__: name)
+        prefix = "_thread_name_prefix"
+        tasks.Threads.do = self._planted_call(
+            tasks.Threads.do, lambda owner, *_: getattr(owner._executor, prefix)
+        )
 
     def _planted(self, begin):
         def planted(owner, name, work, *args, **options):
@@ -43,12 +67,40 @@ class Death:
 
         return planted
 
+    def _planted_call(self, call, name_of):
+        # As if the function, or the thread that calls it, came to an end before.
+        def planted(owner, *args, **options):
+            at = next(number for number, each in enumerate(args) if callable(each))
+            if name_of(owner, *args) == self.name:
+                self._began_again |= self.died_at is not None
+                if self._is_due(asyncio.get_running_loop()):
+                    self._die(asyncio.get_running_loop(), owner, call.__name__)
+                    args = (*args[:at], self._fail)
+            return call(owner, *args, **options)
+
+        return planted
+
+    def _fail(self):
+        if self._way == "fails" or self.name in THREADS:  # Which end so alone.
+            raise PlantedDeath("on purpose")
+
+    def _is_due(self, loop):
+        return loop.time() > self._at and self.died_at is None
+
+    def _die(self, loop, owner, how):
+        self.died_at, self._how = loop.time(), how
+        if isinstance(owner, tasks.Tasks):
+            self._tasks, self._count = owner, owner.failures()[self.name]
+
     async def _dying(self, owner, how, work, *args):
         loop, kept = asyncio.get_running_loop(), how == "keep"
         self._began_again |= self.died_at is not None
         if kept:
             loop.call_at(self._at, self._wake)
-        return await self._drive(owner, work(*args), 0 if kept else self._steps, loop)
+        elif self._is_due(loop) and self._steps < 0:
+            self._die(loop, owner, how)
+            return self._fail()
+        return await self._drive(owner, how, work(*args), 0 if kept else self._steps, loop)
 
     def _wake(self):
         # What waits for ever dies all the same.
@@ -57,7 +109,7 @@ class Death:
             self._woken.cancel()
 
     @types.coroutine
-    def _drive(self, owner, work, steps, loop):
+    def _drive(self, owner, how, work, steps, loop):
         # As `await work`, which dies in the place of what it has waited for.
         try:
             waited = self._waited = work.send(None)
@@ -68,36 +120,40 @@ class Death:
                 except BaseException as raised:
                     error = raised
                 steps -= 1
-                due = loop.time() > self._at and steps < 0 and self.died_at is None
+                due = self._is_due(loop) and steps < 0
                 if due and (error is None or waited is self._woken):
-                    self.died_at, self._tasks = loop.time(), owner
-                    self._count = owner.failures()[self.name]
+                    self._die(loop, owner, how)
                     if self._way == "ends":
                         work.close()
                         return None
                     error = PlantedDeath("on purpose")
                 waited = self._waited = work.send(value) if error is None else work.throw(error)
         except StopIteration as end:
+            if self._is_due(loop):
+                self._steps -= 1
             return end.value
 
     def explains(self, text):
         """Whether a line of the log follows from it."""
-        ended = self.name in tasks.KEPT and text == f"{self.name} has ended"
+        ended = text.startswith(self.name) and text.endswith(" has ended")
         return self.died_at is not None and (ended or "PlantedDeath" in text)
 
     def missed(self, story):
         """What is missing, now that the world has ended."""
         if self.died_at is None:
-            yield "it never begins"
+            yield NEVER
             return
-        kept = self.name in tasks.KEPT
-        # A piece of work that ends without a word is as one that is done.
-        if kept or self._way == "fails":
-            if self._tasks.failures()[self.name] == self._count:
-                yield "it is not counted"
-            if not any(f"logs: {self.name}" in line for line in story):
-                yield "it is not in the log"
-        if not self._began_again:
+        if not self._began_again and self._how in ("keep", "finish"):
             yield "it is not begun again"
+        # A piece of work that ends without a word is as one that is done.
+        silent = self._way == "ends" and self._how not in ("keep", "finish")
+        if silent or self._tasks is None:  # Whoever waits for a thread is told.
+            return
+        # What its code has caught itself is told, and counted, by another name.
+        caught = any("PlantedDeath" in line for line in story)
+        if self._tasks.failures()[self.name] == self._count and not caught:
+            yield "it is not counted"
+        if not (caught or any(f"logs: {self.name}" in line for line in story)):
+            yield "it is not in the log"
         if self.name in self._tasks.down():
             yield "it is still down"

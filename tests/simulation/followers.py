@@ -3,6 +3,8 @@
 import asyncio
 import math
 import random
+from bisect import bisect_right
+from typing import NamedTuple
 
 from croupier.v1 import feed_pb2
 from tests.simulation import shown
@@ -18,6 +20,18 @@ GLANCE_SECONDS = (4.0, 7.0)
 # In which each server has noticed that another server of the database has taken over.
 EPOCH_SECONDS = 180.0
 CLOCK_SECONDS = 1.0  # By so much the clock of a server may be ahead.
+CREATED_SECONDS = 15.0  # In which the log has a match, after the time of its creation.
+
+
+class Heard(NamedTuple):
+    """What a stream has told, by name and version: what runs, or what comes between two cursors."""
+
+    follower: "Follower"
+    cursors: tuple[str, str]  # The first one is empty for what runs.
+    asked: float
+    sent: float
+    told: dict[str, int]
+    before: dict[str, int]  # What the stream has told of what runs.
 
 
 class Follower:
@@ -69,6 +83,7 @@ class Follower:
         call = self.client.begin(METHOD, request, self.token, None, streams=True)
         most = self.rng.randint(1, 2000)
         in_stream, listing = {}, not request.cursor
+        heard = Heard(self, (request.cursor, ""), self.world.now, 0.0, {}, {})
         try:
             for _ in range(most):
                 try:
@@ -85,6 +100,13 @@ class Follower:
                     self.world.fail(f"{self}: a response has a wrong cursor")
                 for update in response.updates:
                     self._check(update, in_stream)
+                    heard.told[update.name] = update.version
+                if response.cursor and not self.filter:
+                    cursors = heard.cursors[0], response.cursor
+                    heard = heard._replace(cursors=cursors, sent=call.sent)
+                    self.inhabitants.heard.append(heard)
+                    before = heard.told if listing else heard.before
+                    heard = Heard(self, cursors[1:], 0.0, 0.0, {}, before)
                 # Until its first cursor comes, a stream tells what runs, and then what changes.
                 if listing and response.cursor:
                     listing, in_stream = False, {}
@@ -168,6 +190,38 @@ class Follower:
                 yield f"{self} has told {told} of {name}, and the log has {version}"
         if not self.token and (more := self.told.keys() - seen):
             yield f"{self} has told of {sorted(more)[0]}, which is not its own"
+
+
+def judge_heard(world, all_heard, all_stored):
+    """Fails if a stream has left out a match that ran, or what was new after its cursor."""
+    new, begun = [], []
+    for stored in all_stored:
+        name = f"matches/{stored.header.match_id}"
+        times = [stored.header.created, *(each.at for each in stored.entries), math.inf]
+        times = [each / 1000 - world.epoch for each in times]
+        ended = world.ended_at(stored.header.match_id) or math.inf
+        begun.append((name, 0, times[0] + CREATED_SECONDS, ended))
+        positions = world.positions(stored.header.match_id)
+        # Whoever is behind is told of the newest version of a match alone.
+        untils = zip(positions, times[1:], strict=True)
+        new += [(at, name, version, until) for version, (at, until) in enumerate(untils)]
+    new.sort()
+    for follower, cursors, asked, sent, told, before in all_heard:
+        (epoch, begin), (end_epoch, end) = (each.rpartition(".")[::2] for each in cursors)
+        due = [each[:2] for each in begun if each[2] < asked and each[3] > sent + CLOCK_SECONDS]
+        if begin:
+            ends = (
+                bisect_right(new, int(each), key=lambda change: change[0]) for each in (begin, end)
+            )
+            due = new[slice(*ends)] if epoch == end_epoch else []
+            due = [each[1:3] for each in due if each[3] > sent + 2 * CLOCK_SECONDS]
+        for name, version in due:
+            its_own = follower.token or name in follower.keyed
+            if its_own and version > max(each.get(name, -1) for each in (told, before)):
+                world.fail(
+                    f"{follower} tells nothing of {name} at {version}, from '{cursors[0]}' to "
+                    f"'{cursors[1]}'"
+                )
 
 
 def judge_updates(world, updates, stored):

@@ -13,9 +13,9 @@ from contextlib import suppress
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles, rematches, survivors
-from tests.simulation.callers import Greedy, leave_reviews
+from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
-from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_updates
+from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_heard, judge_updates
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
@@ -43,6 +43,7 @@ class Inhabitants:
         self.keyed = set()  # The names of the matches that were made with the key,
         self.keyless = set()  # and of those that were made without one.
         self.followers = []
+        self.heard = []  # What their streams have told.
         self.updates = defaultdict(dict)  # That feeds have told, by name and version.
         self.running = world.running
 
@@ -129,6 +130,8 @@ class Inhabitants:
             name = f"matches/{each.header.match_id}"
             if name not in self.world.lost:
                 judge_updates(self.world, self.updates[name], each)
+        if not self.world.forgets:
+            judge_heard(self.world, self.heard, stored)
         for follower, following in zip(self.followers, self._following, strict=True):
             if following.done():
                 following.result()
@@ -237,7 +240,7 @@ class Table:
         created = made[0]
         if any(each != created for each in made):
             world.fail(f"one request has created {made[0]} and {made[1]}")
-        self.request = request
+        self.request, self.key = request, creator.key
         kept = self.inhabitants.keyed if creator.key else self.inhabitants.keyless
         kept.add(created.name)
         await self._take_seats(created)
@@ -382,21 +385,36 @@ class Table:
         elif rng.random() < 0.2 and not self.asked_early:
             await rematches.wait_in_vain(self)
         if rng.random() < 0.05:
-            await self._review(client)
+            await self._review()
         if rng.random() < 0.1:
             await leave_reviews(self)
 
-    async def _review(self, client):
+    async def _review(self):
+        # Of the match, or of its record, in which something may be wrong.
         request = review_pb2.ReviewMatchRequest(match_name=self.name, iterations=100)
-        path = "/croupier.v1.ReviewService/ReviewMatch"
-        call = client.begin(path, request, self.spectator_token, 60.0, streams=True)
-        reports = self.rng.randrange(1, 5)
+        wrong = ""
+        if self.record.entries and self.rng.random() < 0.6:
+            request.record.CopyFrom(self.record)
+            wrong = self.rng.choice(("", "entry"))
+            if wrong:
+                self.rng.choice(request.record.entries).Clear()
+        call = self.client(key="front").begin(
+            REVIEW, request, self.spectator_token, 60.0, streams=True
+        )
         try:
-            for _ in range(reports):
-                if await call.read() is None:
+            for _ in range(self.rng.randrange(1, 5)):
+                data = await call.read()
+                if wrong:
+                    self.world.fail(f"{self}: a record with a wrong {wrong} is reviewed")
+                if data is None:
                     break
+                progress = review_pb2.ReviewMatchResponse.FromString(data).progress
+                left = progress.remaining_search_time.ToNanoseconds() / 1e9
+                if abs(progress.budget_share - left / SEARCH_SECONDS) > 1e-6:
+                    self.world.fail(f"{self}: a review has the progress {progress}")
         except CallError as error:
             known = ("TOO_MANY_SEARCHES", "STORE_UNAVAILABLE", "BUDGET_EXHAUSTED")
+            known = ("INVALID_FIELD",) if wrong else known
             if not error.unanswered and error.reason not in known:
                 self.world.fail(f"{self}: a review fails: {error}")
         finally:

@@ -6,6 +6,7 @@ import math
 from service.hosting.clocks import Clock
 from service.running.server import Options, Server
 from tests.simulation import web
+from tests.simulation.course import course_of
 from tests.simulation.loop import EPOCH, Owner
 
 GRACE_SECONDS = 5.0
@@ -139,8 +140,21 @@ class Machine:
         if not stopping.done():
             world.fail(f"{self.name} does not stop within two minutes")
         stopping.result()
+        self._check_released()
         await self.check_idle()
         self.owner.alive = False
+
+    def _check_released(self):
+        # What a bot owes is due at once when the only server has stopped.
+        world, now = self.world, self.clock.now()
+        if len(world.machines) > 1 or any(name != "stops" for _, name in world.present):
+            return
+        for match_id, due in world.due().items():
+            if due > now and match_id not in world.unreadable:
+                header, course = (stored := world.stored(match_id)).header, course_of(stored)
+                owes = any(header.bots[seat] for seat in course.deciders)
+                if owes and not world.search.bots.has_failed(match_id):
+                    world.fail(f"{self.name} has stopped, and keeps {match_id} for {due - now} ms")
 
     async def check_idle(self):
         """Fails if something is not given back in a while that nobody uses any more."""

@@ -109,10 +109,25 @@ def _of_request(table, header):
         "time_control": time_control_of(asked).SerializeToString(deterministic=True),
         "hint_policy": hint_policy_of(asked),
         "display_names": tuple(seat.display_name for seat in asked.seats) or ("", ""),
+        "ruleset": asked.ruleset.SerializeToString(deterministic=True),
+        "start": b"",
+        "rematch_of": "",
     }
+    right["key_names"] = tuple(
+        "" if bots[seat] or seat in right["invited"] else table.key for seat in (0, 1)
+    )
     for name, value in right.items():
         if getattr(header, name) != value:
             yield f"its {name} is {getattr(header, name)}, and {value} was asked for"
+    if unasked := set(header._fields) - {*right, *_NOT_ASKED_FOR}:
+        yield f"nobody has said what its {', '.join(unasked)} must be"
+
+
+# What follows from nothing in the request.
+_NOT_ASKED_FOR = (
+    *("match_id", "rules_version", "secret", "chance_id", "created", "creator", "model", "owner"),
+    *("salt", "names_hash", "course"),
+)
 
 
 def time_control_of(asked):
@@ -304,6 +319,9 @@ async def judge_log(world):
         waited = (now - course.time) / 1000
         if deadline is None and not bots_owe and waited > idle and world.is_well(idle):
             world.fail(f"matches/{match_id} has not ended, {waited:.0f} s after its last entry")
+        late = deadline is not None and deadline > now + 10_000 and not bots_owe
+        if late and due.get(match_id) != deadline:
+            world.fail(f"matches/{match_id} is due at {due.get(match_id)}, and not at {deadline}")
         if (deadline is not None or bots_owe) != (match_id in due):
             world.fail(f"matches/{match_id}: the schedule is wrong about whether it is due")
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import random
 
-from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
 from tests.simulation import oracles
 from tests.simulation.bots import CLOCK_SECONDS
 from tests.simulation.clients import (
@@ -24,6 +24,8 @@ WAIT_SECONDS = 60.0
 FIRST = ("STALE_VERSION", "MATCH_OVER")
 WITHOUT_ITS_HASH = ("INVALID_FIELD", "ENTROPY_NOT_OWED")
 HINT, HINT_RESPONSE = "/croupier.v1.HintService/SuggestAction", hint_pb2.SuggestActionResponse
+ANALYZE = "/croupier.v1.HintService/AnalyzePosition"
+REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
 BATCH = "/croupier.v1.FeedService/BatchGetViews"
 FAR = 1000  # Versions, which no match has.
 
@@ -260,8 +262,8 @@ class Player:
         if method == "SubmitAction":
             # Another client of the seat, or a clock, may have been first.
             reasons = (*reasons, "STALE_VERSION", "NOT_TO_DECIDE")
-        if method == "":
-            await self._watch_nothing(request)
+        if method in ("WatchMatch", REVIEW):
+            await self._stream_nothing(method, request, reasons, what)
         elif what == "a wait without an end":
             response = await self._call(self.client, method, request, 8.0)
             if response.timed_out == response.view.HasField("result"):
@@ -270,18 +272,18 @@ class Player:
             response = HINT_RESPONSE if method == HINT else RESPONSES.get(method)
             await self._refused(method, request, reasons, what, *token, response=response)
 
-    async def _watch_nothing(self, request):
-        # A stream after a version that the match does not have, by its number or its etag.
-        call = self.client.begin("WatchMatch", request, self.token, ATTEMPT_SECONDS, streams=True)
+    async def _stream_nothing(self, method, request, reasons, what):
+        call = self.client.begin(method, request, self.token, ATTEMPT_SECONDS, streams=True)
         try:
             await call.read()
         except CallError as error:
-            known = ("VERSION_IN_FUTURE", "TOKEN_REPLACED", "BUDGET_EXHAUSTED", "RULES_CHANGED")
+            known = (*reasons, "TOKEN_REPLACED", "BUDGET_EXHAUSTED", "RULES_CHANGED")
             late = error.code == "DEADLINE_EXCEEDED" and self.world.answers(ATTEMPT_SECONDS)
             if late or not (error.unanswered or error.reason in known):
-                self.world.fail(f"{self.table}: a stream after what is to come ends with {error}")
+                self.world.fail(f"{self.table}: {what} ends with {error}")
         else:
-            self.world.fail(f"{self.table}: a stream after what is to come has begun")
+            if method == "WatchMatch" or not (await self._look()).HasField("result"):
+                self.world.fail(f"{self.table}: {what} has begun")
         finally:
             call.cancel()
 
@@ -334,7 +336,11 @@ class Player:
         request = match_pb2.WatchMatchRequest(
             name=self.table.name, after_version=view.version, etag=view.etag[::-1] + "0"
         )
-        return "", request, ()
+        return "WatchMatch", request, ("VERSION_IN_FUTURE",)
+
+    def _review(self, view):
+        request = review_pb2.ReviewMatchRequest(match_name=self.table.name, validate_only=True)
+        return REVIEW, request, ("MATCH_NOT_OVER",)
 
     def _of_a_spectator(self, view):
         return "SubmitAction", self._action(view), ("SPECTATOR",), self.table.spectator_token
@@ -353,10 +359,15 @@ class Player:
     async def _ask(self, view):
         request = self._hint()
         try:
-            response = await self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
+            if self.rng.random() < 0.5:
+                called = self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
+                hint = (await called).hint
+            else:
+                hint = await self._analyze(request.search)
         except CallError as error:
             allowed = (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED", "TOO_MANY_SEARCHES")
-            if error.reason not in allowed:
+            again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "RULES_CHANGED")
+            if error.reason not in allowed and not again:
                 self.world.fail(f"{self.table}: a hint fails: {error}")
             asked = error.reason == "NOT_TO_DECIDE" and self.seat in view.deciders
             if asked and (await self._look()).version == view.version:
@@ -368,11 +379,27 @@ class Player:
             if (await self._look()).version == view.version:
                 self.world.fail(f"{self.table}: seat {self.seat} gets a hint, but owes no decision")
             return
-        if response.hint.seat != self.seat:
-            self.world.fail(f"{self.table}: seat {self.seat} gets a hint for the other one")
+        if hint.seat != self.seat or hint.version < view.version:
+            self.world.fail(f"{self.table}: seat {self.seat} gets a hint for {hint}")
         now = await self._look()
-        if now.version == view.version and response.hint.action not in view.legal_actions:
+        if now.version == view.version and hint.action not in view.legal_actions:
             self.world.fail(f"{self.table}: a hint names an action that is not legal")
+
+    async def _analyze(self, search):
+        # The hint of the last report, which says so.
+        request, finals = hint_pb2.AnalyzePositionRequest(search=search), []
+        call = self.client.begin(ANALYZE, request, self.token, streams=True)
+        try:
+            while (data := await call.read()) is not None:
+                report = hint_pb2.AnalyzePositionResponse.FromString(data)
+                finals.append(report.final_report)
+        finally:
+            call.cancel()
+        if sum(finals) != 1 or not finals[-1]:
+            self.world.fail(
+                f"{self.table}: of the reports of an analysis the final ones are {finals}"
+            )
+        return report.hint
 
     async def _replace_token(self):
         table, before = self.table, self.token
@@ -509,6 +536,9 @@ _WRONG = {
     "to decline what runs": _named(
         "DeclineRematch", match_pb2.DeclineRematchRequest, "REMATCH_NOT_OFFERED"
     ),
-    "a version to come": _named("", match_pb2.WatchMatchRequest, far="after_version"),
+    "a review of what runs": Player._review,
+    "a version to come": _named(
+        "WatchMatch", match_pb2.WatchMatchRequest, "VERSION_IN_FUTURE", far="after_version"
+    ),
     "a wait without an end": _named("GetView", match_pb2.GetViewRequest, far="wait_for_version"),
 }

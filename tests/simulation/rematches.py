@@ -4,12 +4,14 @@ import asyncio
 from contextlib import suppress
 
 from croupier.v1 import match_pb2
+from service.hosting.entries import EntryKind
 from tests.simulation.clients import hear
 from tests.simulation.network import CallError
 
 PAUSES = (0.0, 0.0, 5.0, 20.0)  # Seconds between what the seats ask.
 VAIN_SECONDS = 20.0  # For which somebody waits for what nobody asks for.
 STREAM_SECONDS = 30.0  # In which a stream has told how the rematch goes on, all being well.
+STREAM_LATE_SECONDS = 1.0  # By which one may tell of it later than its answer has.
 NOT_OFFERED = ("REMATCH_NOT_OFFERED",)
 
 
@@ -36,6 +38,7 @@ class _Rematch:
         self.client = table.client()
         self.request = match_pb2.RematchRequest(name=table.name)
         self.name, self.told, self.asked_at, self.first = "", None, 0.0, None
+        self.known = {}  # Since when the state of the rematch is known, by an answer.
 
     async def ask(self):
         table, rng = self.table, self.rng
@@ -55,15 +58,15 @@ class _Rematch:
         try:
             await asyncio.sleep(rng.choice(PAUSES))
             self.asked_at = self.world.now
-            await self._ask(seats[0])
             offered = ([seats[0]], "OFFERED") if invited else ([0, 1], "ACCEPTED")
+            await self._ask(seats[0], offered[1])
             await self._judge(*offered)
             await asyncio.sleep(rng.choice(PAUSES))
             other = table.tokens[seats[1]]
             if invited and rng.random() < 0.4:
                 await self._decline(decline, seats, other)
             else:
-                seat_token = await self._ask(seats[1])
+                seat_token = await self._ask(seats[1], "ACCEPTED")
                 await self._judge([0, 1], "ACCEPTED")
                 what = "to decline a rematch that has begun"
                 await table.refused(
@@ -81,7 +84,7 @@ class _Rematch:
         if following.done() and not following.cancelled():
             following.result()
 
-    async def _ask(self, seat):
+    async def _ask(self, seat, state):
         # Twice, as a client does that has heard no answer.
         table = self.table
         for _ in range(self.rng.choice((1, 2))):
@@ -90,12 +93,15 @@ class _Rematch:
             if response.seat_token.seat != 1 - seat or told != (self.told or told):
                 self.world.fail(f"{table}: seat {seat} is answered {response}, after {self.told}")
             self.name, self.told = response.name, told
+            number = match_pb2.RematchState.Value(f"REMATCH_STATE_{state}")
+            self.known.setdefault(number, self.world.now)
         return response.seat_token.token
 
     async def _decline(self, request, seats, token):
         # The offer may be over meanwhile, as idle.
         table = self.table
-        for seat in self.rng.choice((seats[::-1], seats[1:], seats)):
+        declining = self.rng.choice((seats[::-1], seats[1:], seats))
+        for seat in declining:
             try:
                 answer = await self.client.call("DeclineRematch", request, table.tokens[seat])
             except CallError as error:
@@ -104,6 +110,9 @@ class _Rematch:
                 return
             if answer.rematch != self._offer([seats[0]], "DECLINED"):
                 self.world.fail(f"{table}: who declines is answered {answer.rematch}")
+            last = self.world.stored(self.name.removeprefix("matches/")).entries[-1]
+            if last[:2] != (EntryKind.DECLINE, 1 - declining[0]):
+                self.world.fail(f"{table}: seat {declining[0]} declines, and the log has {last}")
         await self._judge([seats[0]], "DECLINED")
         what = "a rematch that was declined"
         await table.refused(self.client, "Rematch", self.request, token, (), what)
@@ -145,6 +154,7 @@ class _Rematch:
                         if message.HasField("rematch"):
                             states.append(message.rematch.state)
                             self._judge_told(message, states)
+                            self._judge_time(message.rematch.state, call)
                 if not states or states[-1] == match_pb2.REMATCH_STATE_OFFERED:
                     self.world.fail(f"{table}: a stream ends before the rematch begins: {states}")
                 return
@@ -157,6 +167,16 @@ class _Rematch:
                 call.cancel()
             states.clear()
             await asyncio.sleep(self.rng.uniform(0.1, 1.0))
+
+    def _judge_time(self, state, call):
+        # By the times of its server.
+        since = max(self.known.get(state, call.sent), call.asked)
+        late = call.sent - since > STREAM_LATE_SECONDS
+        deaf = self.world.store == "postgresql" and self.world.database.deaf
+        if late and not deaf and self.world.is_well(60.0 + self.world.now - since):
+            self.world.fail(
+                f"{self.table}: a stream tells of the rematch {call.sent - since:.1f} s late"
+            )
 
     def _judge_told(self, message, states):
         told, right = message.rematch, match_pb2.WatchMatchResponse(version=message.version)

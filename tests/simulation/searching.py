@@ -30,7 +30,8 @@ def hint_of(request):
     view = request.task.view
     legal = sorted(request.actions or request.sampler.sample(0).legal(view.seat))
     chance = random.Random(f"{request.task.search.seed}/{bytes(view).hex()}")
-    hint = hint_pb2.Hint(seat=view.seat, stop_reason=hint_pb2.STOP_REASON_ITERATIONS)
+    hint = hint_pb2.Hint(seat=view.seat, version=request.task.search.view.version)
+    hint.stop_reason = hint_pb2.STOP_REASON_ITERATIONS
     for action in legal:
         hint.actions.add(
             action=wire.write_action(view.game, action),
@@ -88,6 +89,8 @@ class SimulatedSearchServers:
             raise shutting_down()
         report = task.response(hint=hint_of(check(task)))
         self._metrics.search_server_calls.labels(kind, "answered").inc()
+        if task.every:
+            report.final_report = True
         yield report, True
 
     def let_stop(self):

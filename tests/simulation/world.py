@@ -71,14 +71,15 @@ class World:
     ):
         """Runs for some simulated hours with so many matches at a time, at the speed of people.
 
-        What goes wrong is as `faults` say; None: all of them, or in some worlds only two. `death`
-        is that of some background work, or None.
+        What goes wrong is as `faults` say; None: all of them, in some worlds only two, or none.
+        `death` is that of some background work, or None.
         """
         self.death = death
         self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
         swarm = random.Random(f"faults/{seed}")
         # Where few kinds of faults come, what each of them does is seldom excused by another.
-        some = swarm.sample(FAULTS, 2) if swarm.random() < 0.4 else FAULTS
+        # Where none come, nothing is.
+        some = swarm.sample(FAULTS, swarm.choice((0, 2, 2, len(FAULTS), len(FAULTS))))
         self.faults = frozenset(some if faults is None else faults)
         self.few = len(self.faults) <= len(FAULTS) // 2
         self.rng = random.Random(f"world/{seed}")
@@ -228,10 +229,18 @@ class World:
         return self._rules[match_id] > 1
 
     def due(self):
-        """The ids of the matches that the schedule of the log has."""
+        """When matches are due, in milliseconds since 1970, by the ids of those that are."""
         if self.store == "postgresql":
-            return set(self.database.primary.due)
-        return {row[0] for row in self._query("SELECT match_id FROM heads WHERE due IS NOT NULL")}
+            return self.database.primary.due
+        return dict(self._query("SELECT match_id, due FROM heads WHERE due IS NOT NULL"))
+
+    def positions(self, match_id):
+        """The position of each version of a match in the feed."""
+        if self.store == "postgresql":
+            return [position for position, _ in self.database.primary.feed[match_id]]
+        version_0 = self._query("SELECT feed_position FROM matches WHERE match_id = ?", match_id)
+        sql = "SELECT feed_position FROM entries WHERE match_id = ? ORDER BY version"
+        return [position for (position,) in version_0 + self._query(sql, match_id)]
 
     def ended_at(self, match_id):
         """When a match was over, as the log lists it; None while it runs."""
@@ -526,7 +535,11 @@ class World:
         return None
 
     async def _fill(self, rng):
-        # The log takes nothing.
+        # The log takes nothing, often at the moment when a clock runs out while a bot thinks.
+        for _ in range(rng.choice((0, 60))):
+            if self.search.bots.outlast_a_clock(0.5):
+                break
+            await asyncio.sleep(0.4)
         began, seconds = self.now, rng.expovariate(1 / 15)
         if self.store == "sqlite":
             self.disk.fail(*_NO_ROOM)
@@ -541,8 +554,11 @@ class World:
 
     async def _trouble_disk(self, rng):
         disk = self.disk
-        what = rng.choice(("EIO", "ENOSPC", "sync", "power"))
+        what = rng.choice(("EIO", "ENOSPC", "sync", "power", "full"))
         self.tell(f"the disk: {what}")
+        if what == "full":
+            await self._fill(rng)
+            return
         if what == "power":
             if not self.machines[0].up:
                 return

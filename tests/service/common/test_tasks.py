@@ -193,6 +193,30 @@ def test_an_answer_of_spawned_work_is_no_failure(run, caplog):
     assert not caplog.records
 
 
+def test_work_that_must_be_done_is_begun_again_until_it_is(run, caplog, monkeypatch):
+    monkeypatch.setattr(tasks, "FIRST_PAUSE_SECONDS", 0.001)
+
+    async def test(work):
+        ends = [*ENDS, True]
+
+        async def do():
+            end = ends.pop(0)
+            if isinstance(end, BaseException):
+                raise end
+            return end
+
+        await work.finish("read", do, about="a match")
+        assert not ends
+        told_to_end = work.finish("read", asyncio.Event().wait)
+        await asyncio.sleep(0)
+        told_to_end.cancel()
+        await asyncio.wait([told_to_end])
+        assert told_to_end.cancelled()
+
+    assert run(test).failures()["read"] == len(ENDS)
+    assert "read of a match has ended" in caplog.text
+
+
 def test_what_nobody_awaits_is_logged_and_counted(run, caplog):
     async def test(work):
         async def fail():
