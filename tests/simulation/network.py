@@ -98,7 +98,7 @@ class Connection:
         self._on_the_way = (deque(), deque())
         if self.listener is not None:
             network.connections.add(self)
-            self.listener.connections.add(self)
+            self.listener.open_ones.add(self)
 
     def send(self, to_server, function, *args):
         """Sends a message: the other end calls the function."""
@@ -152,7 +152,7 @@ class Connection:
     def _end(self, state):
         self.state = state
         self.network.connections.discard(self)
-        self.listener.connections.discard(self)
+        self.listener.open_ones.discard(self)
 
     def _lose(self):
         for call in list(self.calls.values()):
@@ -309,6 +309,10 @@ class _ServedCall:
     def set_details(self, details):
         self._details = details
 
+    async def abort(self, code, details, trailing_metadata):
+        self._code, self._details, self._trailing = code, details, trailing_metadata
+        raise grpc.aio.AbortError
+
     # What the listener does
 
     def start(self, handler, data):
@@ -378,12 +382,13 @@ class SimulatedListener:
     """Takes the place of `GrpcListener`: the same handlers, called through the network."""
 
     network = None  # Set by the world.
+    most_connections = 1000
 
     def __init__(self, calls, limits, credentials=None, listeners=1):
         self._calls = calls
         self._handlers = None
         self.owner = None
-        self.connections = set()
+        self.open_ones = set()
         self._served = {}
         self._idle = asyncio.Event()
         self.accepting = False
@@ -398,6 +403,9 @@ class SimulatedListener:
         self.accepting = True
         network.listeners[address] = self
         return address
+
+    def connections(self):
+        return len(self.open_ones)
 
     def begin_to_close(self):
         self._health.stop()
@@ -414,7 +422,7 @@ class SimulatedListener:
         for served in list(self._served):
             served._send_end(CallError("CANCELLED", "the server has closed its port"))
             served.cancel()
-        for connection in sorted(self.connections, key=lambda each: each.number):
+        for connection in sorted(self.open_ones, key=lambda each: each.number):
             connection.finish()
 
     def unlisten(self):

@@ -16,12 +16,15 @@ from types import SimpleNamespace
 import pytest
 
 from service.hosting.entries import EntryKind
-from tests.simulation import FAULTS, __main__, sqlite, web
+from service.store import Entry
+from tests.simulation import FAULTS, __main__, oracles, sqlite, web
 from tests.simulation import network as networks
 from tests.simulation.__main__ import ROOT, _run, _shape, _tell_smallest
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
+from tests.simulation.machines import Machine
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.postgresql import Database
+from tests.simulation.world import Violation
 from tests.support.faulty_disk import build
 
 HOURS, MATCHES = 0.1, 4
@@ -117,6 +120,12 @@ def test_a_smaller_world_is_never_larger_than_the_smallest_so_far(monkeypatch, c
     assert "VIOLATION: late\nentry\nlate\nagain: " in told
 
 
+def test_the_search_for_a_smaller_world_ends(monkeypatch, capsys):
+    tried, told = _tell(monkeypatch, capsys, lambda options: True, seconds=0)
+    assert tried == []
+    assert "--hours 0.5 --matches 8 --faults kills,cuts" in told.splitlines()[-1]
+
+
 def test_a_closed_port_takes_no_connection():
     loop = SimulatedLoop(1)
     network = networks.Network(loop, 1)
@@ -158,8 +167,44 @@ def test_a_judge_reads_a_log_and_leaves_it_as_it_is(tmp_path):
     assert {each.name: each.read_bytes() for each in data.iterdir()} == before
 
 
+def test_a_heartbeat_names_what_its_stream_has_sent():
+    own, other = (Entry(EntryKind.ACTION, seat, 0) for seat in (0, 1))
+    stored = SimpleNamespace(entries=[other, own, other])
+
+    def judge(*heartbeats):
+        return list(oracles._of_heartbeats(SimpleNamespace(heartbeats=heartbeats), stored))
+
+    assert judge((None, 0, 0), (None, 3, 3), (0, 1, 2), (0, 2, 2)) == []
+    for wrong in ((None, 1, 2), (None, 2, 1), (0, 2, 3), (0, 1, 3), (None, -1, 0), (None, 3, 4)):
+        assert len(judge(wrong)) == 1, wrong
+
+
+def test_what_is_given_back_late_is_given_back():
+    loop = SimulatedLoop(1)
+    left = [["counts 2 calls, but none run"]] * 20
+
+    class World:
+        now = property(lambda self: loop.now)
+        silent_until = 0.0
+
+        def fail(self, text):
+            raise Violation(text)
+
+    def check(left):
+        machine = Machine.__new__(Machine)
+        machine.name, machine.world = "server-2", World()
+        machine._left = lambda: iter(left.pop() if left else ())
+        loop.run_until_complete(machine.check_idle())
+
+    check(left)
+    assert left == []
+    with pytest.raises(Violation, match="server-2 counts 2 calls"):
+        check([["counts 2 calls, but none run"]] * 200)
+    loop.close()
+
+
 def test_each_planted_fault_fits_the_code():
-    assert len({each.name for each in MUTANTS}) == len(MUTANTS) >= 60
+    assert len({each.name for each in MUTANTS}) == len(MUTANTS) >= 150
     for each in MUTANTS:
         compile(each.planted(), each.module, "exec")
 

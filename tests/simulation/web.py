@@ -47,7 +47,7 @@ class Port:
         self._name = (options.host, options.port)
         self.address = address_of(options.host)
         self.owner = self._network.loop.owner
-        self.connections = set()
+        self.open_ones = set()
         self._admit = None
 
     def getsockname(self):

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from croupier.v1 import catalog_pb2, match_pb2
+from service.gateway import listener
 from service.gateway.rpc import MAX_JSON_BYTES
 from service.listening import http
 from service.listening.connections import MAX_REQUEST_BYTES, ConnectionLimits
@@ -250,3 +251,18 @@ def test_the_oldest_connection_closed_while_the_next_comes_ends_no_listener(
         assert secure_list(url, authority)[0].startswith(b"HTTP/1.1 200 ")
     else:
         assert list_games(url)
+
+
+def test_a_port_that_fails_is_served_again(start_web, monkeypatch):
+    accept = listener.accept
+    failures = [LookupError(), SystemExit(1)]
+
+    async def fail(*arguments):
+        if failures:
+            raise failures.pop()
+        await accept(*arguments)
+
+    monkeypatch.setattr(listener, "accept", fail)
+    server, _ = start_web()
+    assert list_games(server.web_url)
+    assert server.metrics.tasks.failures()["web port"] == 2
