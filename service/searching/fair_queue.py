@@ -16,10 +16,11 @@ Multimedia Operating Systems" (1996), do it for threads whose length is not know
   owners. A search whose chunk has a higher tag than one that waits is paused.
 - A lower rank goes before all higher ones.
 
-A paused search has been started and needs memory. Therefore started searches may have a number of
-threads at most, the *room*, which is another one for each class of searches by their expected
+A paused search has been started and keeps what it has. Therefore started searches may have a number
+of threads at most, the *room*, which is another one for each class of searches by their expected
 time: so long ones never keep short ones from starting. An owner's first search may take the whole
-room, further ones a part of it.
+room, further ones a part of it. What else a search needs it asks for when its turn comes; if it
+gets nothing, it waits and asks again.
 
 This module knows neither threads nor the event loop; `service/searching/pool.py` does.
 """
@@ -28,7 +29,7 @@ import heapq
 import math
 from bisect import insort
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
@@ -54,8 +55,6 @@ class SizeClass(NamedTuple):
         return whole if is_first else max(whole // 4, threads)
 
 
-# A search can use 256 MiB for each thread, of which the tiny ones use a hundredth, and the short
-# ones up to a third.
 SIZE_CLASSES = (SizeClass(0.1, 64, 4), SizeClass(1.0, 32, 4), SizeClass(math.inf, 4, 2))
 
 
@@ -70,8 +69,19 @@ class Stage(Enum):
 class Place:
     """The place of one search in the queue."""
 
-    def __init__(self, owner: Hashable, threads: int, seconds: float, rank: int = 0) -> None:
-        """`seconds` is how long the search is expected to take."""
+    def __init__(
+        self,
+        owner: Hashable,
+        threads: int,
+        seconds: float,
+        rank: int = 0,
+        admit: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`seconds` is how long the search is expected to take.
+
+        `admit` gets what it needs to start; False if it cannot have it now.
+        """
+        self.admit = admit
         self.owner = owner
         self.rank = rank
         self.threads = threads
@@ -146,6 +156,7 @@ class FairQueue:
         # By size class: for further searches of an owner, and for its first.
         self._rooms = [(one.room(threads, False), one.room(threads, True)) for one in SIZE_CLASSES]
         self._is_short = False  # Of threads: whether a search that could be granted was not.
+        self._asks_again: float | None = None  # When one that was not admitted does so.
 
     @property
     def running(self) -> int:
@@ -176,6 +187,11 @@ class FairQueue:
     def max_threads(self) -> int:
         """How many threads of started searches there can be, of one rank."""
         return sum(size.room(self.threads, True) for size in SIZE_CLASSES)
+
+    @property
+    def unmet(self) -> bool:
+        """Whether a search whose turn has come was not admitted."""
+        return self._asks_again is not None
 
     def add(self, place: Place) -> bool:
         """Adds a search, which waits; returns whether to schedule now, lest it wait too long."""
@@ -230,7 +246,8 @@ class FairQueue:
             self._settle(place, now)
             if place.taken >= place.chunk:
                 self._pause(place)
-        chosen = self._choose()
+        chosen, unmet = self._choose()
+        self._asks_again = now + CHUNK_SECONDS if unmet else None
         for place in before:
             if place.stage is Stage.RUNNING and place not in chosen:
                 self._pause(place)
@@ -244,11 +261,10 @@ class FairQueue:
 
     def next_change(self) -> float | None:
         """When to schedule again if nothing happens before; None: it need not be."""
-        if not self._is_short:
-            return None
-        return min(
-            (place.since + place.chunk / place.threads for place in self._running), default=None
-        )
+        at = [] if self._asks_again is None else [self._asks_again]
+        if self._is_short:
+            at += [place.since + place.chunk / place.threads for place in self._running]
+        return min(at, default=None)
 
     # Accounts
 
@@ -304,12 +320,12 @@ class FairQueue:
     def _tag_of_new(self, rank: int) -> float:
         return max(0.0, self._virtual.get(rank, 0.0) - CREDIT_SECONDS)
 
-    def _choose(self) -> set[Place]:
+    def _choose(self) -> tuple[set[Place], bool]:
         choice = _Choice(self._running, self._rooms, self._used_room, self.max_started)
         for account in self._accounts.values():
             choice.offer_next(choice.offers_of(account), self._tag(account))
         chosen, self._is_short = choice.choose(self.threads)
-        return chosen
+        return chosen, choice.unmet
 
 
 class _Choice:
@@ -324,6 +340,7 @@ class _Choice:
     ) -> None:
         self._rooms = rooms
         self._max_started = max_started
+        self.unmet = False  # Whether a search was not admitted.
         # As they would be after this choice.
         self._used_room = Counter(used_room)
         self._started: Counter[_Account] = Counter()
@@ -361,7 +378,7 @@ class _Choice:
                     break
                 continue
             # Searches of others may have taken the room meanwhile.
-            if self._may_run(place):
+            if self._may_run(place) and self._admits(place):
                 chosen.add(place)
                 free -= place.threads
                 if place.stage is Stage.WAITING:
@@ -372,6 +389,12 @@ class _Choice:
             if offers is not None:
                 self.offer_next(offers, tag)
         return chosen, is_short
+
+    def _admits(self, place: Place) -> bool:
+        if place.stage is not Stage.WAITING or place.admit():
+            return True
+        self.unmet = True
+        return False
 
     def _may_run(self, place: Place) -> bool:
         # Whether the search has been started, or there is room to start it.
