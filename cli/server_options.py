@@ -113,7 +113,7 @@ OPTIONS = {
     process that answers calls
 --search-at TARGET (search processes)
     search servers instead of processes, as dns:///croupier-search:50051 or any other target of
-    gRPC; while none answers, this process searches
+    gRPC; while none answers, this process searches as far as it has memory
 --search-tls-ca FILE (speak in the clear)
     speak TLS with the search servers, whose certificates come from these authorities
 --search-tls-cert FILE (none)

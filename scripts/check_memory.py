@@ -96,19 +96,12 @@ def make_group(memory: int) -> Path:
     name = f"croupier-check-{os.getpid()}"
     first = (GROUPS / "memory").is_dir()
     group = GROUPS / "memory" / name if first else GROUPS / name
-    limit, swap = (
-        ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
-        if first
-        else (
-            "memory.max",
-            "memory.swap.max",
-        )
-    )
     try:
         group.mkdir()
-        (group / limit).write_text(str(memory << 20))
-        with suppress(OSError):
-            (group / swap).write_text(str(memory << 20) if first else "0")
+        (group / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(memory << 20))
+        with suppress(OSError):  # Where no swap is counted.
+            name = "memory.memsw.limit_in_bytes" if first else "memory.swap.max"
+            (group / name).write_text(str(memory << 20) if first else "0")
     except OSError as error:
         raise CheckError(f"this machine allows no control group: {error}") from None
     return group
@@ -128,12 +121,13 @@ def check_group(group: Path) -> None:
 
 def load(address: str, metrics: int, seats: int, seconds: float) -> None:
     """Asks for hints, reviews and moves at once; checks what must hold, and prints figures."""
-    with Client(address, timeout=2.0, patience=0.0) as client:
+    hurried = Client(address, timeout=2.0, patience=0.0)  # A hint that waits for longer is none.
+    with hurried, Client(address) as client:
         idle, record = play(client, QUIET_SECONDS), finished(client)
         before = read(metrics)
         done = threading.Event()
         with ThreadPoolExecutor(seats + 2) as threads:
-            hints = [threads.submit(hint, client, seconds) for _ in range(seats)]
+            hints = [threads.submit(hint, hurried, seconds) for _ in range(seats)]
             reviews = threads.submit(review, client, record, done)
             busy = threads.submit(play, client, seconds)
             most: Counter[str] = Counter()

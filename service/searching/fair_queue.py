@@ -156,7 +156,9 @@ class FairQueue:
         # By size class: for further searches of an owner, and for its first.
         self._rooms = [(one.room(threads, False), one.room(threads, True)) for one in SIZE_CLASSES]
         self._is_short = False  # Of threads: whether a search that could be granted was not.
-        self._asks_again: float | None = None  # When one that was not admitted does so.
+        # The lowest rank of a search whose turn had come and that was not admitted.
+        self.unmet: int | None = None
+        self._asks_again = 0.0  # When it does so.
 
     @property
     def running(self) -> int:
@@ -187,11 +189,6 @@ class FairQueue:
     def max_threads(self) -> int:
         """How many threads of started searches there can be, of one rank."""
         return sum(size.room(self.threads, True) for size in SIZE_CLASSES)
-
-    @property
-    def unmet(self) -> bool:
-        """Whether a search whose turn has come was not admitted."""
-        return self._asks_again is not None
 
     def add(self, place: Place) -> bool:
         """Adds a search, which waits; returns whether to schedule now, lest it wait too long."""
@@ -246,8 +243,8 @@ class FairQueue:
             self._settle(place, now)
             if place.taken >= place.chunk:
                 self._pause(place)
-        chosen, unmet = self._choose()
-        self._asks_again = now + CHUNK_SECONDS if unmet else None
+        chosen = self._choose()
+        self._asks_again = now + CHUNK_SECONDS
         for place in before:
             if place.stage is Stage.RUNNING and place not in chosen:
                 self._pause(place)
@@ -261,7 +258,7 @@ class FairQueue:
 
     def next_change(self) -> float | None:
         """When to schedule again if nothing happens before; None: it need not be."""
-        at = [] if self._asks_again is None else [self._asks_again]
+        at = [] if self.unmet is None else [self._asks_again]
         if self._is_short:
             at += [place.since + place.chunk / place.threads for place in self._running]
         return min(at, default=None)
@@ -320,12 +317,13 @@ class FairQueue:
     def _tag_of_new(self, rank: int) -> float:
         return max(0.0, self._virtual.get(rank, 0.0) - CREDIT_SECONDS)
 
-    def _choose(self) -> tuple[set[Place], bool]:
+    def _choose(self) -> set[Place]:
         choice = _Choice(self._running, self._rooms, self._used_room, self.max_started)
         for account in self._accounts.values():
             choice.offer_next(choice.offers_of(account), self._tag(account))
         chosen, self._is_short = choice.choose(self.threads)
-        return chosen, choice.unmet
+        self.unmet = choice.unmet
+        return chosen
 
 
 class _Choice:
@@ -340,7 +338,7 @@ class _Choice:
     ) -> None:
         self._rooms = rooms
         self._max_started = max_started
-        self.unmet = False  # Whether a search was not admitted.
+        self.unmet: int | None = None  # The lowest rank of a search that was not admitted.
         # As they would be after this choice.
         self._used_room = Counter(used_room)
         self._started: Counter[_Account] = Counter()
@@ -393,7 +391,8 @@ class _Choice:
     def _admits(self, place: Place) -> bool:
         if place.stage is not Stage.WAITING or place.admit():
             return True
-        self.unmet = True
+        if self.unmet is None:  # Lower ranks come first.
+            self.unmet = place.rank
         return False
 
     def _may_run(self, place: Place) -> bool:

@@ -289,7 +289,7 @@ class SearchPool:
 
     def has_room(self, limits: Limits, rank: int) -> bool:
         """Whether a search would have the memory to begin now."""
-        return not self._queue.waiting and self._ask(self._within(limits), rank).fits()
+        return self._queue.unmet is None and self._ask(self._within(limits), rank).fits()
 
     def _within(self, limits: Limits) -> Limits:
         limits = limits._replace(threads=min(limits.threads, self._threads))
@@ -358,7 +358,7 @@ class SearchPool:
         if self._shutting_down:
             return
         changes = self._queue.schedule(time.monotonic())
-        if self._queue.unmet:
+        if self._queue.unmet == 0 and not any(job.out_of_memory for job in self._jobs.values()):
             any(job.give_way() for job in self._jobs.values())
         for place in changes.pause:
             self._jobs[place].pause()

@@ -165,7 +165,7 @@ async def test_a_search_waits_until_there_is_memory():
         assert not hosted.started()
         assert not hosted.pool.has_room(LONG, 0)
         del held
-        assert hosted.pool.has_room(LONG, 0) is False  # One waits already.
+        assert not hosted.pool.has_room(LONG, 0)  # One waits for it already.
         assert (await asked).iterations == 500
         assert hosted.pool.has_room(LONG, 0)
         await until(lambda: account.held == 0)
