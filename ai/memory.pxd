@@ -20,7 +20,6 @@ cdef class Account:
 
 
 @cython.final
-@cython.no_gc
 cdef class Grant:
     cdef Account account
     cdef size_t reserved, held, used   # `held`, of the account, is at least each of the others.
@@ -33,7 +32,6 @@ cdef class Grant:
 
 
 @cython.final
-@cython.no_gc
 cdef class Arena:
     cdef char* last
     cdef Grant grant           # None: the blocks count in no account.
@@ -52,7 +50,6 @@ cdef class Arena:
 
 
 @cython.final
-@cython.no_gc
 cdef class HashIndex:
     cdef Arena arena           # Whose grant it charges.
     cdef uint64_t* slots       # An entry, and the upper half of its key in the upper half.

@@ -10,6 +10,7 @@ memory has grown by since, up to its share. A search that grows leaves a part of
 that have yet to be admitted. What is freed gives itself back.
 """
 
+cimport cython
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -111,6 +112,9 @@ cdef size_t grow_bound(Account account) noexcept nogil:
 account = Account()
 
 
+# The collector of garbage must not take from these three to whom they give back what they hold.
+# They cannot be part of a circle.
+@cython.no_gc
 cdef class Grant:
     """What one thread of a search may use of the account, and uses. Only this thread changes it."""
 
@@ -138,6 +142,7 @@ cdef class Grant:
         self.held = kept
 
 
+@cython.no_gc
 cdef class Arena:
     """Blocks of memory that are freed together with the arena, and charged to a grant."""
 
@@ -186,6 +191,7 @@ cdef class Arena:
         return block + HEADER
 
 
+@cython.no_gc
 cdef class HashIndex:
     """Entries by their keys: open addressing with linear probing.
 

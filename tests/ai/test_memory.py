@@ -150,6 +150,16 @@ def test_a_game_is_searched_from_the_present_if_its_graph_finds_no_memory(bound)
     assert account.held == 0
 
 
+def test_a_search_that_is_found_as_garbage_gives_all_back(bound):
+    running = Search(some_view(), parameters=ENDLESS)
+    running.run(iterations=3000)
+    running.itself = running
+    del running
+    assert account.held > 0
+    gc.collect()
+    assert account.held == 0
+
+
 def test_a_search_without_memory_for_its_beginning_is_refused(bound):
     bound(1000)
     with pytest.raises(MemoryError):
