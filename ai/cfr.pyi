@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self, final
 
 from ai.game_graph import GameGraph
+from ai.memory import Grant
 from ai.worker import Worker
 from engine.sampler import Sampler
 
@@ -15,7 +16,7 @@ class CfrState(NamedTuple):
 @final
 class CfrWorker(Worker):
     graph: GameGraph
-    def __new__(cls, graph: GameGraph, sampler: Sampler) -> Self: ...
+    def __new__(cls, graph: GameGraph, sampler: Sampler, grant: Grant | None = None) -> Self: ...
     @property
     def knows_view(self) -> bool: ...
     @property

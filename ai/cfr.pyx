@@ -44,7 +44,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ai.game_graph cimport CHANCE, DECISION, NONE, ROOT, TERMINAL, GameGraph, InfoSet, Node
-from ai.memory cimport Arena
+from ai.memory cimport Arena, Grant
 from ai.worker cimport Worker
 from engine.chance cimport Rng, rng_double, rng_weighted
 from engine.game cimport SEATS, Action, State
@@ -114,8 +114,8 @@ cdef class CfrWorker(Worker):
     cdef double* scores
     cdef double* early_scores
 
-    def __cinit__(self, GameGraph graph not None, Sampler sampler not None):
-        cdef Arena arena = Arena()
+    def __cinit__(self, GameGraph graph not None, Sampler sampler not None, Grant grant=None):
+        cdef Arena arena = Arena(grant)
         cdef size_t nodes = graph.node_count, actions = graph.action_count
         cdef uint32_t at
         self.arena = arena

@@ -11,15 +11,20 @@ no probability, and matter only for what the opponent decides.
 from libc.string cimport memcmp, memset
 
 from ai.game_graph cimport hash_words
+from ai.memory cimport Grant
 from ai.worker cimport now
 from engine.chance cimport Rng, Script, mix, script_next, script_probability, script_start
 from engine.game cimport MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, View
 
 cdef enum:
-    CHECK_TIME_EVERY = 64      # Nodes.
+    CHECK_EVERY = 64           # Nodes: whether there is time, and memory, for as many more.
     NODES_A_DRAW = 8           # Drawing a world takes as long as making so many nodes.
     MAX_WAYS_A_WORLD = 8       # To draw it; a world that takes more is not waited for.
     FIRST_ENTRIES = 500        # That an index has slots for at the start.
+
+# With its information set, two of its actions and its place in the scratch, at most.
+cdef size_t BYTES_A_NODE = (sizeof(Node) + sizeof(InfoSet) + 2 * sizeof(Action)
+                            + sizeof(uint64_t) + sizeof(uint32_t) + sizeof(double))
 
 cdef double EQUAL = 1e-12      # Scores are sums of a few products of probabilities.
 cdef double EXCLUDED = -1e9
@@ -28,8 +33,9 @@ cdef double EXCLUDED = -1e9
 cdef class EndingTree:
     """The finite game. `legal` are the actions of the root, ascending."""
 
-    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
-        cdef Arena arena = Arena()
+    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None,
+                  Grant grant=None):
+        cdef Arena arena = Arena(grant)
         cdef size_t action_capacity
         self.arena = arena
         self.sampler = sampler
@@ -38,16 +44,16 @@ cdef class EndingTree:
         self.legal = legal
         self.capacity = max_nodes + ROOT + 1
         action_capacity = self.capacity + MAX_ACTIONS
-        self.nodes = <Node*> arena.take(self.capacity, sizeof(Node))
-        self.info_sets = <InfoSet*> arena.take(self.capacity, sizeof(InfoSet))
-        self.actions = <Action*> arena.take(action_capacity, sizeof(Action))
-        self.world_keys = <uint64_t*> arena.take(self.capacity, sizeof(uint64_t))
-        self.stack = <uint32_t*> arena.take(self.capacity, sizeof(uint32_t))
-        self.sums = <double*> arena.take(action_capacity, sizeof(double))
+        self.nodes = <Node*> arena.take_free(self.capacity, sizeof(Node))
+        self.info_sets = <InfoSet*> arena.take_free(self.capacity, sizeof(InfoSet))
+        self.actions = <Action*> arena.take_free(action_capacity, sizeof(Action))
+        self.world_keys = <uint64_t*> arena.take_free(self.capacity, sizeof(uint64_t))
+        self.stack = <uint32_t*> arena.take_free(self.capacity, sizeof(uint32_t))
+        self.sums = <double*> arena.take_free(action_capacity, sizeof(double))
         self.info_set_index = HashIndex()
-        self.info_set_index.use(self.info_sets, sizeof(InfoSet), FIRST_ENTRIES)
+        self.info_set_index.use(arena, self.info_sets, sizeof(InfoSet), FIRST_ENTRIES)
         self.world_index = HashIndex()
-        self.world_index.use(self.world_keys, sizeof(uint64_t), FIRST_ENTRIES)
+        self.world_index.use(arena, self.world_keys, sizeof(uint64_t), FIRST_ENTRIES)
         self.node_count = self.info_set_count = ROOT
         for i, action in enumerate(legal):
             self.actions[i] = action
@@ -96,7 +102,7 @@ cdef class EndingTree:
         script_start(&script, &rng)
         for tried in range(max_draws):
             sampler.draw(&state, &rng)
-            if script.broken or (tried % CHECK_TIME_EVERY == 0 and self.must_stop()):
+            if script.broken or (tried % CHECK_EVERY == 0 and self.must_stop()):
                 return False
             if not script.rejected:
                 at = self.find_or_add_world(&state)
@@ -148,7 +154,8 @@ cdef class EndingTree:
         # A new child of its parent, after the previous child. NONE: there is no room or no time.
         cdef uint32_t at = self.node_count
         cdef Node* node = &self.nodes[at]
-        if at == self.capacity or (at % CHECK_TIME_EVERY == 0 and self.must_stop()):
+        if at == self.capacity or (at % CHECK_EVERY == 0 and (
+                self.must_stop() or not self.arena.charge(CHECK_EVERY * BYTES_A_NODE))):
             return NONE
         self.node_count += 1
         memset(node, 0, sizeof(Node))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ai.memory import Grant
 from ai.results import Result
 from ai.worker import Stop
 from engine.sampler import Sampler
@@ -24,4 +25,5 @@ def prove(
     nodes: int = 0,
     memory: int = 0,
     stop: Stop | None = None,
+    grant: Grant | None = None,
 ) -> Proof | None: ...

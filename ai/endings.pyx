@@ -30,6 +30,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from ai.ending_tree cimport MAX_TURNS, NONE, ROOT, EndingTree, InfoSet, Node
+from ai.memory cimport Grant
 from ai.worker cimport Stop, now
 from engine.chance cimport Rng, Script, rng_below, rng_seed, script_next, script_start
 from engine.faults cimport raise_fault
@@ -78,14 +79,14 @@ class Proof(NamedTuple):
 
 
 def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0.0,
-          uint64_t nodes=0, uint64_t memory=0, Stop stop=None):
+          uint64_t nodes=0, uint64_t memory=0, Stop stop=None, Grant grant=None):
     """The Proof of which of the `legal` actions to play, or None.
 
     None means that nothing can be proven, or that it would take too much. The limits are those of
     the search that the proof may replace (0: none); a proof takes a share of its iterations or
-    time. Without a limit in time, the same arguments always give the same answer.
+    time. Without a limit in time, and if `grant` has enough, the same arguments always give the
+    same answer.
     """
-    cdef Ending ending, whole
     cdef uint64_t max_nodes = MAX_NODES
     cdef double expected
     if nodes:
@@ -100,14 +101,22 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
     raise_fault()
     if expected > max_nodes:
         return None
-    actions = tuple(sorted(legal))
-    ending = Ending(sampler, max_nodes, actions)
+    try:
+        return prove_ending(
+            sampler, max_nodes, tuple(sorted(legal)), expected, seconds, stop, grant)
+    except MemoryError:
+        return None
+
+
+cdef prove_ending(Sampler sampler, uint64_t max_nodes, tuple actions, double expected,
+                  double seconds, Stop stop, Grant grant):
+    cdef Ending whole, ending = Ending(sampler, max_nodes, actions, grant)
     ending.set_limits(seconds, stop)
     if not ending.solve(expected, []):
         return None
     if ending.knowledge_matters:
         others = ending.opposing_samplers(max_nodes // NODES_A_VIEW)
-        whole = Ending(sampler, max_nodes, actions)
+        whole = Ending(sampler, max_nodes, actions, grant)
         whole.continue_limits(ending)
         ending = whole
         if not others or not ending.solve(expected, others):
@@ -162,7 +171,8 @@ cdef class Ending(EndingTree):
     cdef double value, win, draw
     cdef int best
 
-    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
+    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None,
+                  Grant grant=None):
         self.action_scores = <double*> self.arena.take(len(legal), sizeof(double))
         self.random_scores = <double*> self.arena.take(len(legal), sizeof(double))
 

@@ -47,7 +47,9 @@ cdef class GameGraph(Worker):
     cdef size_t node_capacity, edge_capacity, word_capacity
     cdef size_t node_count, edge_count, word_count, info_set_count, action_count
     cdef size_t expanded           # The nodes before this one have their children.
+    cdef size_t granted            # Bytes that the account has given room for so far.
 
+    cdef size_t used(self) noexcept nogil
     cdef bint is_complete(self) noexcept nogil
     cdef void load_state(self, const Node* node, State* state) noexcept nogil
     # The information set of a seat; NONE if there is none.

@@ -13,12 +13,14 @@ from functools import lru_cache
 
 from libc.string cimport memcpy, memset
 
+from ai.memory cimport Grant
 from engine.chance cimport (
     Rng, Script, mix, rng_below, rng_seed, script_next, script_probability, script_start,
 )
 from engine.game cimport MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS
 
 cdef enum:
+    GROW_BYTES = 1 << 18       # Asked of the account at once, more than a node takes.
     EDGES_A_NODE = 8
     WORDS_A_NODE = 64
     MAX_OUTCOMES = 1 << 13     # Of one chance that are enumerated, equal ones included.
@@ -109,12 +111,12 @@ def may_fit(Game game not None):
 cdef class GameGraph(Worker):
     """The graph of a game, of at most `capacity` nodes. Raises MemoryError.
 
-    `run` makes it, until it is complete or does not fit; it can be interrupted and goes on where it
-    was. A complete graph never changes, so that threads can share it.
+    `run` makes it, until it is complete, does not fit or gets no more memory; it can be interrupted
+    and goes on where it was. A complete graph never changes, so that threads can share it.
     """
 
-    def __cinit__(self, Game game not None, size_t capacity):
-        cdef Arena arena = Arena()
+    def __cinit__(self, Game game not None, size_t capacity, Grant grant=None):
+        cdef Arena arena = Arena(grant)
         self.arena = arena
         self.game = game
         self.fits = True
@@ -122,16 +124,16 @@ cdef class GameGraph(Worker):
         self.node_capacity = capacity
         self.edge_capacity = EDGES_A_NODE * capacity
         self.word_capacity = WORDS_A_NODE * capacity
-        self.nodes = <Node*> arena.take(capacity, sizeof(Node))
-        self.children = <uint32_t*> arena.take(self.edge_capacity, sizeof(uint32_t))
-        self.probabilities = <double*> arena.take(self.edge_capacity, sizeof(double))
-        self.info_sets = <InfoSet*> arena.take(capacity, sizeof(InfoSet))
-        self.actions = <Action*> arena.take(self.edge_capacity, sizeof(Action))
-        self.words = <uint64_t*> arena.take(self.word_capacity, sizeof(uint64_t))
+        self.nodes = <Node*> arena.take_free(capacity, sizeof(Node))
+        self.children = <uint32_t*> arena.take_free(self.edge_capacity, sizeof(uint32_t))
+        self.probabilities = <double*> arena.take_free(self.edge_capacity, sizeof(double))
+        self.info_sets = <InfoSet*> arena.take_free(capacity, sizeof(InfoSet))
+        self.actions = <Action*> arena.take_free(self.edge_capacity, sizeof(Action))
+        self.words = <uint64_t*> arena.take_free(self.word_capacity, sizeof(uint64_t))
         self.node_index = HashIndex()
-        self.node_index.use(self.nodes, sizeof(Node), FIRST_ENTRIES)
+        self.node_index.use(arena, self.nodes, sizeof(Node), FIRST_ENTRIES)
         self.info_set_index = HashIndex()
-        self.info_set_index.use(self.info_sets, sizeof(InfoSet), FIRST_ENTRIES)
+        self.info_set_index.use(arena, self.info_sets, sizeof(InfoSet), FIRST_ENTRIES)
         self.node_count = ROOT + 1
         self.info_set_count = NONE + 1
         self.expanded = ROOT
@@ -145,6 +147,16 @@ cdef class GameGraph(Worker):
     @property
     def bytes_used(self):
         """The memory of the nodes, roughly."""
+        return self.used()
+
+    def charge(self, long size):
+        """Counts what is kept of the graph besides, or no longer if negative; False: no room."""
+        if size < 0:
+            self.arena.discharge(-size)
+            return True
+        return self.arena.charge(size)
+
+    cdef size_t used(self) noexcept nogil:
         return (self.node_count * sizeof(Node) + self.info_set_count * sizeof(InfoSet)
                 + self.edge_count * (sizeof(uint32_t) + sizeof(double))
                 + self.action_count * sizeof(Action) + self.word_count * sizeof(uint64_t))
@@ -162,6 +174,10 @@ cdef class GameGraph(Worker):
         cdef Node* node = &self.nodes[at]
         if not self.fits or self.is_complete():
             return False
+        if self.used() > self.granted:
+            if not self.arena.charge(GROW_BYTES):
+                return False
+            self.granted += GROW_BYTES
         self.iterations += 1
         if at == ROOT:
             node.kind = CHANCE

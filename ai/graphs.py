@@ -9,6 +9,7 @@ import threading
 
 from ai.cfr import CfrState
 from ai.game_graph import GameGraph, may_fit
+from ai.memory import account
 from ai.worker import Stop
 from engine.game import Game
 
@@ -33,7 +34,8 @@ class Graphs:
         """The complete graph of a game, of at most `memory` bytes.
 
         None if the game is too large, or if the graph was not complete when `seconds` (0: any
-        number) had passed or `stop` was set. Whoever asks next then goes on from there.
+        number) had passed, `stop` was set or the account had no more memory. Whoever asks next then
+        goes on from there.
         """
         capacity = min(MAX_NODES, memory // BYTES_A_NODE)
         if capacity < 2 or not may_fit(game):
@@ -47,7 +49,7 @@ class Graphs:
             if known and (graph is None or graph.complete):
                 self._kept[key] = graph
                 return graph
-        graph = graph or GameGraph(game, capacity)
+        graph = graph or GameGraph(game, capacity, account.grant())
         graph.run(0, seconds, stop)
         with self._lock:
             other = self._kept.pop(key, None)
@@ -70,10 +72,19 @@ class Graphs:
     def keep_state(self, graph: GameGraph, state: CfrState) -> None:
         """Keeps what a search found in a graph, instead of what was not used for longest."""
         with self._lock:
-            graph.states.pop(state.iterations, None)
-            graph.states[state.iterations] = state
+            _drop_state(graph, state.iterations)
+            if graph.charge(len(state.found)):
+                graph.states[state.iterations] = state
             for number in list(graph.states)[:-MAX_STATES]:
-                del graph.states[number]
+                _drop_state(graph, number)
+
+    def clear(self) -> None:
+        """Forgets all graphs, unless a thread looks for one just now; never waits."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._kept.clear()
+            finally:
+                self._lock.release()
 
     def _forget(self) -> None:
         # The graph that was used last stays.
@@ -82,6 +93,12 @@ class Graphs:
             if left <= MAX_BYTES and len(self._kept) <= MAX_KEPT:
                 return
             left -= _bytes(self._kept.pop(key))
+
+
+def _drop_state(graph: GameGraph, iterations: int) -> None:
+    state = graph.states.pop(iterations, None)
+    if state is not None:
+        graph.charge(-len(state.found))
 
 
 def _bytes(graph: GameGraph | None) -> int:

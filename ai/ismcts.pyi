@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
+from ai.memory import Grant
 from ai.results import ActionResult, Parameters
 from ai.worker import Worker
 from engine.sampler import Sampler
@@ -17,6 +18,7 @@ class IsmctsWorker(Worker):
         max_nodes: int,
         root_actions: Sequence[int] | None = None,
         stops_when_full: bool = False,
+        grant: Grant | None = None,
     ) -> Self: ...
 
 def sample_action(seed: int, actions: Sequence[ActionResult]) -> int: ...

@@ -53,7 +53,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ai.memory cimport NO_ENTRY, Arena, prefetch
+from ai.memory cimport NO_ENTRY, Arena, Grant, prefetch
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
@@ -133,8 +133,9 @@ cdef class IsmctsWorker(Worker):
     cdef bint stops_when_full
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
-                  size_t max_nodes, root_actions=None, bint stops_when_full=False):
-        cdef Arena arena = Arena()
+                  size_t max_nodes, root_actions=None, bint stops_when_full=False,
+                  Grant grant=None):
+        cdef Arena arena = Arena(grant)
         self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
@@ -161,7 +162,7 @@ cdef class IsmctsWorker(Worker):
         self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
         memset(&self.state, 0, sizeof(State))
-        self.tree = SearchTree(max_nodes, parameters.memory)
+        self.tree = SearchTree(max_nodes, parameters.memory, grant)
         self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
         self.sigma = <double*> arena.take(SCRATCH, sizeof(double))
         self.find_root(root_actions)

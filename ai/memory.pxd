@@ -1,4 +1,4 @@
-"""Memory of the searches: blocks that live as long as their owner, and an index of entries."""
+"""Memory of the searches: the account, blocks that live as long as their owner, and an index."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
@@ -11,18 +11,47 @@ cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
 
 
+cdef class Account:
+    cdef size_t _bound, _held
+
+    # Adds bytes to what is held. False: more than `limit` would be held then, and nothing changes.
+    cdef bint take(self, size_t size, size_t limit) noexcept nogil
+    cdef void give(self, size_t size) noexcept nogil
+
+
+@cython.final
+cdef class Grant:
+    cdef Account account
+    cdef size_t reserved, held, used   # `held`, of the account, is at least each of the others.
+    cdef size_t most                   # That may be used.
+    cdef readonly bint refused         # The account once had no more, though less was used.
+
+    # False: there is no more, and nothing changes.
+    cdef bint take(self, size_t size) noexcept nogil
+    cdef void give(self, size_t size) noexcept nogil
+
+
+@cython.final
 cdef class Arena:
     cdef char* last
+    cdef Grant grant           # None: the blocks count in no account.
+    cdef size_t charged
 
     # A block for `count` items of `size` bytes, of any content; raises MemoryError.
     cdef void* take(self, size_t count, size_t size) except NULL
     # The same, all zeros.
     cdef void* take_zeroed(self, size_t count, size_t size) except NULL
+    # The same as `take`, but whoever uses the block charges for it as far as it is used.
+    cdef void* take_free(self, size_t count, size_t size) except NULL
+    # Charges the grant, until the arena goes or it is discharged. False: there is no more.
+    cdef bint charge(self, size_t size) noexcept nogil
+    cdef void discharge(self, size_t size) noexcept nogil
     cdef void* keep(self, char* block) except NULL
 
 
 @cython.final
 cdef class HashIndex:
+    cdef Arena arena           # Whose grant it charges.
     cdef uint64_t* slots       # An entry, and the upper half of its key in the upper half.
     cdef size_t mask, count
     cdef const char* entries
@@ -30,7 +59,8 @@ cdef class HashIndex:
 
     # Says where the keys are, and makes room for so many; raises MemoryError. The key of entry i,
     # of 64 bits, is at `entries + i * stride`: the first field of a struct.
-    cdef int use(self, const void* entries, size_t stride, size_t capacity) except -1
+    cdef int use(self, Arena arena, const void* entries, size_t stride,
+                 size_t capacity) except -1
     # Adds an entry whose key is new. False: there is no memory for it.
     cdef bint insert(self, uint32_t entry) noexcept nogil
     cdef bint resize(self, size_t mask) noexcept nogil

@@ -15,6 +15,7 @@ from ai.cfr import CfrWorker
 from ai.endings import Proof, prove
 from ai.graphs import graphs
 from ai.ismcts import IsmctsWorker, sample_action
+from ai.memory import Grant, account
 from ai.results import TIED, ActionResult, Parameters, Result, StopReason
 from ai.softness import soften
 from ai.worker import RootAction, Stop, Summary
@@ -46,9 +47,9 @@ class Search:
     decides which action is sampled. `sampler` is the view's, if the caller has it already; else
     `model` is what was learned of the game (engine/model.py), if that is to be used.
     `root_actions` are the legal actions to search for (None: all). The search ends when all threads
-    together have `max_nodes` nodes (0: no such limit). Raises ViewError if the view
-    contradicts itself, and ValueError if its seat need not decide or one of `root_actions` is not
-    legal.
+    together have `max_nodes` nodes (0: no such limit). Each thread has one of the `grants` (none:
+    whatever the account has). Raises ViewError if the view contradicts itself, ValueError if its
+    seat need not decide or one of `root_actions` is not legal, and MemoryError.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Search:
         root_actions: Sequence[int] | None = None,
         max_nodes: int = 0,
         model: Model | None = None,
+        grants: Sequence[Grant] = (),
     ) -> None:
         sampler = sampler or Sampler.of(view, model)
         self.legal = sampler.sample(seed).legal(view.seat)
@@ -79,6 +81,7 @@ class Search:
         # Of each thread; 0: any number.
         self.max_iterations = -(-max_iterations // threads)
         self.max_nodes = -(-max_nodes // threads)
+        self._grants = grants or [account.grant() for _ in range(threads)]
         self.workers: list[IsmctsWorker | CfrWorker] = [
             self._present_worker(thread) for thread in range(threads)
         ]
@@ -98,7 +101,13 @@ class Search:
             self.max_nodes + 1 if stops_when_full else max_nodes,
             self.root_actions,
             stops_when_full,
+            self._grants[thread],
         )
+
+    @property
+    def refused(self) -> bool:
+        """Whether the account of memory once had no more for it, though it had not its share."""
+        return any(grant.refused for grant in self._grants)
 
     @property
     def iterations(self) -> int:
@@ -142,6 +151,7 @@ class Search:
                 nodes=self.max_nodes,
                 memory=self.parameters.memory,
                 stop=stop,
+                grant=self._grants[0],
             )
         if self.proof and self.parameters.proven > 0:
             iterations = min(iterations or self.parameters.proven, self.parameters.proven)
@@ -164,7 +174,10 @@ class Search:
         graph = graphs.of(self.sampler.game, self.parameters.memory, GRAPH_TIME * seconds, stop)
         if graph is None:
             return 0
-        worker = CfrWorker(graph, self.sampler)
+        try:
+            worker = CfrWorker(graph, self.sampler, self._grants[0])
+        except MemoryError:
+            return 0
         enough = iterations or seconds / CFR_ITERATION_SECONDS
         if not worker.knows_view or 0 < enough < worker.min_iterations:
             return 0

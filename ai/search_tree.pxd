@@ -64,6 +64,7 @@ cdef class SearchTree:
     cdef Figures* figures      # By child.
     cdef HashIndex index       # Of the nodes.
     cdef size_t node_capacity, child_capacity
+    cdef size_t node_granted, child_granted    # How many the account has given room for so far.
     cdef size_t node_count, child_count
     cdef uint32_t free_runs[RUN_SIZES + 1]     # By size: the first of a list of runs given back.
     cdef bint full             # A node or a child found no room.
@@ -73,6 +74,8 @@ cdef class SearchTree:
     # Adds a child that was not visited. Returns its number in the node; -1 if there is no room.
     cdef int add_child(self, Node* node, Action action) noexcept nogil
     cdef bint lengthen(self, Node* node) noexcept nogil
+    # For how many more items than `granted` there is room now, of `capacity`.
+    cdef size_t grow(self, size_t granted, size_t capacity, size_t size) noexcept nogil
     # Adds a score to a node and one of its children.
     cdef void update(self, Node* node, int number, double score) noexcept nogil
 

@@ -32,6 +32,8 @@ Commands: TypeAlias = "argparse._SubParsersAction[ConfiguredParser]"
 
 MAX_PORT = 65535
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS = {"M": 20, "G": 30}
+LEAST_MEMORY = 16 << 20  # Bytes, for searches.
 HASH_BYTES = 32
 
 
@@ -128,6 +130,15 @@ def duration(text: str) -> float:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration: 90d, 12h, 30m or 45s")
     return float(int(found[1]) * SECONDS[found[2]])
+
+
+def size(text: str) -> int:
+    """Reads an amount of memory with a unit, as 512M or 2G, in bytes."""
+    found = re.fullmatch(r"([0-9]{1,7})([MG])", text)
+    number = int(found[1]) << UNITS[found[2]] if found else 0
+    if number < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text!r} is not 16M or more, as 512M or 2G")
+    return number
 
 
 def duration_or_never(text: str) -> float | None:

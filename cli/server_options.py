@@ -106,12 +106,15 @@ OPTIONS = {
 --learned [true]
     search by what was learned from matches, where a game has that; else by what is written by hand
     only; all servers of a store need the same, so that bots play alike
+--search-memory SIZE (of this machine, or of the control group, what is left for searches)
+    how much memory all searches of this server may hold, as 512M or 2G; its search processes share
+    it (docs/deploy/capacity.md)
 --search-processes N [1]
     processes of their own for searches, which share the search threads; 0: searches run in the
     process that answers calls
 --search-at TARGET (search processes)
     search servers instead of processes, as dns:///croupier-search:50051 or any other target of
-    gRPC; while none answers, this process searches
+    gRPC; while none answers, this process searches as far as it has memory
 --search-tls-ca FILE (speak in the clear)
     speak TLS with the search servers, whose certificates come from these authorities
 --search-tls-cert FILE (none)
@@ -151,6 +154,7 @@ def add_options(parser: ConfiguredParser) -> None:
         "WHERE": arguments.store,
         "DIR": arguments.directory,
         "DURATION": arguments.duration,
+        "SIZE": arguments.size,
         "--end-idle": arguments.duration_or_never,
         "N": arguments.whole(),
         "--max-default-actions": arguments.whole(0, MAX_DEFAULT_ACTIONS),
@@ -166,6 +170,7 @@ def add_options(parser: ConfiguredParser) -> None:
         "--max-search-time": {"dest": "max_search_seconds"},
         "--max-rules-time": {"dest": "max_rules_seconds"},
         "--searches-running": {"default": Options().searches_running},
+        "--search-memory": {"default": Options().search_memory},
         "--search-at": {"default": ""},
     }
     parser.add_file_option()
@@ -203,6 +208,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             chosen.searches_waiting,
             chosen.learned,
             chosen.max_rules_seconds,
+            chosen.search_memory,
         ),
         _connections(chosen)._replace(age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS)),
         _tls_files(chosen),

@@ -91,7 +91,7 @@ cdef class ExtensiveGame:
         self.histories = <History*> arena.take(self.capacity, sizeof(History))
         self.known = <Known*> arena.take(self.capacity, sizeof(Known))
         self.known_index = HashIndex()
-        self.known_index.use(self.known, sizeof(Known), FIRST_INFO_SETS)
+        self.known_index.use(arena, self.known, sizeof(Known), FIRST_INFO_SETS)
         fits = self.graph.complete and self.unroll()
         raise_fault()
         if not fits:

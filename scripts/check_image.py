@@ -11,6 +11,7 @@ machine. Checked is:
     that the health check tells a server that is ready from one that is not
     that whole matches can be played through the client, and the web app is served
     that SIGTERM ends the server with 0, and that a match goes on after the next start
+    that in 512 MB, 1 GB and 2 GB the longest hints end nothing (scripts/check_memory.py)
 
 This needs root, and the Debian packages buildah, podman, runc and mmdebstrap, which are installed
 if they are missing. A machine that lacks what a step needs gets a line that says what was not
@@ -30,6 +31,7 @@ from collections.abc import Sequence
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
+import check_memory
 from steps import ROOT, SHORT, CheckError, attempt, free_port, run, say
 
 from croupier.client import OPEN, Client, Seat, bot
@@ -231,9 +233,9 @@ def check_running() -> None:
     command = ["podman", "--runtime", runtime, "create", "--name", NAME, "--network", "host"]
     command += ["--read-only", "--read-only-tmpfs=false", "--tmpfs", "/tmp:rw,size=64m,mode=1777"]
     command += ["--cap-drop", "all", "--security-opt", "no-new-privileges"]
-    command += ["--volume", f"{NAME}:/data", *restrictions, *LIMITS, *environment, IMAGE]
+    command += ["--volume", f"{NAME}:/data", *restrictions, *LIMITS, *environment]
     attempt("podman", "rm", "--force", "--volumes", NAME)
-    run(*command)
+    run(*command, IMAGE)
     ready = f"http://127.0.0.1:{metrics}/readyz"
     say(f"From the start of the container to a server that is ready: {start(ready):.2f} s.")
     check_restrictions()
@@ -250,6 +252,16 @@ def check_running() -> None:
         start(ready)
         say(f"After the next start the match went on to the end: {play(begun)} decisions.")
     stop()
+    if "--memory" not in restrictions:
+        return
+    for memory in (MEMORY,) if SHORT else check_memory.MEMORY:
+        attempt("podman", "rm", "--force", "--volumes", NAME)
+        run(*command, "--memory", f"{memory}m", IMAGE)
+        start(ready)
+        for seats in check_memory.SEATS[:1] if SHORT else check_memory.SEATS:
+            say(f"Hints in {memory} MB, {seats} seats:")
+            check_memory.load(address, metrics, seats, 10.0 if SHORT else check_memory.SECONDS)
+        stop()
 
 
 def find_runtime() -> tuple[str, Sequence[str]]:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from service.searching import memory
 from tests.support.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Replica
 from tests.support.serving import Client, Servers, starting
@@ -23,6 +24,9 @@ def pytest_configure():
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Searches of servers take what others leave, and tests beside each other leave nothing.
     os.environ["SEARCH_PRIORITY"] = "normal"
+    # The servers of a process have one account for searches. One with search processes needs little
+    # for itself; the others would have no more then.
+    memory.OWN = 1 << 40
     sys.dont_write_bytecode = False
 
 

@@ -39,6 +39,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from ai.memory import Account
 from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
@@ -71,6 +72,7 @@ CALL_STATUSES = (401, 409, 499, 503, 504)
 MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle", "declined")
 SEARCH_KINDS = ("hint", "bot")
 SEARCH_LIMITS = ("caller", "server")
+PROCESS_KINDS = ("match", "search")
 SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
 STORE_KINDS = ("read", "write")
 # What statements are sent to a database for. "due": finding due matches, and taking leases.
@@ -378,6 +380,22 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
+
+    def add_memory(self, kind: str, resident: Callable[[], int], account: Account) -> None:
+        """Adds the memory of a process of a kind, and what its searches may hold and do."""
+        memory = self._gauge(
+            "croupier_process_memory_bytes",
+            "Memory in use (resident), by the kind of process: what hosts matches, and what only "
+            "searches.",
+            kind=PROCESS_KINDS,
+        )
+        memory.labels(kind).set_function(resident)
+        limit = self._gauge(
+            "croupier_search_memory_limit_bytes", "The memory that searches may hold."
+        )
+        limit.set_function(lambda: account.bound)
+        held = self._gauge("croupier_search_memory_bytes", "The memory that searches hold.")
+        held.set_function(lambda: account.held)
 
     def add_match_cache(self, matches: Callable[[], int]) -> None:
         """Adds how many matches are in memory."""

@@ -9,6 +9,7 @@ import json
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import uvloop
@@ -24,6 +25,9 @@ async def serve() -> None:
     # A signal to the whole group of processes is for the server, which lets this one end in order.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    # If memory runs out all the same, the system ends this process rather than the server.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ai.memory import account
 from croupier.v1 import hint_pb2
 from engine.faults import limit
 from service.admission.admission import Admission
@@ -20,6 +21,7 @@ from service.listening.connections import ConnectionLimits
 from service.listening.tls import Certificate, Files
 from service.observability.metrics import Metrics
 from service.running.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
+from service.searching.memory import of_search_server, resident
 from service.searching.options import SearchOptions, open_models, open_pools
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
@@ -49,7 +51,9 @@ class SearchServer:
         """Raises OSError or ValueError."""
         self._options = options
         self._models = open_models(options.searching.learned)
+        account.bound = of_search_server(options.searching.memory)
         self.metrics = Metrics()
+        self.metrics.add_memory("search", resident, account)
         add_rules_versions(self.metrics)
         self._monitoring = Monitoring(self.metrics)
         self._threads = OwnThreads(open_pools(options.searching, self.metrics), self.metrics.tasks)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai.memory import account
 from croupier.transport import CLEARTEXT, Security, is_local
 from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from engine.faults import limit
@@ -38,6 +39,7 @@ from service.listening.connections import ConnectionLimits, cannot_listen, check
 from service.listening.tls import Certificate, Files
 from service.observability.metrics import Metrics
 from service.running.monitoring import READY, Monitoring, add_rules_versions
+from service.searching.memory import of_match_server, resident
 from service.searching.options import SearchOptions, open_models, open_pools
 from service.searching.processes import SearchProcesses, SummedRegistry
 from service.searching.search_servers import SearchServers
@@ -78,6 +80,7 @@ class Options(NamedTuple):
     searches_waiting: int = 64  # Of one caller.
     learned: bool = True  # Whether to search by what was learned of the games.
     max_rules_seconds: float = 2.0  # After which code of a package is interrupted.
+    search_memory: int = 0  # Bytes, of all searches of this server; 0: by what the machine has.
     search_processes: int = 0  # Of this server; 0: it searches itself.
     search_at: str = ""  # The address of search servers, instead of processes of its own.
     search_security: Security = CLEARTEXT  # Of the connections to them.
@@ -103,6 +106,7 @@ class Options(NamedTuple):
             self.searches_waiting,
             self.learned,
             self.max_rules_seconds,
+            self.search_memory,
         )
 
 
@@ -123,7 +127,12 @@ class Server:
         self._models = open_models(options.learned)
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
-        self._search_processes = open_search_processes(options, self.metrics.tasks)
+        has_servers = bool(options.search_processes or options.search_at)
+        account.bound, rest = of_match_server(
+            options.search_memory, options.search_processes, has_servers
+        )
+        self.metrics.add_memory("match", resident, account)
+        self._search_processes = open_search_processes(options, rest, self.metrics.tasks)
         summed = None
         if self._search_processes is not None:
             summed = SummedRegistry(self.metrics.registry, self._search_processes.metrics)
@@ -383,8 +392,11 @@ def check_store(store: str) -> str:
     raise ValueError(f"{shown} is no store: it is sqlite, memory or postgresql://...")
 
 
-def open_search_processes(options: Options, tasks: Tasks) -> SearchProcesses | None:
-    """The search processes of a server, not started yet; None if it has none. Raises OSError."""
+def open_search_processes(options: Options, memory: int, tasks: Tasks) -> SearchProcesses | None:
+    """The search processes of a server, not started yet; None if it has none. Raises OSError.
+
+    Each has so many bytes for its searches.
+    """
     if options.search_at or not options.search_processes:
         return None
-    return SearchProcesses(options.search_processes, options.searching, tasks)
+    return SearchProcesses(options.search_processes, options.searching, memory, tasks)

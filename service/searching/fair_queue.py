@@ -16,10 +16,11 @@ Multimedia Operating Systems" (1996), do it for threads whose length is not know
   owners. A search whose chunk has a higher tag than one that waits is paused.
 - A lower rank goes before all higher ones.
 
-A paused search has been started and needs memory. Therefore started searches may have a number of
-threads at most, the *room*, which is another one for each class of searches by their expected
+A paused search has been started and keeps what it has. Therefore started searches may have a number
+of threads at most, the *room*, which is another one for each class of searches by their expected
 time: so long ones never keep short ones from starting. An owner's first search may take the whole
-room, further ones a part of it.
+room, further ones a part of it. What else a search needs it asks for when its turn comes; if it
+gets nothing, it waits and asks again.
 
 This module knows neither threads nor the event loop; `service/searching/pool.py` does.
 """
@@ -28,7 +29,7 @@ import heapq
 import math
 from bisect import insort
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
@@ -54,8 +55,6 @@ class SizeClass(NamedTuple):
         return whole if is_first else max(whole // 4, threads)
 
 
-# A search can use 256 MiB for each thread, of which the tiny ones use a hundredth, and the short
-# ones up to a third.
 SIZE_CLASSES = (SizeClass(0.1, 64, 4), SizeClass(1.0, 32, 4), SizeClass(math.inf, 4, 2))
 
 
@@ -70,8 +69,19 @@ class Stage(Enum):
 class Place:
     """The place of one search in the queue."""
 
-    def __init__(self, owner: Hashable, threads: int, seconds: float, rank: int = 0) -> None:
-        """`seconds` is how long the search is expected to take."""
+    def __init__(
+        self,
+        owner: Hashable,
+        threads: int,
+        seconds: float,
+        rank: int = 0,
+        admit: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`seconds` is how long the search is expected to take.
+
+        `admit` gets what it needs to start; False if it cannot have it now.
+        """
+        self.admit = admit
         self.owner = owner
         self.rank = rank
         self.threads = threads
@@ -146,6 +156,9 @@ class FairQueue:
         # By size class: for further searches of an owner, and for its first.
         self._rooms = [(one.room(threads, False), one.room(threads, True)) for one in SIZE_CLASSES]
         self._is_short = False  # Of threads: whether a search that could be granted was not.
+        # The lowest rank of a search whose turn had come and that was not admitted.
+        self.unmet: int | None = None
+        self._asks_again = 0.0  # When it does so.
 
     @property
     def running(self) -> int:
@@ -231,6 +244,7 @@ class FairQueue:
             if place.taken >= place.chunk:
                 self._pause(place)
         chosen = self._choose()
+        self._asks_again = now + CHUNK_SECONDS
         for place in before:
             if place.stage is Stage.RUNNING and place not in chosen:
                 self._pause(place)
@@ -244,11 +258,10 @@ class FairQueue:
 
     def next_change(self) -> float | None:
         """When to schedule again if nothing happens before; None: it need not be."""
-        if not self._is_short:
-            return None
-        return min(
-            (place.since + place.chunk / place.threads for place in self._running), default=None
-        )
+        at = [] if self.unmet is None else [self._asks_again]
+        if self._is_short:
+            at += [place.since + place.chunk / place.threads for place in self._running]
+        return min(at, default=None)
 
     # Accounts
 
@@ -309,6 +322,7 @@ class FairQueue:
         for account in self._accounts.values():
             choice.offer_next(choice.offers_of(account), self._tag(account))
         chosen, self._is_short = choice.choose(self.threads)
+        self.unmet = choice.unmet
         return chosen
 
 
@@ -324,6 +338,7 @@ class _Choice:
     ) -> None:
         self._rooms = rooms
         self._max_started = max_started
+        self.unmet: int | None = None  # The lowest rank of a search that was not admitted.
         # As they would be after this choice.
         self._used_room = Counter(used_room)
         self._started: Counter[_Account] = Counter()
@@ -361,7 +376,7 @@ class _Choice:
                     break
                 continue
             # Searches of others may have taken the room meanwhile.
-            if self._may_run(place):
+            if self._may_run(place) and self._admits(place):
                 chosen.add(place)
                 free -= place.threads
                 if place.stage is Stage.WAITING:
@@ -372,6 +387,13 @@ class _Choice:
             if offers is not None:
                 self.offer_next(offers, tag)
         return chosen, is_short
+
+    def _admits(self, place: Place) -> bool:
+        if place.stage is not Stage.WAITING or place.admit():
+            return True
+        if self.unmet is None:  # Lower ranks come first.
+            self.unmet = place.rank
+        return False
 
     def _may_run(self, place: Place) -> bool:
         # Whether the search has been started, or there is room to start it.

@@ -242,8 +242,11 @@ def answer(
     hint = _final_hint(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
     hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
-    if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
-        hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
+    if search.stop_reason == StopReason.CANCELLED:
+        if job.out_of_memory:
+            hint.stop_reason = hint_pb2.STOP_REASON_MEMORY
+        if job.shutting_down:
+            hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
     return _report(task, hint, job)
 
 

@@ -12,6 +12,7 @@ from engine.game import Game
 from engine.model import Model, learned, nothing
 from service import wire
 from service.observability.metrics import Metrics
+from service.searching.memory import LEFT_TO_BOTS
 from service.searching.pool import Quotas, SearchPool
 from service.searching.tasks import Kind
 
@@ -58,6 +59,7 @@ class SearchOptions(NamedTuple):
     waiting: int = 64  # Hints of one caller.
     learned: bool = True  # Whether to search by what was learned of the games.
     rules_seconds: float = 2.0  # After which code of a package is interrupted.
+    memory: int = 0  # Bytes, of all searches of the server; 0: by what the machine has.
 
     @property
     def number_of_threads(self) -> int:
@@ -77,7 +79,9 @@ def open_pools(options: SearchOptions, metrics: Metrics) -> dict[Kind, SearchPoo
     # would tell what it holds.
     bots_search = Parameters(single_action=0, proven=0)
     return {
-        Kind.HINT: SearchPool(Kind.HINT, threads, metrics, quotas, options.max_seconds),
+        Kind.HINT: SearchPool(
+            Kind.HINT, threads, metrics, quotas, options.max_seconds, leaves=LEFT_TO_BOTS
+        ),
         Kind.BOT: SearchPool(Kind.BOT, threads, metrics, parameters=bots_search),
     }
 

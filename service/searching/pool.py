@@ -6,10 +6,14 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from ai.graphs import graphs
+from ai.memory import Grant
 from ai.results import Parameters
 from ai.search import Search
 from ai.worker import Stop
@@ -17,17 +21,21 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
 from service.common.errors import Refusal, shutting_down
+from service.common.memory import give_back_soon
 from service.common.tasks import Threads, told
 from service.observability import tracing
 from service.observability.metrics import Metrics
-from service.searching.fair_queue import FairQueue, Place
+from service.searching.fair_queue import SIZE_CLASSES, FairQueue, Place
+from service.searching.memory import Ask
 
 LOWEST_PRIORITY = 19
 ITERATION_SECONDS = 3e-5  # Roughly: from 1 to 100 microseconds, depending on the position.
 MIN_RECHECK_SECONDS = 1e-3
 MAX_RETRY_SECONDS = 60.0
+NO_MEMORY_RETRY_SECONDS = 2.0  # A search process begins anew in less.
 CLOSE_SECONDS = 5.0  # Code of a package may never return.
 ANYBODY = "anybody"
+*_, SHORT, LONG = SIZE_CLASSES
 
 T = TypeVar("T")
 
@@ -75,12 +83,38 @@ class SearchJob:
         self.started = False
         self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
         self.stop = Stop()
-        self.shutting_down = False  # Whether it ends early, with what it has found.
+        self.shutting_down = False  # Whether it ends early, with what it has found;
+        self.out_of_memory = False  # likewise, since others wait for memory.
         self.abandoned = False  # Whether nobody waits for an answer any more.
         self._parameters = parameters
         self._search: Search | None = None
+        self._grants: Sequence[Grant] = ()
+        self._iterations = 0  # Of a search that was released.
         self._paused_at: float | None = None
         self._paused_seconds = 0.0
+
+    def admit(self, ask: Ask) -> bool:
+        """Gets what it asks for to begin; False if that is not free now."""
+        grants = ask.grants()
+        if grants is None:
+            graphs.clear()  # They only save time.
+            return False
+        self._grants = grants
+        return True
+
+    def release(self) -> None:
+        """Gives back its memory when it has ended."""
+        self._iterations = self.iterations
+        self._search, self._grants = None, ()
+
+    def give_way(self) -> bool:
+        """Ends it, with what it has found, if it cannot grow and only its time would end it."""
+        search = self._search
+        if self.out_of_memory or self.limits.iterations or search is None or not search.refused:
+            return False
+        self.out_of_memory = True
+        self.stop.set()
+        return True
 
     def begin(self) -> None:
         """Notes that the time of the search begins."""
@@ -107,20 +141,25 @@ class SearchJob:
         """Creates the search of this job, to be run by the caller.
 
         `sampler` spares making one of the view. `root_actions` are the legal actions to choose
-        from; `evaluation_share` and `temperature` are parameters of the search.
+        from; `evaluation_share` and `temperature` are parameters of the search. Raises Refusal if
+        there is no memory for it.
         """
-        self._search = Search(
-            view,
-            threads=self.limits.threads,
-            seed=seed,
-            parameters=self._parameters._replace(
-                evaluation_share=evaluation_share, temperature=temperature
-            ),
-            max_iterations=self.limits.iterations,
-            max_nodes=self.limits.nodes,
-            sampler=sampler,
-            root_actions=root_actions,
-        )
+        try:
+            self._search = Search(
+                view,
+                threads=self.limits.threads,
+                seed=seed,
+                parameters=self._parameters._replace(
+                    evaluation_share=evaluation_share, temperature=temperature
+                ),
+                max_iterations=self.limits.iterations,
+                max_nodes=self.limits.nodes,
+                sampler=sampler,
+                root_actions=root_actions,
+                grants=self._grants,
+            )
+        except MemoryError:
+            raise no_memory() from None
         return self._search
 
     def pause(self) -> None:
@@ -153,7 +192,18 @@ class SearchJob:
     @property
     def iterations(self) -> int:
         """The iterations that the search has done."""
-        return self._search.iterations if self._search else 0
+        return self._search.iterations if self._search else self._iterations
+
+
+def no_memory() -> Refusal:
+    """There is no memory for a search now."""
+    rule = "so many searches may be under way at a time as there is memory for"
+    return Refusal(
+        ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
+        f"{rule}; come back when some have ended",
+        retry_seconds=NO_MEMORY_RETRY_SECONDS,
+        quota=("server", rule),
+    )
 
 
 class SearchPool:
@@ -171,8 +221,13 @@ class SearchPool:
         quotas: Quotas = Quotas(),  # noqa: B008
         max_seconds: float = 0.0,
         parameters: Parameters | None = None,
+        leaves: float = 0.0,
     ) -> None:
-        """`kind` is what metrics call them. No search lasts longer than `max_seconds` (0: any)."""
+        """`kind` is what metrics call them. No search lasts longer than `max_seconds` (0: any).
+
+        They leave a share of the memory to the searches of other pools.
+        """
+        self._leaves = leaves
         self._kind = kind
         self._threads = threads
         self._quotas = quotas
@@ -206,14 +261,14 @@ class SearchPool:
         has ended, `charge` is called with the thread-seconds that it took. The metrics count it
         under the id of its `game`.
         """
-        limits = limits._replace(threads=min(limits.threads, self._threads))
-        if self._max_seconds:
-            limits = limits._replace(seconds=min(limits.seconds or math.inf, self._max_seconds))
+        limits = self._within(limits)
         if self._shutting_down:
             raise shutting_down()
         self._check_quotas(owner, rank)
-        place = Place(owner, limits.threads, limits.expected_seconds, rank)
-        job = self._jobs[place] = SearchJob(limits, self._parameters, work, charge, game)
+        job = SearchJob(limits, self._parameters, work, charge, game)
+        admit = partial(job.admit, self._ask(limits, rank))
+        place = Place(owner, limits.threads, limits.expected_seconds, rank, admit)
+        self._jobs[place] = job
         outcome = job.outcome = asyncio.get_running_loop().create_future()
         if self._queue.add(place):
             self._schedule()
@@ -231,6 +286,21 @@ class SearchPool:
                 outcome.exception()  # Known, also if nobody has come to ask for it.
             if job.started and tracing.is_on():
                 tracing.add_search(self._kind, game, job.arrived, job.began, job.iterations)
+
+    def has_room(self, limits: Limits, rank: int) -> bool:
+        """Whether a search would have the memory to begin now."""
+        return self._queue.unmet is None and self._ask(self._within(limits), rank).fits()
+
+    def _within(self, limits: Limits) -> Limits:
+        limits = limits._replace(threads=min(limits.threads, self._threads))
+        if self._max_seconds:
+            limits = limits._replace(seconds=min(limits.seconds or math.inf, self._max_seconds))
+        return limits
+
+    def _ask(self, limits: Limits, rank: int) -> Ask:
+        first = rank == 0 and limits.expected_seconds <= SHORT.max_seconds
+        room = LONG.room(self._threads, True)
+        return Ask.of(limits.threads, limits.iterations, room, self._leaves if first else None)
 
     def end_searches(self) -> None:
         """Stops all searches: what they have found is the answer. Refuses those in the queue."""
@@ -288,6 +358,8 @@ class SearchPool:
         if self._shutting_down:
             return
         changes = self._queue.schedule(time.monotonic())
+        if self._queue.unmet == 0 and not any(job.out_of_memory for job in self._jobs.values()):
+            any(job.give_way() for job in self._jobs.values())
         for place in changes.pause:
             self._jobs[place].pause()
         for place in changes.go_on:
@@ -318,6 +390,11 @@ class SearchPool:
         await asyncio.wait([done])
         now = time.monotonic()
         del self._jobs[place]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            traceback.clear_frames(error.__traceback__)  # They hold the search.
+        job.release()
+        if job.limits.expected_seconds > SHORT.max_seconds:
+            give_back_soon()
         seconds = self._queue.remove(place, now, job.thread_seconds)
         # First whoever waits for it, then the others.
         self._tell(job, now, done)

@@ -24,7 +24,7 @@ from service.observability import logs, tracing
 from service.searching.options import SearchOptions
 
 # Of the metrics that are added up.
-PREFIXES = ("croupier_search_", "croupier_searches_", "croupier_task_")
+PREFIXES = ("croupier_process_", "croupier_search_", "croupier_searches_", "croupier_task_")
 TIMEOUT_SECONDS = 1.0
 
 
@@ -106,12 +106,15 @@ _log = logging.getLogger(__name__)
 class SearchProcesses:
     """A number of search processes, each of which is started again if it ends."""
 
-    def __init__(self, count: int, options: SearchOptions, tasks: Tasks) -> None:
+    def __init__(self, count: int, options: SearchOptions, memory: int, tasks: Tasks) -> None:
         """They share the threads of `options`, of which each has at least one.
+
+        Each has so many bytes of `memory` for its searches.
 
         Raises OSError if there is no directory for temporary files, or its path is too long.
         """
-        self._options = options._replace(threads=max(1, options.number_of_threads // count))
+        threads = max(1, options.number_of_threads // count)
+        self._options = options._replace(threads=threads, memory=memory)
         self._folder = _make_folder()
         self._sockets = [self._folder / f"search-{number}" for number in range(count)]
         self._tasks = tasks

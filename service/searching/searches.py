@@ -11,7 +11,7 @@ from typing import TypeVar
 from croupier.v1 import hint_pb2
 from service.common.tasks import TaskFailedError, Tasks
 from service.searching.hints import answer
-from service.searching.pool import Limits, SearchJob, SearchPool
+from service.searching.pool import Limits, SearchJob, SearchPool, no_memory
 from service.searching.search_servers import NoSearchServerError, SearchServers
 from service.searching.tasks import Kind, Report, Requester, SearchTask
 
@@ -78,6 +78,11 @@ class OwnThreads:
                 newest.hint.stop_reason = hint_pb2.STOP_REASON_DEADLINE
         yield newest, True
 
+    def has_room(self, task: SearchTask) -> bool:
+        """Whether there is the memory to begin a search now."""
+        pool = self._pools[task.requester.kind]
+        return pool.has_room(task.limits, task.requester.rank)
+
     async def compute(
         self,
         requester: Requester,
@@ -105,7 +110,7 @@ class Searches:
     """Where a server has its searches done."""
 
     def __init__(self, threads: OwnThreads, servers: SearchServers | None = None) -> None:
-        """The own threads search where no search server answers."""
+        """The own threads search where no search server answers, as far as they have memory."""
         self._threads = threads
         self._servers = servers
         self.compute = threads.compute  # Search servers only search.
@@ -124,7 +129,9 @@ class Searches:
                         yield report, final
                 return
             except NoSearchServerError:
-                pass
+                # Bots wait until there is room: nobody would ask again for them.
+                if task.requester.kind is Kind.HINT and not self._threads.has_room(task):
+                    raise no_memory() from None
         async with aclosing(self._threads.reports(task)) as reports:
             async for report, final in reports:
                 yield report, final

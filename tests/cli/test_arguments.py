@@ -23,6 +23,8 @@ from tests.support.commands import croupier
         (arguments.ascending, "-5,0.5", (-5.0, 0.5)),
         (arguments.seconds(60), ".5", 0.5),
         (arguments.seconds(60), "60", 60.0),
+        (arguments.size, "16M", 16 << 20),
+        (arguments.size, "2G", 2 << 30),
         (arguments.duration, "90d", 90 * 86400.0),
         (arguments.duration, "5m", 300.0),
         (arguments.sha256, "0f" * 32, b"\x0f" * 32),
@@ -40,6 +42,7 @@ from tests.support.commands import croupier
                 (arguments.fraction(0, 0.5), ("0.5", "0", "nan")),
                 (arguments.ascending, ("1,1", "1")),
                 (arguments.seconds(60), ("60.1", "1e1")),
+                (arguments.size, ("15M", "1T")),
                 (arguments.duration, ("5", "5y")),
                 (arguments.sha256, ("0f" * 31, "x" * 64)),
             )

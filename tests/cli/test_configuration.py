@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 VALUES = {
     "DIR": ("a", "b", "c"),
     "DURATION": ("1d", "2h", "3m"),
+    "SIZE": ("16M", "300M", "2G"),
     "FILE": ("a.pem", "b.pem", "c.pem"),
     "HOST": ("a.example", "b.example", "c.example"),
     "HOST:PORT": ("a:1", "b:2", "c:3"),

@@ -283,6 +283,27 @@ def test_a_short_search_starts_although_the_room_for_long_ones_is_full():
     assert short.stage is Stage.RUNNING
 
 
+def test_a_search_that_is_not_admitted_asks_again_and_holds_up_nobody():
+    simulation = Simulation(1)
+    asked, answers = [], [False, False, True]
+
+    def admit():
+        asked.append(simulation.now)
+        return answers.pop(0)
+
+    simulation.left[refused := Place("one", 1, 0.5, 1, admit)] = 0.5
+    simulation.at_end[refused] = None
+    assert simulation.queue.add(refused)
+    simulation.schedule()
+    assert simulation.queue.unmet == 1
+    assert simulation.add("other", 0.02).stage is Stage.RUNNING
+    simulation.run(10)
+    assert len(asked) == 3
+    assert asked[1] > asked[0] == 0
+    assert simulation.queue.unmet is None
+    assert refused in simulation.ended
+
+
 def test_one_owner_does_not_take_the_whole_room():
     simulation = Simulation(1)
     for _ in range(500):
