@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
+from ai.memory import account
 from service.observability.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,7 @@ def metrics():
     """All metrics that any server has: their names in queries, by the names of their families."""
     metrics = Metrics()
     metrics.add_process()
+    metrics.add_memory("match", int, account)
     metrics.add_web(1, int)
     metrics.add_grpc(1, int)
     metrics.add_scheduler(int)

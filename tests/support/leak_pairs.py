@@ -18,11 +18,11 @@ from tests.support.web import Method, WebClient
 from tests.support.worlds import another_world, with_secret
 
 DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the same.
-# Durations, what counts streams too, whose status is 200, and connections, which a client opens and
-# closes as it likes.
+# Durations and memory, what counts streams too, whose status is 200, and connections, which clients
+# open and close as they like.
 LEFT_OUT = re.compile(
     r"_seconds_(bucket|sum)|event_loop_lag|WatchMatch|_watchers|_rpcs_total|_cache_lookups"
-    r"|_web_connections|_web_responses_total 200"
+    r"|_(web|grpc)_connections$|_web_responses_total 200|_idle_seconds|_memory_bytes"
 )
 # Otherwise the server would make one, at random.
 REQUEST_ID = ("x-request-id", "pair")
