@@ -89,6 +89,7 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
             "jwt.algorithms: 'HS256' is not one of",
         ),
         ("budgets = [", "callers.toml: "),
+        pytest.param(" " * 10**6 + "x", "callers.toml: ", id="an indented line"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(read, text, place):
