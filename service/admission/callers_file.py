@@ -56,7 +56,7 @@ DEFAULT_KEY: BudgetLimits = {
 }
 
 _HASH = re.compile("[0-9a-f]{64}")
-_ENTRY = re.compile(r"\s*(?:\[([^\]]+)\]|([^=#\[]+)=)")  # A line that begins a table or has a key.
+_ENTRY = re.compile(r"\s*+(?:\[([^\]]+)\]|([^=#\[]+)=)")  # A line that begins a table or has a key.
 
 
 class Key(NamedTuple):

@@ -21,6 +21,7 @@ from typing import TypeAlias
 from prometheus_client import make_asgi_app
 
 from service import wire
+from service.common.event_loop import Turns
 from service.common.tasks import KeptTask, Tasks
 from service.listening.connections import accept, cannot_listen, listen
 from service.listening.http import (
@@ -57,9 +58,9 @@ class Monitoring:
         """`registry` is what to tell instead of the metrics alone."""
         self.state = "starting"  # READY, or what the server does instead of taking calls.
         self._metrics = metrics
-        self._read_metrics: Application = make_asgi_app(
-            registry or metrics.registry, disable_compression=True
-        )
+        shown = registry or metrics.registry
+        self._read_metrics: Application = make_asgi_app(shown, disable_compression=True)
+        self._turns = Turns(1)  # All metrics take long to write: other answers come between.
         self._turned = time.monotonic()  # When the event loop was last seen to turn.
         self._sampling: KeptTask | None = None
         self._port: _Port | None = None
@@ -99,6 +100,7 @@ class Monitoring:
         elif scope["method"] not in ("GET", "HEAD"):
             await respond_text(send, 405, "only GET", [(b"allow", b"GET, HEAD")])
         elif path == "/metrics":
+            await self._turns.wait()
             await self._read_metrics(scope, receive, send)
         elif path == "/readyz":
             state = self._readiness()

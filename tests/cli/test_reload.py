@@ -4,15 +4,15 @@ import hashlib
 import os
 import pty
 import signal
-import subprocess
 import threading
 from collections import Counter
+from subprocess import PIPE, Popen
 
 import pytest
 
 from croupier.v1 import catalog_pb2, match_pb2
 from tests.support.long_form import LONG_FORM
-from tests.support.server_process import SERVE, ServerProcess
+from tests.support.server_process import COMMAND, ServerProcess
 from tests.support.serving import read_error, refused, ruleset_of
 
 APPLIED, KEPT = "reload: the log level", "reload: nothing is changed"
@@ -33,8 +33,7 @@ def with_key(name):
 
 
 def list_games(client, name):
-    request = catalog_pb2.ListGamesRequest()
-    return client.catalog.ListGames(request, metadata=with_key(name))
+    return client.catalog.ListGames(catalog_pb2.ListGamesRequest(), metadata=with_key(name))
 
 
 def create_match(client, name):
@@ -67,11 +66,10 @@ def test_a_revoked_key_is_refused_and_its_streams_end(tmp_path):
     with Reloading(tmp_path, key("one") + key("two")) as server:
         client = server.client
         created = create_match(client, "one")
+        seat = [("authorization", f"Bearer {created.seat_tokens[0].token}")]
+        watched = match_pb2.WatchMatchRequest(name=created.name)
         streams = [
-            client.matches.WatchMatch(
-                match_pb2.WatchMatchRequest(name=created.name),
-                metadata=[*with_key(name), *player_metadata(created)],
-            )
+            client.matches.WatchMatch(watched, metadata=[*with_key(name), *seat])
             for name in ("one", "two")
         ]
         for stream in streams:
@@ -81,14 +79,8 @@ def test_a_revoked_key_is_refused_and_its_streams_end(tmp_path):
         assert refused(next, streams[0]).reason == "KEY_INVALID"
         assert refused(list_games, client, "one").reason == "KEY_INVALID"
         list_games(client, "a new one")
-        client.matches.ResignMatch(
-            match_pb2.ResignMatchRequest(name=created.name), metadata=player_metadata(created)
-        )
+        client.matches.ResignMatch(match_pb2.ResignMatchRequest(name=created.name), metadata=seat)
         assert [each.version for each in streams[1]] == [1]
-
-
-def player_metadata(created):
-    return [("authorization", f"Bearer {created.seat_tokens[0].token}")]
 
 
 def test_what_is_used_of_a_budget_stays_used(tmp_path):
@@ -196,10 +188,8 @@ def outcome(client, name):
 
 def test_a_server_ends_with_its_terminal():
     master, slave = pty.openpty()
-    command = [*SERVE, "--store", "memory", "--metrics-port", "0", "--search-processes", "0"]
-    server = subprocess.Popen(
-        command, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = [*COMMAND, "--store", "memory", "--metrics-port", "0"]
+    server = Popen(command, stdin=slave, stdout=PIPE, stderr=PIPE, text=True)
     os.close(slave)
     try:
         assert "serves on" in server.stdout.readline()

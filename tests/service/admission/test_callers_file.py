@@ -13,6 +13,7 @@ from service.admission.callers_file import (
 )
 
 DIGEST = hashlib.sha256(b"secret").hexdigest()
+ONE = f'[keys.one]\nsha256 = "{DIGEST}"\n'
 
 
 @pytest.fixture
@@ -72,11 +73,8 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
         ("[budgets.person]\nstreams = nan", "budgets.person.streams: must be a number from 0"),
         ("[keys.one]", "keys.one.sha256: must be a text"),
         ('[keys.one]\nsha256 = "secret"', "keys.one.sha256: must be 64 hexadecimal digits"),
-        (f'[keys.one]\nsha256 = "{DIGEST}"\nplayers = 1', "keys.one.players: is not one of"),
-        (
-            f'[keys.one]\nsha256 = "{DIGEST}"\n[keys.two]\nsha256 = "{DIGEST}"',
-            "keys.two.sha256: the key is that of one",
-        ),
+        (ONE + "players = 1", "keys.one.players: is not one of"),
+        (ONE + ONE.replace("one", "two"), "keys.two.sha256: the key is that of one"),
         ("keys = 1", "keys: must be a table"),
         ('require_key = ["play"]', "require_key: 'play' is not one of"),
         ('require_key = ["create_match"]', "require_key: needs"),
@@ -89,6 +87,7 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
             "jwt.algorithms: 'HS256' is not one of",
         ),
         ("budgets = [", "callers.toml: "),
+        pytest.param(" " * 10**6 + "x", "callers.toml: ", id="an indented line"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(read, text, place):
