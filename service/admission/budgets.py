@@ -24,6 +24,7 @@ from service.observability.metrics import Metrics
 MAX_IDLE_ACCOUNTS = 10_000
 ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.
 RETRY_SECONDS = 1.0  # When to come back where something must end first.
+MAX_RETRY_SECONDS = 86_400.0  # A budget can be so small that it never refills.
 # A refusal costs a server about as much as a short call. So a principal is refused at once only a
 # tenth as often as it may call; further calls beyond its budgets wait for their refusals.
 REFUSED_FRACTION = 0.1
@@ -288,4 +289,4 @@ class Ledger:
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         self._metrics.budget_refusals.labels(budget.value, payer.kind.value).inc()
-        raise BudgetExhausted(payer, budget, limit, wait)
+        raise BudgetExhausted(payer, budget, limit, min(wait, MAX_RETRY_SECONDS))

@@ -94,8 +94,12 @@ def read_callers_file(path: Path) -> Callers:
     """Reads a callers file; raises OSError, and ValueError with the line of a mistake."""
     text = ""
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it must be a regular file, which can be read again")
         text = path.read_text("utf-8")
         return _read(tomllib.loads(text))
+    except RecursionError:
+        raise ValueError(f"{path}: it is nested too deeply") from None
     except ValueError as error:
         line = _line_of(str(error).partition(":")[0], text)
         raise ValueError(f"{path}{f', line {line}' if line else ''}: {error}") from None

@@ -51,6 +51,12 @@ def retry_of(call, *arguments):
     return info.retry_delay.ToMilliseconds() / 1000
 
 
+@pytest.mark.parametrize("limit", [1e-12, 1e-300, 5e-324])
+def test_a_budget_that_hardly_refills_is_refused_like_others(ledger, monkeypatch, limit):
+    monkeypatch.setitem(LIMITS, Kind.SEAT, {Budget.CALLS: limit})
+    assert retry_of(ledger.spend, [ONE], Budget.CALLS) == budgets.MAX_RETRY_SECONDS
+
+
 def test_those_who_are_refused_together_do_not_come_back_together():
     def refuse():
         raise errors.store_unavailable()

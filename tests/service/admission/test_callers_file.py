@@ -1,6 +1,7 @@
 """Callers files: what is read, and what is refused with its place."""
 
 import hashlib
+import os
 
 import pytest
 
@@ -87,6 +88,7 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
             "jwt.algorithms: 'HS256' is not one of",
         ),
         ("budgets = [", "callers.toml: "),
+        pytest.param("a = " + "[" * 5000, "nested too deeply", id="a nested file"),
         pytest.param(" " * 10**6 + "x", "callers.toml: ", id="an indented line"),
     ],
 )
@@ -94,3 +96,9 @@ def test_a_mistake_is_named_with_its_place(read, text, place):
     with pytest.raises(ValueError) as caught:
         read(text)
     assert f"callers.toml: {place}" in str(caught.value) or place in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_again_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "callers.toml")
+    with pytest.raises(ValueError, match="must be a regular file"):
+        read_callers_file(tmp_path / "callers.toml")
