@@ -8,7 +8,8 @@
 |  | read its log or background work does not come back without which it is of no use |
 
 A thread of its own answers, so that the metrics can be read also while the event loop is busy. The
-connections have the limits of the web gateway: no reader can hold up another one.
+connections have the limits of the web gateway: a reader that takes nothing loses its place after a
+while. Until then some 60 of them can lock out others, so the port belongs inside.
 """
 
 import asyncio
