@@ -11,7 +11,6 @@ from service.admission.budgets import BudgetExhausted
 from service.api.calls import OUR_METHODS
 from service.common.call import Call, current_call
 from service.common.errors import log_failure
-from service.common.event_loop import Turns
 from service.gateway.origins import Origins
 from service.listening.http import (
     UNREADABLE,
@@ -35,7 +34,6 @@ NOT_STORED = (b"cache-control", b"no-store")
 # A call by GET needs no token (the schema allows GET for the catalog alone), and is answered alike
 # to everybody until a newer server takes over.
 STORED = (b"cache-control", b"public, max-age=300")
-AT_ONCE = 2  # Requests that begin in one turn of the event loop.
 MAX_PATH = 100  # Characters of a path in the log.
 MAX_QUERY_BYTES = 2 << 10  # Of a call by GET: the library reads all parameters first.
 
@@ -59,7 +57,6 @@ class WebApplication:
         """
         self._prefix = prefix
         self._origins = origins
-        self._turns = Turns(AT_ONCE)
         self._services = services
         self._site = site
         self._admit = admit
@@ -90,7 +87,6 @@ class WebApplication:
                 await self._admit(Call("", "", metadata, peer_of(scope["client"][0])))
             await send_all(message)
 
-        await self._turns.wait()
         try:
             try:
                 await self._answer(scope, receive_all, send_admitted)
