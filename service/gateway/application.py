@@ -7,10 +7,9 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from service.admission.budgets import BudgetExhausted
 from service.api.calls import OUR_METHODS
 from service.common.call import Call, current_call
-from service.common.errors import log_failure
+from service.common.errors import Refusal, log_failure
 from service.gateway.origins import Origins
 from service.listening.http import (
     UNREADABLE,
@@ -52,7 +51,7 @@ class WebApplication:
     ) -> None:
         """The paths of the services begin with `prefix`.
 
-        `admit` raises BudgetExhausted for what is no call, if its address may not have it. `count`
+        `admit` raises Refusal for what is no call, if its address may not have it. `count`
         is told the status of each response.
         """
         self._prefix = prefix
@@ -90,14 +89,14 @@ class WebApplication:
         try:
             try:
                 await self._answer(scope, receive_all, send_admitted)
-            except BudgetExhausted:
+            except Refusal:
                 raise
             except Exception as error:
                 # The HTTP server would log what the error says, which could name cards.
                 log_failure(scope["path"][:MAX_PATH], error)
                 if not started:
                     await respond_text(send_admitted, 500, "something went wrong here")
-        except BudgetExhausted as refusal:
+        except Refusal as refusal:
             later = b"%d" % ceil(refusal.wait)
             await respond_text(send_all, 429, str(refusal), [(b"retry-after", later)])
         finally:
