@@ -76,7 +76,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
     @contextmanager
     def _place(self) -> Iterator[None]:
         if self._running >= MAX_REVIEWS:
-            rule = f"at most {MAX_REVIEWS} reviews of all callers together at a time"
+            rule = f"at most {MAX_REVIEWS} reviews, and replays of records, of all callers together"
             raise Refusal(
                 ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
                 f"{rule}; come back when one has ended",
