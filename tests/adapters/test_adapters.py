@@ -6,11 +6,8 @@ import sys
 import pytest
 
 # The library that each needs.
-ADAPTERS = {
-    "croupier.mcp": "mcp",
-    "adapters.openspiel": "pyspiel",
-    "adapters.pettingzoo": "pettingzoo",
-}
+ADAPTERS = {"croupier.mcp": "mcp"}
+ADAPTERS |= {"adapters.openspiel": "pyspiel", "adapters.pettingzoo": "pettingzoo"}
 
 
 def python(code):

@@ -26,11 +26,7 @@ building.setup_game("gin_rummy")
 """
 # By the game, a file of its package and what makes the newer one of it.
 CHANGES = {
-    "high_card": (
-        "rules/rules.py",
-        "    _fields_ = (\n",
-        '        ("spare", ctypes.c_uint8 * 24),\n',
-    ),
+    "high_card": ("rules/rules.py", "    _fields_ = (\n", '("spare", ctypes.c_uint8 * 24),\n'),
     "gin_rummy": ("rules/state.pxd", "cdef struct GinState:", "\n    uint8_t spare[24]"),
 }
 
