@@ -1,7 +1,7 @@
 // The steps of a replay, put together from the views of both seats and the events of the record.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { game as castle } from "../../../engine/castle_rampage/web";
+import { game as castle } from "../../../games/castle_rampage/web";
 import { MatchRecordSchema, ReplayMatchResponseSchema, ViewSchema } from "../../src/api/types";
 import {
 	CastleRampageCard,
