@@ -24,7 +24,7 @@ from service.reviewing.steps import reading_steps
 from service.searching.options import Models
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester
-from service.wire.fields import ALL, all_but, read_mask
+from service.wire.fields import all_but, read_mask
 
 _T = TypeVar("_T")
 
@@ -93,7 +93,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         self, request: review_pb2.ReviewMatchRequest, call: Call
     ) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
         if request.WhichOneof("source") == "record":
-            self._check_sender(call)
+            self._admission.check_restriction(call, "hint_without_match")
             record = request.record
         else:
             state = await self._hosted(request.match_name, call)
@@ -141,14 +141,14 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                 # Only this caller has the match: it costs memory as that of a review does.
                 held.enter_context(self._admission.hold(call, Budget.REVIEWS))
                 held.enter_context(self._place())
-                self._check_sender(call)
+                self._admission.check_restriction(call, "hint_without_match")
                 state = await self._finish(replaying_record(request.record))
                 left_out.add("etag")
             else:
                 state = await self._hosted(request.match_name, call)
             if sent > state.version:
                 raise version_in_future(state.version)
-            fields = all_but(game_pb2.View, *sorted(left_out)) if left_out else ALL
+            fields = all_but(game_pb2.View, *sorted(left_out))
             replay = replaying(state, viewers, fields, sent)
             while responses := await self._long_work.finish(_next_batch(replay)):
                 for response in responses:
@@ -156,9 +156,6 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                         raise shutting_down(None if sent < 0 else sent)
                     yield response
                     sent += 1
-
-    def _check_sender(self, call: Call) -> None:
-        self._admission.check_restriction(call, "hint_without_match")
 
     async def _hosted(self, name: str, call: Call) -> MatchState:
         state = await self._authenticator.read(call, name)
