@@ -49,7 +49,8 @@ class Compared:
 class _Told(NamedTuple):
     # What a seat is told, by what it is.
     shared: list[Any]  # Events that spectators see too, in order.
-    private: list[Any]  # Events that only the seat sees. Their order is left out.
+    # Events that only the seat sees. Their order, and that of the cards in one, is left out.
+    private: list[Any]
     parts: dict[str, Any]
 
 
@@ -146,7 +147,11 @@ def _compare(
 def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]) -> _Told:
     game = position.game
     shared = [event for event in events if event.seen_by(seat) and event.seen_by(SPECTATOR)]
-    private = [event for event in events if event.seen_by(seat) and not event.seen_by(SPECTATOR)]
+    private = [
+        event._replace(values=sorted(event.values))
+        for event in events
+        if event.seen_by(seat) and not event.seen_by(SPECTATOR)
+    ]
     others = [event for event in events if event.seen_by(SPECTATOR) and event.seat != seat]
     return _Told(
         shared,
