@@ -57,13 +57,17 @@ class _Seeds:
         self.last: int | None = None  # None: the check does not go from seed to seed.
 
     def __iter__(self) -> Iterator[int]:
-        said = time.monotonic()
-        for number in self._numbers:
+        for number in self.watch(self._numbers):
             self.last = number
+            yield number
+
+    def watch(self, numbers: range) -> Iterator[int]:
+        """Yields numbers, and says how far it is."""
+        said = time.monotonic()
+        for done, number in enumerate(numbers):
             if time.monotonic() - said > SAY_AFTER:
                 said = time.monotonic()
-                done = number - self._numbers.start
-                print(f"\n[{self._name}] {done} of {len(self._numbers)}", end="", file=sys.stderr)
+                print(f"\n[{self._name}] {done} of {len(numbers)}", end="", file=sys.stderr)
             yield number
 
 
@@ -94,7 +98,9 @@ def run(chosen: argparse.Namespace) -> int:
     names = {each.name for each in properties}
     for name in chosen.only:
         if name not in names:
-            raise CommandError(f"there is no property {name!r}; there are {', '.join(sorted(names))}")
+            raise CommandError(
+                f"there is no property {name!r}; there are {', '.join(sorted(names))}"
+            )
     failed = 0
     for each in properties:
         if not chosen.only or each.name in chosen.only:
@@ -167,13 +173,15 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
         return str(compared)
 
     def proportion(under: Game, seeds: _Seeds) -> str:
-        views = contract.check_proportion(under, chosen.simulated, seed=chosen.seed)
+        views = contract.check_proportion(
+            under, chosen.simulated, seed=chosen.seed, watch=seeds.watch
+        )
         return (
             f"yes, {views} views" if views else "NOT TESTED: no view came up 40 times; see --small"
         )
 
     def ranks(under: Game, seeds: _Seeds) -> str:
-        return contract_ranks.check_ranks(under, chosen.seed, chosen.ranked)
+        return contract_ranks.check_ranks(under, chosen.seed, chosen.ranked, seeds.watch)
 
     def alone(check: Callable[[Game], None]) -> Callable[[Game, _Seeds], None]:
         return lambda under, _: check(under)
@@ -199,12 +207,8 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
     ):  # fmt: skip
         yield _Property(name, what, under, check)
     if not game.reference:
-        yield _Property(
-            "messages", "messages are valid, and read as written", game, check_messages
-        )
+        yield _Property("messages", "messages are valid, and read as written", game, check_messages)
         yield _Property(
             "events", "every kind of event has a message", game, alone(check_kinds_of_events)
         )
-        yield _Property(
-            "phrases", "phrases are about the schema", game, alone(check_phrases)
-        )
+        yield _Property("phrases", "phrases are about the schema", game, alone(check_phrases))

@@ -20,6 +20,9 @@ from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import compare, upper_tail
 
+# Yields the numbers of matches, and tells somebody how far it is.
+Watch = Callable[[range], Iterator[int]]
+
 VIEWERS = (*range(SEATS), SPECTATOR)
 CLOSELY = 0.2  # Of the states that are copied, restored and left by either seat first.
 P = 4e-5  # Of a right sampler that is called wrong, by each of two tests.
@@ -64,7 +67,7 @@ def brief(fields: Any) -> Any:
 
 def _differences(expected: Any, found: Any, path: str) -> Iterator[str]:
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for name in expected | found:
+        for name in {**expected, **found}:
             yield from _differences(expected.get(name), found.get(name), f"{path}.{name}")
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for place, pair in enumerate(zip(expected, found, strict=True)):
@@ -333,7 +336,9 @@ def _check_held(match: Match, rng: random.Random) -> None:
 # Sampling
 
 
-def check_sound(game: Game, seeds: Iterable[int], worlds: int = 8, conserved: Conserved = _nothing) -> None:
+def check_sound(
+    game: Game, seeds: Iterable[int], worlds: int = 8, conserved: Conserved = _nothing
+) -> None:
     """Checks that every world that is drawn would have shown the seat its view."""
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -362,11 +367,18 @@ def _check_world(position: Position, world: Position, seat: int) -> None:
         ("who decides", position.deciders, world.deciders),
         ("what is legal", *([read(each) for each in of.legal(seat)] for of in (position, world))),
         ("root_key", position.root_key(seat), world.root_key(seat)),
+        ("how many cards are hidden", *(_hidden_cards(of, seat) for of in (position, world))),
         ("the view of spectators", *(of.view(SPECTATOR).fields for of in (position, world))),
     ):
         with note_on_failure(seat=seat, view=brief(position.view(seat).fields)):
-            check_same(f"{what}, in the match and in a world drawn for seat {seat},", expected, found)
+            check_same(
+                f"{what}, in the match and in a world drawn for seat {seat},", expected, found
+            )
     assert world.view(seat) == position.view(seat), "the bytes of a view that no field shows"
+
+
+def _hidden_cards(position: Position, seat: int) -> int:
+    return sum(map(sum, position.hidden(seat).values()))
 
 
 def check_policy(game: Game, seeds: Iterable[int], worlds: int = 6) -> None:
@@ -440,6 +452,7 @@ def check_proportion(
     least: int = 40,
     drawn: int = 4,
     seed: int = 0,
+    watch: Watch = iter,
 ) -> int:
     """Checks that worlds are drawn completely and in proportion; returns how many views it tested.
 
@@ -450,7 +463,7 @@ def check_proportion(
     """
     rng = _rng(game, "proportion", seed)
     seen: list[Any] = [collections.defaultdict(collections.Counter) for _ in range(steps)]
-    for _ in range(matches):
+    for _ in watch(range(matches)):
         # One state of each match and one seat, so that the samples are independent.
         position = Position.deal(game, rng.getrandbits(64))
         step, seat = rng.randrange(steps), rng.randrange(SEATS)
@@ -475,7 +488,10 @@ def check_proportion(
             statistic, degrees = compare(worlds, counted)
             assert upper_tail(statistic, degrees) > P / len(tested), "\n    ".join(
                 ["not in proportion: times in matches, and drawn for them"]
-                + [f"{n}, {counted[world] / drawn:.1f}: {world}" for world, n in worlds.most_common(9)]
+                + [
+                    f"{n}, {counted[world] / drawn:.1f}: {world}"
+                    for world, n in worlds.most_common(9)
+                ]
             )
         total, freedom = total + statistic, freedom + degrees
     assert upper_tail(total, freedom) > P, "in proportion, all views together"

@@ -1,10 +1,9 @@
-"""Checks the worlds of a sampler in matches of the usual ruleset: `croupier check-game`.
+"""Checks the worlds of a sampler in matches of a usual ruleset: `croupier check-game`.
 
 The truth and nine worlds that are drawn for its view are ten draws of one distribution, if the
 sampler is right and both seats play at random. So whatever is counted in them, each rank of the
-truth among the ten is as likely as the others, also in those matches in which the other seat has just done one certain
-thing: that tells whether the sampler learns from it. No view has to come up twice. Ranks tell what is wrong
-with a Bayesian sampler: S. Talts et al., "Validating Bayesian Inference Algorithms with
+truth among the ten is as likely as the others. No view has to come up twice. Ranks tell what is
+wrong with a Bayesian sampler: S. Talts et al., "Validating Bayesian Inference Algorithms with
 Simulation-Based Calibration", 2018.
 """
 
@@ -17,7 +16,7 @@ from engine.game import SEATS, SPECTATOR, Game, SeatView
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import upper_tail
-from lab.contract import random_joint, seeded
+from lab.contract import Watch, random_joint, seeded
 
 RANKS = 10  # The truth, and nine worlds.
 LEAST = 100  # Views in which a quantity differs between the ten, so that it is tested.
@@ -33,7 +32,7 @@ Values = tuple[float, ...]  # Of a quantity, in the truth and in each of the nin
 Shown = Counter[tuple[str, str]]
 
 
-def check_ranks(game: Game, seed: int, views: int) -> str:
+def check_ranks(game: Game, seed: int, views: int, watch: Watch = iter) -> str:
     """Checks the ranks of the truth in so many views, each of a random match of its own.
 
     Counted are the copies of each card, of each kind and of each number of cards at the hidden
@@ -44,7 +43,7 @@ def check_ranks(game: Game, seed: int, views: int) -> str:
     length = _longest(game, rng)
     ranks: dict[str, list[int]] = defaultdict(lambda: [0] * RANKS)
     left = views
-    for _ in range(MATCHES_A_VIEW * views):
+    for _ in watch(range(MATCHES_A_VIEW * views)):
         # The step is drawn before the match, whose length tells something about its cards.
         position, seat = Position.deal(game, rng.getrandbits(64)), rng.randrange(SEATS)
         shown = _watch(position, rng.randrange(length), seat, rng)
@@ -127,9 +126,7 @@ def _play(position: Position, steps: int, rng: Random) -> None:
             position.apply(random_joint(position, rng), rng.getrandbits(64))
 
 
-def _quantities(
-    position: Position, seat: int, shown: Shown, rng: Random
-) -> dict[str, Values]:
+def _quantities(position: Position, seat: int, shown: Shown, rng: Random) -> dict[str, Values]:
     # Those that are not the same in the truth and in nine worlds of its view.
     sampler = Sampler.of(position.view(seat))
     ten = [position.copy(), *(sampler.sample(rng.getrandbits(64)) for _ in range(RANKS - 1))]
@@ -164,7 +161,9 @@ def _counts(world: Position, seat: int, shown: Shown) -> Iterator[tuple[str, flo
                 totals[f"{card['kind']} at {place}"] += count
                 for (event, kind), times in shown.items():
                     if kind == card["kind"]:
-                        totals[f"cards of the kinds at {place} that {event} has shown"] += count * times
+                        totals[f"cards of the kinds at {place} that {event} has shown"] += (
+                            count * times
+                        )
                 for number, value in card["numbers"].items():
                     totals[f"the sum of {number} at {place}"] += count * value
         yield from totals.items()

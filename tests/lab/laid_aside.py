@@ -7,8 +7,10 @@ in which a pledged card counts twice and a card laid aside counts nothing.
 """
 
 import ctypes
+from typing import ClassVar
 
 from engine.errors import RulesetError, ViewError
+from engine.game import ABI
 from engine.python_game import PythonGame
 
 MOST = 12
@@ -45,11 +47,11 @@ class LaidAside(PythonGame):
     """The rules."""
 
     id = "laid_aside"
-    abi = 1
+    abi = ABI
     title = "Laid Aside"
     summary = __doc__
     reference = True
-    event_kinds = {
+    event_kinds: ClassVar = {
         1: "dealt: cards*",
         2: "dealt_hidden:",
         3: "laid_aside: card",
@@ -59,7 +61,11 @@ class LaidAside(PythonGame):
         7: "played: card",
     }
     hidden_places = ("hand", "face_down", "out_of_play")
-    actions = {"lay_aside": {"card": MOST + 1}, "pledge": {"card": MOST + 1}, "play": {"card": MOST + 1}}
+    actions: ClassVar = {
+        "lay_aside": {"card": MOST + 1},
+        "pledge": {"card": MOST + 1},
+        "play": {"card": MOST + 1},
+    }
     State, View = State, View
 
     def read_ruleset(self, given):
@@ -67,13 +73,20 @@ class LaidAside(PythonGame):
         if ruleset.keys() != DEFAULTS.keys():
             raise RulesetError("", "has another option", "UNKNOWN_OPTION")
         self.ranks, self.size = ruleset["ranks"], ruleset["cards_per_hand"]
-        if not (3 <= self.size and 2 * self.size <= self.ranks <= MOST):
+        if not (self.size >= 3 and 2 * self.size <= self.ranks <= MOST):
             raise RulesetError("ranks", f"must be enough for both hands, and at most {MOST}")
         return ruleset
 
     def cards(self):
         return [
-            {"id": f"{n}", "title": f"{n}", "kind": "Card", "copies": 1, "numbers": {"Rank": n}, "text": ""}
+            {
+                "id": f"{n}",
+                "title": f"{n}",
+                "kind": "Card",
+                "copies": 1,
+                "numbers": {"Rank": n},
+                "text": "",
+            }
             for n in range(1, self.ranks + 1)
         ]
 
@@ -157,7 +170,13 @@ class LaidAside(PythonGame):
     def hidden(self, state, seat):
         other = 1 - seat
         down = [card for card in (state.aside[other], state.pledged[other]) if card]
-        known = {*held(state.hands[0]), *held(state.hands[1]), *state.aside, *state.pledged, *state.plays}
+        known = {
+            *held(state.hands[0]),
+            *held(state.hands[1]),
+            *state.aside,
+            *state.pledged,
+            *state.plays,
+        }
         out = [card for card in range(1, self.ranks + 1) if card not in known]
         places = {"hand": held(state.hands[other]), "face_down": down, "out_of_play": out}
         return {place: [card - 1 for card in cards] for place, cards in places.items()}

@@ -13,8 +13,13 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from tests.support.planted_games import ROOT, compile_schema, environment_of, plant_entry
-from tests.support.planted_games import plant_new_game
+from tests.support.planted_games import (
+    ROOT,
+    compile_schema,
+    environment_of,
+    plant_entry,
+    plant_new_game,
+)
 
 HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples/games"
