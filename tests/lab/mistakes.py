@@ -1,7 +1,8 @@
-"""Mistakes of authors, planted in games: `python -m tests.lab.mistakes [PART OF A NAME]`.
+"""Mistakes of authors, planted in games: `python -m tests.lab.mistakes [--quickly] [PART]`.
 
-Prints of each mistake in mistakes.toml by which properties `croupier check-game` finds it, and what
-it says. `plant` makes the package of a sound game in a folder, or the same with a mistake.
+Prints of each mistake in mistakes.toml, or of those whose name has a part, by which properties
+`croupier check-game` finds it, and what it says; quickly: whether by the one that is noted there.
+`plant` makes the package of a sound game in a folder, and `make` a mistake in it.
 """
 
 import contextlib
@@ -41,9 +42,10 @@ def plant(folder, game):
     plant_entry(folder, game)
     package = folder / game
     if game == "laid_aside":
-        package.mkdir()
+        (package / "rules").mkdir(parents=True)
         (package / "__init__.py").write_text("")
-        shutil.copy(HERE / "laid_aside.py", package / "rules.py")
+        (package / "rules/__init__.py").write_text("")
+        shutil.copy(HERE / "laid_aside.py", package / "rules/rules.py")
         return
     built = shutil.ignore_patterns("*.so", "*.c", "*_pb2.py", "__pycache__")
     shutil.copytree(EXAMPLES / game / game, package, ignore=built)
@@ -55,7 +57,7 @@ def build(folder, game):
     """Compiles what is to be compiled of a package, and has changed."""
     with contextlib.chdir(folder):
         compile_schema(Path(game))
-    if list((folder / game).glob("*.pyx")):
+    if list((folder / game).rglob("*.pyx")):
         command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
         subprocess.run(command, cwd=folder, check=True, env=environment_of(folder))
 
@@ -85,10 +87,12 @@ def failures(output):
 
 
 def main():
+    quickly = "--quickly" in sys.argv
+    parts = [each for each in sys.argv[1:] if each != "--quickly"]
     sound = {}
     with tempfile.TemporaryDirectory() as temporary:
         for mistake in MISTAKES:
-            if not all(part in mistake["name"] for part in sys.argv[1:]):
+            if not all(part in mistake["name"] for part in parts):
                 continue
             game = mistake["game"]
             if game not in sound:
@@ -99,7 +103,7 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(sound[game], folder)
             make(folder, mistake)
-            done = check(folder, game)
+            done = check(folder, game, *(("--only", mistake["found"]) if quickly else ()))
             found = failures(done.stdout)
             print(f"{game}: {mistake['name']}: {', '.join(found) or 'NOT FOUND'}", flush=True)
             for name, said in found.items():
