@@ -154,10 +154,10 @@ def picture(view: SeatView) -> str:
     if view.game.reference:
         return "\n".join(f"{name}: {value}" for name, value in view.fields.items()) + "\n"
     # Much to import, for whoever renders alone.
+    import wire
     from croupier.terminal.drawing import find
     from croupier.terminal.plain import plain
     from croupier.v1.game_pb2 import View
-    from service import wire
 
     seat = view.seat if view.seat in range(SEATS) else 0
     message = View.FromString(wire.write_view(view.game, view))

@@ -2,10 +2,10 @@
 
 import argparse
 
+import wire
 from cli import arguments
 from cli.arguments import Commands
 from croupier.client import Client
-from service import wire
 from service.api.catalog_service import describe
 
 ANSWER_SECONDS = 5.0

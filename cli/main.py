@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _said(error: Exception, server: str | None) -> str | None:
     from croupier.errors import CroupierError  # It would double the time of a command's start.
-    from service.common.errors import Refusal
+    from wire.errors import Refusal
 
     if isinstance(error, CroupierError) and server:
         return f"croupier: {server}: {error}"

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import wire
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from cli.verify import add_records, verify_all
 from croupier.v1 import puzzle_pb2
 from lab import puzzles, workers
 from lab.puzzles import CONFIRMING, Options, Task
-from service import wire
 from service.hosting.records import write_record
 from service.puzzles.packs import PackError, read_pack, write_pack
 

@@ -14,6 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+import wire
 from cli import arguments
 from cli.arguments import Commands
 from cli.verify import add_records, verify_all
@@ -23,7 +24,6 @@ from croupier.terminal.review import Review
 from croupier.terminal.texts import LANGUAGES, Say, in_language
 from croupier.v1 import match_pb2, review_pb2
 from lab import workers
-from service import wire
 from service.api.catalog_service import best, in_all_languages
 from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
 from service.hosting.records import digest, write_record

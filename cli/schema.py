@@ -4,9 +4,9 @@ import argparse
 from importlib import resources
 from pathlib import Path
 
+import wire
 from cli.arguments import CommandError, Commands, declare
-from service import wire
-from service.wire.games import PACKAGED, Messages
+from wire.games import PACKAGED, Messages
 
 OPTIONS = """
 --output DIR

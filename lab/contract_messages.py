@@ -11,13 +11,13 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+import wire
 from croupier.v1 import game_pb2
 from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
 from lab.contract import VIEWERS, check_same, note_on_failure, random_joint, random_secret, seeded
-from service import wire
-from service.common.validation import first_violation
+from wire.validation import first_violation
 
 
 def check_messages(game: Game, seeds: Iterable[int]) -> None:

@@ -15,6 +15,7 @@ from functools import partial
 from importlib import metadata
 from typing import NamedTuple
 
+import wire
 from ai.principal_lines import PrincipalLines
 from ai.results import ActionResult, Parameters, Result
 from ai.search import Search, search
@@ -22,7 +23,6 @@ from croupier.v1 import game_pb2, hint_pb2, match_pb2, puzzle_pb2
 from engine.game import SeatView
 from engine.model import learned
 from engine.position import Position
-from service import wire
 from service.common.event_loop import finish_now
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState

@@ -19,7 +19,8 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("wire", "croupier"),
+    ("croupier",),
+    ("wire",),
     # The games are found by their entry points; nothing imports them.
     ("games", "games.*.rules"),
     ("games.*.play",),
@@ -27,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ai",),
     ("service.common",),
     ("service.observability",),
-    ("service.listening", "service.store", "service.wire", "service.admission"),
+    ("service.listening", "service.store", "service.admission"),
     ("service.searching",),
     ("service.hosting",),
     ("service.reviewing", "service.puzzles"),
@@ -44,6 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 FORBIDDEN: dict[str, tuple[str, ...]] = {
     "ai": ("wire", "games"),
     "croupier": ("engine", "wire", "games", "ai"),
+    "wire": ("croupier.client", "croupier.mcp", "croupier.terminal"),
     "service": ("croupier.client", "croupier.mcp", "croupier.terminal", "games"),
     "adapters": ("games",),
     "lab": ("games",),

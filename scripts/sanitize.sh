@@ -12,7 +12,7 @@ declare -A tests=(
     [samplers]="tests/engine/test_sampler.py"
     [hostile]="tests/engine/test_hostile_views.py tests/fuzz/test_decoders.py"
     [facts]="tests/games/test_facts.py"
-    [wire]="tests/service/wire tests/service/hosting/test_snapshots.py"
+    [wire]="tests/wire tests/service/hosting/test_snapshots.py"
     [search]="tests/ai"
 )
 parts=(engine samplers hostile facts wire search)

@@ -13,9 +13,9 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import wire
 from croupier.terminal.arguments import declare
 from lab.service_bench import played
-from service import wire
 
 _OPTIONS = """
 --tables N (16 64)

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import grpc
 
+import wire
 from croupier.client import HINT_POLICIES, Client, Seat
 from croupier.terminal.arguments import declare
 from croupier.v1 import match_pb2, match_pb2_grpc
 from lab.service_bench.servers import MeasuredServer, children
-from service import wire
 from tests.support.ports import free_port
 
 _OPTIONS = """

@@ -10,8 +10,8 @@ from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Hel
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
-from service.common.errors import Refusal
 from service.observability.metrics import Metrics
+from wire.errors import Refusal
 
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens

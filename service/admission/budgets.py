@@ -18,8 +18,8 @@ from enum import StrEnum
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Kind, Principal
-from service.common.errors import Refusal
 from service.observability.metrics import Metrics
+from wire.errors import Refusal
 
 MAX_IDLE_ACCOUNTS = 10_000
 ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Callers, Key
 from service.common.call import Call, Kind, Principal
-from service.common.errors import Refusal
+from wire.errors import Refusal
 
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens

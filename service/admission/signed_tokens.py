@@ -16,9 +16,9 @@ import jwt
 from croupier.transport import is_loopback
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
-from service.common.errors import Refusal
 from service.common.tasks import KeptTask, Tasks
 from service.common.urls import bare
+from wire.errors import Refusal
 
 REFRESH_SECONDS = 300.0
 MIN_REFRESH_SECONDS = 30.0  # Between two refreshes, however many tokens name an unknown key.

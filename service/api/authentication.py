@@ -18,11 +18,11 @@ from pathlib import Path
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.common.call import Call, Kind
-from service.common.errors import Refusal, invalid_field
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.store import KEY_BYTES
+from wire.errors import Refusal, invalid_field
 
 MIN_OPERATOR_TOKEN = 32
 _DOMAIN = b"croupier/token/v1\0"

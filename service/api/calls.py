@@ -17,18 +17,19 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 
+import wire
 from croupier.v1.error_pb2 import ErrorReason
-from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted, Held
 from service.admission.callers_file import Callers
 from service.common.call import NOBODY, Call, current_call
-from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
+from service.common.errors import as_refusal, shutting_down
 from service.common.event_loop import LongWork, Work, metered, paying
 from service.common.memory import give_back_soon
-from service.common.validation import first_violation
 from service.observability import tracing
 from service.observability.metrics import METHODS, Metrics
+from wire.errors import Refusal, invalid_field
+from wire.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
 MAX_WHY = 500  # Characters.

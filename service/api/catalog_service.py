@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
+import wire
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from engine.model import learned
 from engine.packages import origin, using
 from engine.parts import package_of
-from service import wire
 from service.common.call import Call
 from service.searching.options import Models
 
@@ -34,7 +34,7 @@ class Translation(NamedTuple):
 def translations(game_id: str) -> dict[str, Translation]:
     """The translations of a game by language code, in the order of the codes."""
     found = {}
-    general = files("service.wire")
+    general = files("wire")
     for file in files(package_of(wire.hosted_games()[game_id])).iterdir():
         if match := re.fullmatch(r"([a-zA-Z-]+)\.toml", file.name):
             content = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -4,21 +4,22 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
 
+import wire
 from croupier.v1 import feed_pb2, feed_pb2_grpc, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call
-from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
+from service.common.errors import as_refusal, shutting_down
 from service.hosting.feed import Feed
 from service.hosting.matches import Matches
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
 from service.store import Position, Update
 from service.store.chain import Damaged
-from service.wire.fields import read_mask
+from wire.errors import Refusal, invalid_field
+from wire.fields import read_mask
 
 VIEWS_AT_ONCE = 8
 _UPDATES = feed_pb2.WatchMatchesResponse.UPDATES_FIELD_NUMBER

@@ -15,7 +15,6 @@ from service.admission.budgets import Held
 from service.api.calls import Calls, Method, Response, Service, unreadable
 from service.api.grpc_services import HealthService, grpc_services
 from service.common.call import REQUEST_ID_HEADER, Call
-from service.common.errors import Refusal
 from service.common.memory import give_back_soon
 from service.listening.connections import (
     MAX_REQUEST_BYTES,
@@ -28,6 +27,7 @@ from service.listening.connections import (
     max_connections,
     warn_of_cleartext,
 )
+from wire.errors import Refusal
 
 PROTOCOL = "grpc"  # In the metrics.
 LATE = f"it has not come within {REQUEST_SECONDS:g} s"

@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service.api.calls import Service
 from service.common.call import Call
-from service.common.errors import Refusal, invalid_field
+from wire.errors import Refusal, invalid_field
 
 MAX_NAME = 256  # Characters of the name of a service.
 MAX_ANSWERS = 32  # Of reflection.

@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 
+import wire
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.model import learned
-from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
 from service.common.call import Call
-from service.common.errors import Refusal
 from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
@@ -25,7 +24,8 @@ from service.searching.options import HINT_ITERATIONS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Report, Requester, SearchTask
-from service.wire.fields import read_mask
+from wire.errors import Refusal
+from wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)

@@ -10,22 +10,16 @@ from contextlib import (
 )
 from functools import partial
 
+import wire
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
-from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.api.paging import invalid_page_token, read_page_token, write_page_token
 from service.common.call import Call, Kind
-from service.common.errors import (
-    Refusal,
-    as_refusal,
-    invalid_field,
-    shutting_down,
-    version_in_future,
-)
+from service.common.errors import as_refusal, shutting_down, version_in_future
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import NewMatch, rematch_id
@@ -47,7 +41,8 @@ from service.hosting.views import (
 from service.observability.metrics import Metrics
 from service.store import Header, ListedMatch, Query
 from service.store.chain import Damaged
-from service.wire.fields import ALL, Fields, read_mask
+from wire.errors import Refusal, invalid_field
+from wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
 MAX_PAGE_SIZE = 1000

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 
-from service.common.errors import Refusal, invalid_field
+from wire.errors import Refusal, invalid_field
 
 DIGEST_CHARACTERS = 8  # So that the longest token of a puzzle fits its field.
 

@@ -2,15 +2,15 @@
 
 from bisect import bisect_right
 
+import wire
 from croupier.v1 import puzzle_pb2, puzzle_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
-from service import wire
 from service.api.paging import read_page_token, write_page_token
 from service.common.call import Call
-from service.common.errors import Refusal
 from service.common.event_loop import LongWork
 from service.puzzles.library import Library
+from wire.errors import Refusal
 
 PAGE, MAX_PAGE = 50, 1000
 

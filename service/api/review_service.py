@@ -13,7 +13,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
 from service.common.call import Call
-from service.common.errors import Refusal, invalid_field, shutting_down, version_in_future
+from service.common.errors import shutting_down, version_in_future
 from service.common.event_loop import LongWork, Work
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -24,7 +24,8 @@ from service.reviewing.steps import reading_steps
 from service.searching.options import Models
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester
-from service.wire.fields import all_but, read_mask
+from wire.errors import Refusal, invalid_field
+from wire.fields import all_but, read_mask
 
 _T = TypeVar("_T")
 

@@ -22,7 +22,8 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
-from service.common.errors import Refusal, log_failure
+from service.common.errors import log_failure
+from wire.errors import Refusal
 
 KEPT = (
     "due matches",

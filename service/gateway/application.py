@@ -9,7 +9,7 @@ from typing import Any
 
 from service.api.calls import OUR_METHODS
 from service.common.call import Call, current_call
-from service.common.errors import Refusal, log_failure
+from service.common.errors import log_failure
 from service.gateway.origins import Origins
 from service.listening.http import (
     UNREADABLE,
@@ -23,6 +23,7 @@ from service.listening.http import (
     respond,
     respond_text,
 )
+from wire.errors import Refusal
 
 # Of every response.
 COMMON_HEADERS: Headers = [

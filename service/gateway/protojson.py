@@ -20,10 +20,10 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
 
+import wire
 from buf.validate import validate_pb2
-from service import wire
 from service.api.calls import unreadable
-from service.common.errors import invalid_field
+from wire.errors import invalid_field
 
 _RULES: Any = validate_pb2.field
 _REASON = "NOT_PROTO_JSON"  # Of a violation that is none of a rule in the schema.

@@ -24,11 +24,11 @@ from protobuf.wkt import Any as AnyDetail
 
 from service.api.calls import Calls, Method, Response, Service, parse, unreadable
 from service.common.call import REQUEST_ID_HEADER, Call, current_call
-from service.common.errors import Refusal
 from service.common.event_loop import Work
 from service.gateway import protojson
 from service.listening.connections import MAX_REQUEST_BYTES
 from service.listening.http import peer_of
+from wire.errors import Refusal
 
 # A request is parsed only after its caller has been admitted, and so at the caller's expense.
 Reader: TypeAlias = Callable[[], Message]

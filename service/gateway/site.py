@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from engine.parts import package_of
 from service.listening.http import Headers, Receive, Scope, Send, respond, respond_text
-from service.wire import hosted_games
+from wire import hosted_games
 
 HASHED = "/assets/"
 DRAWING = "drawing.js"

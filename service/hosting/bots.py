@@ -2,13 +2,12 @@
 
 import hashlib
 
+import wire
 from ai.strengths import Strength, random_action
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.match_pb2 import BotStrength
 from engine.model import learned
-from service import wire
-from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
@@ -17,6 +16,7 @@ from service.searching.options import BOT_STRENGTHS, Models, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester, SearchTask
+from wire.errors import Refusal
 
 # The reasons of a refusal when another server, or a clock, was first.
 _DECIDED = (

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal
 from service.common.event_loop import finish_now
 from service.hosting.clocks import Clock
 from service.hosting.leases import is_due
 from service.hosting.match_state import MatchState
 from service.store import Head, Store, StoredMatch, Update
 from service.store.chain import Damaged
+from wire.errors import Refusal
 
 PAGE = 500  # Ids that are read at once; of matches, one is in memory at a time.
 

@@ -5,14 +5,14 @@ import hashlib
 import secrets
 from typing import NamedTuple
 
+import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Ruleset
-from service import wire
-from service.common.errors import invalid_field
 from service.hosting.match_state import MatchState
 from service.hosting.played_on import Start
 from service.searching.options import Models
 from service.store import Header
+from wire.errors import invalid_field
 
 _ID_BYTES = 16
 _SECRET_BYTES = 32

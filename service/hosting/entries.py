@@ -9,17 +9,17 @@ from enum import IntEnum, unique
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+import wire
 from croupier.v1 import feed_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction
 from engine.errors import ActionError
 from engine.match import Match
-from service import wire
-from service.common.errors import Refusal
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.match_state import KINDS, EarlyEnd, Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
 from service.store import Entry, chain
+from wire.errors import Refusal
 
 
 @unique

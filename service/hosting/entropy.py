@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal, invalid_field
 from service.store import Entry
+from wire.errors import Refusal, invalid_field
 
 _DOMAIN = b"croupier/entropy/v1\0"
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal
 from service.common.tasks import KeptTask, Tasks
 from service.store import Listener, Position, Store, Update, Updates
+from wire.errors import Refusal
 
 PAGE = 500  # Updates that are read at once.
 MAX_KEPT = 5_000  # Updates.

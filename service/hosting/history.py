@@ -24,9 +24,9 @@ from engine import games
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
-from service.common.errors import Refusal
 from service.hosting.clocks import Clocks, Control
 from service.store import Entry, Head, Header, Snapshot, chain
+from wire.errors import Refusal
 
 # The events of one version; None where a snapshot has skipped them.
 Events = tuple[Event, ...] | None

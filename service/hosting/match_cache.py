@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
+from wire.errors import Refusal
 
 MAX_CACHED = 1024  # Others are replayed from the log.
 # Of all cached matches together; each takes about a kilobyte. A match can have 160,000.

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
+import wire
 from croupier.v1 import feed_pb2, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError, RulesFault
@@ -11,8 +12,7 @@ from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
 from engine.position import Position
-from service import wire
-from service.common.errors import Refusal, log_failure
+from service.common.errors import log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions
@@ -20,7 +20,8 @@ from service.hosting.history import History, course_of, read_snapshot, rules_cha
 from service.hosting.played_on import Start, StartError, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
-from service.wire.fields import Fields
+from wire.errors import Refusal
+from wire.fields import Fields
 
 _GAMES_KEPT = 256
 

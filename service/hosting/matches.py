@@ -9,13 +9,13 @@ from contextvars import Context, copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
 
+import wire
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction
 from engine.errors import ActionError, RulesFault
 from engine.game import SPECTATOR
 from engine.model import learned
-from service import wire
-from service.common.errors import Refusal, log_failure
+from service.common.errors import log_failure
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
@@ -52,6 +52,7 @@ from service.store import (
     StoredMatch,
 )
 from service.store.chain import Damaged
+from wire.errors import Refusal
 
 _log = logging.getLogger(__name__)
 

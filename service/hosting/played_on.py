@@ -9,16 +9,16 @@ derive it again. Every card lies where it lay, apart from cards in an order that
 import random
 from typing import NamedTuple
 
+import wire
 from croupier.v1 import game_pb2, match_pb2
 from engine.errors import ActionError
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
 from engine.position import Position
-from service import wire
-from service.common.errors import Refusal
 from service.common.event_loop import Work
 from service.store import Entry, Header
+from wire.errors import Refusal
 
 MAX_STRETCHES, MAX_ACTIONS = 8, 5_000  # As in the schema.
 RANDOM_MATCHES = 32

@@ -11,18 +11,18 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+import wire
 from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
-from service import wire
-from service.common.errors import Refusal
 from service.common.event_loop import Work, finish_now
-from service.common.validation import first_violation
 from service.hosting.entries import BY_FIELD
 from service.hosting.match_state import KINDS, MatchState
 from service.hosting.played_on import StartError, replaying_start
 from service.hosting.seats import write_seats
 from service.store import Entry, Header
+from wire.errors import Refusal
+from wire.validation import first_violation
 
 MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thousand.
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from croupier.v1 import review_pb2
 from service.hosting.match_state import MatchState
 from service.hosting.views import serialize_view
-from service.wire import field, number_field
-from service.wire.fields import Fields
+from wire import field, number_field
+from wire.fields import Fields
 
 _VERSION = review_pb2.ReplayMatchResponse.VERSION_FIELD_NUMBER
 _VIEWS = review_pb2.ReplayMatchResponse.VIEWS_FIELD_NUMBER

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Call, current_call
-from service.common.errors import Refusal, log_failure
+from service.common.errors import log_failure
 from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask, together
 from service.hosting.bots import Bots
@@ -33,6 +33,7 @@ from service.hosting.matches import Matches
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.store import DueMatch, MatchStatus, Store
+from wire.errors import Refusal
 
 POLL_MILLISECONDS = 1_000
 MAX_TASKS = 256  # For matches that were polled; those of this server's own entries come on top.

@@ -21,8 +21,8 @@ from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from service.common.errors import Refusal, invalid_field
 from service.store import Header
+from wire.errors import Refusal, invalid_field
 
 
 class Caller(NamedTuple):

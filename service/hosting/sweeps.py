@@ -10,12 +10,12 @@ import asyncio
 from abc import ABC, abstractmethod
 from contextlib import suppress
 
-from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask, Tasks
 from service.hosting.clocks import Clock
 from service.hosting.matches import Matches
 from service.store import IdleMatch
+from wire.errors import Refusal
 
 
 class Sweep(ABC):

@@ -6,16 +6,16 @@ what it may know.
 
 from functools import lru_cache
 
+import wire
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2
 from engine.events import TO_PUBLIC
 from engine.game import SPECTATOR
-from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.match_state import KINDS, MatchState
 from service.hosting.seats import write_seats
 from service.store import ListedMatch
-from service.wire import field, number_field
-from service.wire.fields import ALL, Fields
+from wire import field, number_field
+from wire.fields import ALL, Fields
 
 # SubmitActionResponse has the field of the same number.
 _EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER

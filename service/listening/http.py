@@ -24,7 +24,6 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from service.common.errors import Refusal
 from service.common.event_loop import Turns
 from service.common.memory import give_back_soon
 from service.common.tasks import Tasks
@@ -35,6 +34,7 @@ from service.listening.connections import (
     STALLED_SECONDS,
     drop_unsent,
 )
+from wire.errors import Refusal
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]

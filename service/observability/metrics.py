@@ -44,7 +44,7 @@ from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, 
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
 from service.common import tasks
-from service.common.errors import CODES
+from wire.errors import CODES
 
 # Whether the responses are a stream, by the path of the method.
 METHODS = {

@@ -5,9 +5,9 @@ import logging
 from collections import OrderedDict
 from typing import NamedTuple
 
+import wire
 from croupier.v1 import puzzle_pb2
 from engine.position import Position
-from service import wire
 from service.common.event_loop import LongWork
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
 

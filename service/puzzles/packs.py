@@ -11,10 +11,10 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+import wire
 from croupier.v1 import game_pb2, match_pb2, puzzle_pb2
 from engine.game import Game, SeatView
 from engine.parts import package_of
-from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
 from service.hosting.records import replaying_record

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+import wire
 from croupier.v1 import match_pb2
 from engine.game import SeatView
 from engine.position import Position
-from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
 from service.hosting.records import after_entry, beginning_record, check_end, checking_sent

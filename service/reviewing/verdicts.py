@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+import wire
 from ai.results import Result
 from croupier.v1 import hint_pb2, review_pb2
 from engine.game import Game
 from engine.model import Model
 from engine.position import Position
 from engine.sampler import KnownWorld
-from service import wire
 from service.reviewing.steps import Decision
 from service.searching.hints import HIDDEN_PLACES
 from service.searching.options import name_opponent

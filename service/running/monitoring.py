@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from prometheus_client import make_asgi_app
 
-from service import wire
+import wire
 from service.common.tasks import KeptTask, Tasks
 from service.listening.connections import accept, cannot_listen, listen
 from service.listening.http import (

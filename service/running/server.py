@@ -24,7 +24,6 @@ from service.api.hint_service import HintService
 from service.api.match_service import MatchService
 from service.api.puzzle_service import PuzzleService
 from service.api.review_service import ReviewService
-from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
 from service.common.tasks import Tasks, together
 from service.common.urls import check_url
@@ -46,6 +45,7 @@ from service.searching.search_servers import SearchServers
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
 from service.store import KEY_BYTES, MemoryStore, Query, SqliteStore, Store
+from wire.errors import Refusal
 
 if TYPE_CHECKING:
     from service.gateway.listener import WebListener

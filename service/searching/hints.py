@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
 
+import wire
 from ai.principal_lines import PrincipalLines
 from ai.results import Result, StopReason
 from ai.search import Search
@@ -16,11 +17,11 @@ from engine.errors import ActionError, ViewError
 from engine.game import Game, SeatView
 from engine.position import Position
 from engine.sampler import Beliefs, Sampler
-from service import wire
-from service.common.errors import Refusal, invalid_field, shutting_down
+from service.common.errors import shutting_down
 from service.searching.options import opponent_sharpness
 from service.searching.pool import SearchJob
 from service.searching.tasks import Report, SearchTask
+from wire.errors import Refusal, invalid_field
 
 SEARCH = "search"  # The path of the search in a request.
 MAX_LINES = 32  # Actions that have a line.

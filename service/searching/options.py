@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+import wire
 from ai.results import Parameters
 from ai.strengths import PERSONS_SHARPNESS, STRENGTHS, Strength
 from croupier.v1 import game_pb2
 from croupier.v1.match_pb2 import BotStrength
 from engine.game import Game
 from engine.model import Model, learned, nothing
-from service import wire
 from service.observability.metrics import Metrics
 from service.searching.memory import LEFT_TO_BOTS
 from service.searching.pool import Quotas, SearchPool

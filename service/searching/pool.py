@@ -20,13 +20,14 @@ from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
-from service.common.errors import Refusal, shutting_down
+from service.common.errors import shutting_down
 from service.common.memory import give_back_soon
 from service.common.tasks import Threads, told
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.fair_queue import SIZE_CLASSES, FairQueue, Place
 from service.searching.memory import Ask
+from wire.errors import Refusal
 
 LOWEST_PRIORITY = 19
 ITERATION_SECONDS = 3e-5  # Roughly: from 1 to 100 microseconds, depending on the position.

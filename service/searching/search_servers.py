@@ -19,10 +19,11 @@ from croupier.retry import may_pass
 from croupier.transport import CLEARTEXT, Security, channel_credentials, channel_options
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.common.call import REQUEST_ID_HEADER, current_call
-from service.common.errors import Refusal, shutting_down
+from service.common.errors import shutting_down
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.tasks import Report, SearchTask
+from wire.errors import Refusal
 
 TRIES = 3  # Servers to which a task is sent before it is done here.
 MIN_SEARCH_SECONDS = 1e-3  # As in the schema.

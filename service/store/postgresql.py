@@ -13,7 +13,6 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
-from service.common.errors import Refusal
 from service.common.tasks import told
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
@@ -46,6 +45,7 @@ from service.store.postgresql_connections import (
 )
 from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
 from service.store.postgresql_reads import ReadGatherer
+from wire.errors import Refusal
 
 MAX_BATCH = 256  # Entries, or reads of what is new.
 MAX_LOADS = 32  # Matches that are read as a whole, at once.

@@ -9,8 +9,9 @@ from typing import Any
 
 import asyncpg
 
-from service.common.errors import Refusal, store_full, store_unavailable
+from service.common.errors import store_full, store_unavailable
 from service.store import postgresql_tables as tables
+from wire.errors import Refusal
 
 CONNECTIONS = 5  # That are lent out.
 CONNECT_SECONDS = 5.0

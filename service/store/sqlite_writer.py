@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from service.common.errors import Refusal, store_unavailable
+from service.common.errors import store_unavailable
 from service.common.tasks import KeptThread
 from service.observability.metrics import Metrics
 from service.store import chain, faults, queries
@@ -21,6 +21,7 @@ from service.store import sqlite_tables as tables
 from service.store.faults import Faults
 from service.store.interface import Head, Header, MatchStatus, Snapshot, write_columns
 from service.store.jobs import Append
+from wire.errors import Refusal
 
 MAX_BATCH = 256
 MAX_HEADS = 65536

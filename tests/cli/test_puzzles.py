@@ -2,9 +2,9 @@
 
 import pytest
 
+import wire
 from cli import record_files
 from lab.puzzles import play
-from service import wire
 from service.puzzles.packs import read_pack, write_pack
 from tests.support.commands import croupier
 

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+import wire
 from cli import record_files
 from croupier.client import INVITED, OPEN, Client, CroupierError, Operator, Seat, bot
 from croupier.v1 import match_pb2
-from service import wire
 from service.api.authentication import read_operator_token
 from service.hosting.match_state import MatchState
 from service.hosting.records import digest, verify, write_record

@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 from google.protobuf import json_format
 
+import wire
 from cli import record_files
 from croupier.terminal.texts import GERMAN
 from croupier.v1 import review_pb2
-from service import wire
 from service.hosting.records import write_record
 from tests.support.commands import croupier
 from tests.support.long_form import LONG_FORM

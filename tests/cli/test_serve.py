@@ -16,9 +16,9 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
+import wire
 from cli import games, health
 from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
-from service import wire
 from service.store import SqliteStore
 from tests.support.commands import croupier
 from tests.support.play import seeded

@@ -23,7 +23,6 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool
 from google.protobuf.message_factory import GetMessageClass
 from protobuf.wkt import Any as AnyDetail
 
-from service.common.errors import Refusal
 from service.common.event_loop import finish_now
 from service.common.tasks import Tasks
 from service.gateway.application import WebApplication
@@ -33,6 +32,7 @@ from service.gateway.site import Site
 from service.listening.connections import accept
 from service.listening.http import Connections
 from service.listening.tls import Certificate, Files
+from wire.errors import Refusal
 
 PACKAGE = "connectrpc.conformance.v1"
 MOST, IDLE = 1000, 60.0

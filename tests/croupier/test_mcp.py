@@ -20,10 +20,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import croupier.client
+import wire
 from croupier.client import INVITED, OPEN
 from croupier.mcp import make_server
 from croupier.v1 import match_pb2
-from service import wire
 from service.hosting.records import write_record
 from tests.support.commands import croupier as run_command
 from tests.support.long_form import LONG_FORM

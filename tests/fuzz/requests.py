@@ -27,8 +27,8 @@ from pathlib import Path
 import grpc
 from google.protobuf.message import DecodeError
 
+import wire
 from croupier.v1 import catalog_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
-from service import wire
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import hosted_rulesets
 from tests.support.play import seeded

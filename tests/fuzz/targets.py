@@ -12,6 +12,7 @@ from functools import cached_property
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
+import wire
 from ai.search import search
 from croupier.v1 import feed_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from engine.errors import ActionError, ViewError
@@ -20,12 +21,9 @@ from engine.match import Match
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
-from service import wire
 from service.api.authentication import Tokens
 from service.api.hint_service import read_limits, read_sent_view
 from service.api.match_service import page_token, read_page
-from service.common.errors import Refusal
-from service.common.validation import first_violation
 from service.gateway import protojson
 from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot
@@ -38,6 +36,8 @@ from service.searching.tasks import Kind, Requester, SearchTask
 from service.store import Entry, Header, ListedMatch, Query
 from tests.support.facts import facts_of
 from tests.support.play import game_of, seeded
+from wire.errors import Refusal
+from wire.validation import first_violation
 
 MAX_BYTES = 1 << 16
 _MAX_DECISIONS = 2000  # No match of any ruleset takes as many joint actions.

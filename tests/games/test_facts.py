@@ -5,8 +5,8 @@ import re
 import pytest
 
 from engine import games
-from service.wire.games import hosted_games, translation
 from tests.support.facts import FOLDER, Stanza, all_stanzas
+from wire.games import hosted_games, translation
 
 
 @pytest.mark.parametrize("stanza", all_stanzas(), ids=repr)

@@ -17,9 +17,9 @@ REQUESTS = [
 
 
 _CHARACTER_BYTES = 4  # Of UTF-8.
-# `service/wire/fields.py` takes 64 paths of fields that exist.
+# `wire/fields.py` takes 64 paths of fields that exist.
 # What a game of a package adds is bounded by its own schema and by MAX_PACKAGED
-# (service/wire/games.py), which no test of this schema can know. A record is checked in pieces, and
+# (wire/games.py), which no test of this schema can know. A record is checked in pieces, and
 # has at most MAX_ENTRIES (service/hosting/records.py).
 _OTHERS = {
     "google.protobuf.FieldMask": 64 * 100,

@@ -18,8 +18,8 @@ import grpc
 import pytest
 
 import croupier.client
+import wire
 from croupier.client import CroupierError
-from service import wire
 from tests.support.exports import verified_records
 from tests.support.replicas import OPERATOR
 from tests.support.serving import Client, play_on, read_error, refused, ruleset_of

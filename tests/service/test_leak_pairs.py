@@ -21,9 +21,9 @@ import uuid
 
 import pytest
 
+import wire
 from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
-from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.hosting.views import write_update

@@ -14,8 +14,8 @@ import urllib.request
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import match_pb2
-from service import wire
 from service.api import calls
 from service.common import tasks
 from service.gateway.listener import WebOptions

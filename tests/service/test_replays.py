@@ -9,14 +9,13 @@ import random
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
-from service import wire
 from service.api import review_service
 from service.common.event_loop import finish_now
 from service.hosting import replays
 from service.hosting.replays import replaying
-from service.wire.fields import ALL
 from tests.support.planted_games import environment_of, plant_example
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
@@ -32,6 +31,7 @@ from tests.support.serving import (
     ruleset_of,
     view_of,
 )
+from wire.fields import ALL
 
 EXAMPLES = ("german_whist", "gin_rummy")
 DAY = clock_pb2.TimeControl(per_match={"seconds": 86_400}, on_expiry="EXPIRY_POLICY_FORFEIT")

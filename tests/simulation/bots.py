@@ -6,8 +6,8 @@ import random
 from collections import defaultdict
 from contextlib import contextmanager
 
+import wire
 from croupier.v1 import game_pb2
-from service import wire
 from service.searching.options import BOT_STRENGTHS
 from service.searching.tasks import Kind
 from tests.simulation.course import course_of

@@ -2,10 +2,10 @@
 
 import hashlib
 
+import wire
 from croupier.v1 import clock_pb2, game_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
-from service import wire
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.store.chain import SALT_BYTES, first_digest

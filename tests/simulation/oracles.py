@@ -7,11 +7,10 @@ of it could hide: views, clocks and who owes what are worked out anew from the e
 import hashlib
 from collections import defaultdict
 
+import wire
 from croupier.v1 import clock_pb2, game_pb2
 from engine import games
 from engine.game import SPECTATOR
-from service import wire
-from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
@@ -20,6 +19,7 @@ from service.store.chain import Damaged
 from tests.simulation import endings, shown
 from tests.simulation.course import Course, course_of, courses, etag_at
 from tests.support.history import ASIDE, Decision, observations, violations
+from wire.errors import Refusal
 
 MENDED_SECONDS = 10.0  # For which it may be late once the log takes entries again.
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.

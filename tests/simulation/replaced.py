@@ -47,7 +47,7 @@ import service.searching.searches
 import service.store.postgresql_connections
 import service.store.sqlite
 import service.store.sqlite_writer
-import service.wire
+import wire
 from tests.simulation import network, postgresql_connections, searching, sqlite, web
 from tests.simulation.loop import EPOCH
 
@@ -148,7 +148,7 @@ def install():
     server.check_free = lambda host, port: None
     service.searching.searches.answer = searching.answer
     _plant_older_rules()
-    service.wire._game = _game_of_a_release(service.wire._game)
+    wire._game = _game_of_a_release(wire._game)
     asyncpg.connect = postgresql_connections.connect
     sqlite.install()
     web.install()

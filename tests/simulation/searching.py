@@ -7,8 +7,8 @@ quotas. Only the search itself is replaced, by a legal action that the seed and 
 import asyncio
 import random
 
+import wire
 from croupier.v1 import hint_pb2
-from service import wire
 from service.common.errors import shutting_down
 from service.searching.hints import _report, check
 from service.searching.search_servers import NoSearchServerError

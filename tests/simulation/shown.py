@@ -18,9 +18,9 @@ or fills it in from another seat or another moment, is found, wherever that is r
 - GetRecord: `oracles.judge_match`. A hint, as far as its seat and its action: `Player._ask`.
 """
 
+import wire
 from croupier.v1 import feed_pb2, game_pb2, match_pb2
 from engine.game import SPECTATOR
-from service import wire
 from service.hosting.entries import EntryKind
 
 _CHANGES = {

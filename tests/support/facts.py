@@ -45,12 +45,12 @@ import re
 import textwrap
 from pathlib import Path
 
+import wire
 from engine.errors import GameError, RulesetError
 from engine.game import SPECTATOR, SeatView
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
-from service import wire
 from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parents[1] / "games"

@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from service.common.errors import Refusal
 from service.store import Snapshot, SqliteStore
 from tests.support.faulty_disk import Control
 from tests.support.stores import NOT_DUE, action, append, header, read
+from wire.errors import Refusal
 
 ADDED, THERE, REFUSED = "added", "there", "refused"
 

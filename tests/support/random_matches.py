@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from service import wire
+import wire
 from service.common.event_loop import finish_now
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState

@@ -9,8 +9,8 @@ import random
 import threading
 from collections import Counter
 
+import wire
 from croupier.client import HINT_POLICIES, OPEN, Client, Seat, bot
-from service import wire
 from tests.support.play import note_on_failure
 from tests.support.waiting import FOREVER, waiting_for
 

@@ -16,6 +16,7 @@ import uvloop
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+import wire
 from croupier.v1 import (
     catalog_pb2_grpc,
     game_pb2,
@@ -29,7 +30,6 @@ from croupier.v1 import (
 )
 from engine.game import SPECTATOR
 from engine.position import Position
-from service import wire
 from service.common.event_loop import finish_now
 from service.hosting.records import write_record
 from service.hosting.views import serialize_events, serialize_view

@@ -5,7 +5,6 @@ import contextlib
 
 import pytest
 
-from service.common.errors import Refusal
 from service.hosting.entries import EntryKind
 from service.store import (
     Entry,
@@ -21,6 +20,7 @@ from service.store import (
     sqlite_tables,
 )
 from service.store.postgresql import PostgresStore
+from wire.errors import Refusal
 
 NOT_DUE = MatchStatus()
 

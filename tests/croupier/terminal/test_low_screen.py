@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import wire
 from croupier.client import Client, Seat
 from croupier.terminal.saved import SavedSeats
-from service import wire
 from tests.croupier.terminal.terminals import terminal
 from tests.support.long_form import LONG_FORM
 

@@ -15,11 +15,11 @@ import pytest
 from google.protobuf import text_format
 from rich.console import Console
 
+import wire
 from croupier.client import Client
 from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
 from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
-from service import wire
 from tests.croupier.terminal.terminals import terminal
 from tests.support.commands import Ended, croupier
 from tests.support.serving import Servers

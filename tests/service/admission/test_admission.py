@@ -26,11 +26,11 @@ from service.admission.callers_file import Callers, Key
 from service.api.calls import Calls, Service
 from service.api.grpc_services import HEALTH
 from service.common.call import Call, Kind, Principal
-from service.common.errors import Refusal
 from service.observability.metrics import Metrics
 from tests.support.facts import facts_of
 from tests.support.serving import Player, read_error, refused, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
+from wire.errors import Refusal
 
 GAME = "skystones"
 RULES = ruleset_of(GAME)

@@ -9,8 +9,9 @@ from service.admission import budgets
 from service.admission.budgets import WINDOWS, Budget, Ledger
 from service.common import errors
 from service.common.call import Kind, Principal
-from service.common.errors import Refusal
+from service.common.errors import store_unavailable
 from service.observability.metrics import Metrics
+from wire.errors import Refusal
 
 ONE, OTHER = Principal(Kind.SEAT, "one/0"), Principal(Kind.SEAT, "one/1")
 HOME = Principal(Kind.ADDRESS, "192.0.2.1")
@@ -59,7 +60,7 @@ def test_a_budget_that_hardly_refills_is_refused_like_others(ledger, monkeypatch
 
 def test_those_who_are_refused_together_do_not_come_back_together():
     def refuse():
-        raise errors.store_unavailable()
+        raise store_unavailable()
 
     delays = {retry_of(refuse) for _ in range(100)}
     assert len(delays) > 50

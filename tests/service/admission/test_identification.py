@@ -8,7 +8,7 @@ import pytest
 from service.admission.callers_file import Callers, Key
 from service.admission.identification import MAX_PLAYER_ID, Identification
 from service.common.call import Call, Kind, Principal
-from service.common.errors import Refusal
+from wire.errors import Refusal
 
 STUDIO, PLAIN = "the studio's key", "another key"
 KEYS = {

@@ -15,10 +15,10 @@ from service.admission.admission import Admission
 from service.admission.callers_file import Callers, Jwt
 from service.admission.signed_tokens import SignedTokens
 from service.common.call import Call
-from service.common.errors import Refusal
 from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 from tests.support.own_thread import patch_here
+from wire.errors import Refusal
 
 ISSUER, AUDIENCE = "https://studio.example", "croupier"
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)

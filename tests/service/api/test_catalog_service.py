@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import pytest
 
+import wire
 from croupier.phrases import pieces
 from croupier.v1 import catalog_pb2
-from service import wire
 from tests.support.serving import refused
 
 # The languages of all games together. Every hosted game must have a file for each of them.

@@ -6,9 +6,9 @@ import time
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from service import wire
 from service.admission.budgets import Budget, Ledger
 from service.common.tasks import Tasks
 from service.hosting import feed

@@ -6,10 +6,10 @@ import hashlib
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import game_pb2, match_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
-from service import wire
 from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (

@@ -3,8 +3,8 @@
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import puzzle_pb2
-from service import wire
 from service.common.event_loop import finish_now
 from service.puzzles import library, packs
 from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack

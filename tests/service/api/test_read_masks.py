@@ -3,12 +3,12 @@
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
+import wire
 from croupier.v1 import match_pb2
 from croupier.v1.clock_pb2 import TimeControl
-from service import wire
-from service.wire.fields import MAX_PATHS
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import refused, ruleset_of
+from wire.fields import MAX_PATHS
 
 MATCHES = 3
 PER_DECISION = TimeControl()

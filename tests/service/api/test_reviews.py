@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import hint_pb2, review_pb2
 from engine.model import learned
-from service import wire
 from service.api import review_service
-from service.common.errors import Refusal
 from service.reviewing.reviews import Kept, Reviewer
 from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
 from tests.support.long_form import LONG_FORM
 from tests.support.serving import INVITED, OPEN, Client, bot, play_on, refused, ruleset_of
+from wire.errors import Refusal
 
 QUICK = {"iterations": 100, "deep_iterations": 200}
 

@@ -14,12 +14,12 @@ from service.api.authentication import Tokens
 from service.api.match_service import MatchService
 from service.hosting.seats import Caller
 from service.store import ANOTHER_LOG, MatchStatus, SqliteStore
-from service.wire.fields import ALL
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import Client, Player, play_on, refused, ruleset_of
 from tests.support.store_faults import Reading
 from tests.support.stores import LosingStore, MemoryPlace, PostgresPlace, header, read
+from wire.fields import ALL
 
 KEY = bytes(range(32))
 

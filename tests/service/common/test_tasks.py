@@ -10,9 +10,9 @@ import uvloop
 from croupier.v1.error_pb2 import ErrorReason
 from service.common import tasks
 from service.common.call import current_call
-from service.common.errors import Refusal
 from service.common.tasks import TaskFailedError, Tasks
 from tests.support.waiting import wait_until
+from wire.errors import Refusal
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

@@ -15,7 +15,6 @@ from h11 import _readers
 
 from croupier.v1 import match_pb2
 from service.admission.budgets import Budget
-from service.common.errors import Refusal
 from service.common.tasks import Tasks
 from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_UNPACKED_BYTES, unpack
@@ -39,6 +38,7 @@ from tests.support.web import (
     say,
     status_of,
 )
+from wire.errors import Refusal
 
 LIST = path_of("CatalogService.ListGames")
 CLOSE = b"connection: close\r\n"

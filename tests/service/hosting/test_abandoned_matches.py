@@ -3,9 +3,9 @@
 import grpc
 import pytest
 
+import wire
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
-from service import wire
 from service.hosting.entries import EntryKind, Expiry
 from service.hosting.records import verify, write_record
 from tests.support.manual_clock import ManualClock

@@ -4,9 +4,9 @@ from itertools import groupby
 
 import pytest
 
+import wire
 from croupier.v1.match_pb2 import BotStrength
 from lab.players import BotPlayer
-from service import wire
 from service.hosting.bots import Bots, _chance
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+import wire
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from service import wire
 from service.hosting.entries import EntryKind, Expiry
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify, write_record

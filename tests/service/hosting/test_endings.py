@@ -2,13 +2,13 @@
 
 import pytest
 
+import wire
 from croupier.v1.game_pb2 import EndReason
 from engine.events import TO_SPECTATORS
 from engine.game import SPECTATOR
-from service import wire
-from service.wire.games import translation
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
+from wire.games import translation
 
 
 def ended(game_id, **kind):

@@ -2,8 +2,8 @@
 
 import pytest
 
+import wire
 from croupier.v1.match_pb2 import RecordEntry
-from service import wire
 from service.hosting.entries import BY_FIELD, Decline, EntryKind, Idle
 from service.hosting.match_state import KINDS, MatchState
 from service.store import Entry

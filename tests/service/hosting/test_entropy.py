@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
+import wire
 from croupier.client import Client, CroupierError, bot
 from engine.match import Match
-from service import wire
 from service.hosting.entries import EntryKind
 from service.store import Entry
 from tests.support.random_matches import begin

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+import wire
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from service import wire
 from service.common.event_loop import BackgroundQuota, finish_now
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Idle, Resignation

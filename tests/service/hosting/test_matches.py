@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from service import wire
-from service.common.errors import Refusal, store_unavailable
+import wire
+from service.common.errors import store_unavailable
 from service.hosting import matches
 from service.hosting.creation import NewMatch
 from service.hosting.entries import Resignation
@@ -22,6 +22,7 @@ from tests.support.play import seeded
 from tests.support.scheduling import act
 from tests.support.serving import Client, Player, as_bytes, play_on, ruleset_of, view_of
 from tests.support.stores import LosingStore, MemoryPlace, lose, read
+from wire.errors import Refusal
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import uuid
 
 import pytest
 
+import wire
 from croupier.v1 import game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
-from service import wire
 from service.common.event_loop import finish_now
 from service.hosting.creation import secret_of_seed
 from service.hosting.matches import SNAPSHOT_EVERY

@@ -7,8 +7,8 @@ from collections import defaultdict
 
 import pytest
 
+import wire
 from croupier.v1 import match_pb2
-from service import wire
 from service.hosting.records import RecordError, digest, verify, write_record
 from tests.support.changes import changed_by, changes
 from tests.support.play import note_on_failure, seeded

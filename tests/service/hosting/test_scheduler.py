@@ -2,8 +2,8 @@
 
 import asyncio
 
+import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
-from service import wire
 from service.common.call import Call, current_call
 from service.common.errors import store_unavailable
 from service.common.event_loop import BURST_SECONDS, BackgroundQuota

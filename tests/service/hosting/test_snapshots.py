@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from service import wire
+import wire
 from service.hosting import history
 from service.hosting.entries import EntryKind
 from service.hosting.history import read_snapshot

@@ -12,6 +12,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+import wire
 from ai.principal_lines import PrincipalLines
 from ai.results import Parameters
 from ai.search import Search
@@ -21,7 +22,6 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.exploit import presets
-from service import wire
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.hint_service import HintService

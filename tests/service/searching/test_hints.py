@@ -11,11 +11,11 @@ import time
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+import wire
 from ai.results import Parameters
 from ai.search import search
 from croupier.v1 import hint_pb2
 from engine.match import Match
-from service import wire
 from service.api import hint_service
 from service.common.tasks import TaskFailedError
 from service.observability.metrics import Metrics

@@ -11,12 +11,11 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+import wire
 from ai.graphs import graphs
 from ai.memory import account
 from croupier.v1 import hint_pb2
 from engine.match import Match
-from service import wire
-from service.common.errors import Refusal
 from service.observability.metrics import Metrics
 from service.running import server as running_server
 from service.searching import memory
@@ -32,6 +31,7 @@ from tests.support.ports import own_port
 from tests.support.searching import task_of
 from tests.support.serving import OPEN, bot, refused, ruleset_of
 from tests.support.waiting import FOREVER, wait_until
+from wire.errors import Refusal
 
 LONG = Limits(seconds=60)
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -15,10 +15,10 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import wire
 from ai.softness import MAX_TEMPERATURE
 from croupier.transport import Security
 from croupier.v1 import hint_pb2, match_pb2
-from service import wire
 from service.listening.tls import Files
 from service.observability.metrics import Metrics
 from service.running import server as running_server

@@ -9,12 +9,11 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+import wire
 from ai.results import Parameters
 from croupier.v1 import hint_pb2
 from croupier.v1.match_pb2 import BotStrength
 from engine.match import Match
-from service import wire
-from service.common.errors import Refusal
 from service.hosting.bots import Bots
 from service.observability.metrics import Metrics
 from service.searching import fair_queue
@@ -23,6 +22,7 @@ from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from tests.support.random_matches import begin
 from tests.support.searching import outcome_in, search_in, task_of
 from tests.support.serving import read_error, refused, ruleset_of
+from wire.errors import Refusal
 
 LONG = Limits(seconds=60)
 SHORT = Limits(iterations=200)

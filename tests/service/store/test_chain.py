@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal
 from service.hosting.creation import NewMatch
 from service.hosting.entries import Join, Resignation
 from service.hosting.matches import Matches
@@ -26,6 +25,7 @@ from tests.support.stores import (
     opened,
     read,
 )
+from wire.errors import Refusal
 
 DAMAGED = ErrorReason.ERROR_REASON_MATCH_DAMAGED
 

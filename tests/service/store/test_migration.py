@@ -10,7 +10,6 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
-from service.common.errors import Refusal
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Join, Resignation
 from service.hosting.matches import Matches
@@ -22,6 +21,7 @@ from tests.support.scheduling import act
 from tests.support.serving import ruleset_of, shown
 from tests.support.stores import PostgresPlace, SqlitePlace, add, header, opened
 from tests.support.time_controls import control
+from wire.errors import Refusal
 
 TABLES = ("matches", "entries", "snapshots", "heads", "settings")
 NEWEST = OLDEST + len(sqlite_tables.MIGRATIONS)

@@ -9,7 +9,6 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
-from service.common.errors import Refusal
 from service.common.tasks import TaskFailedError
 from service.hosting.creation import NewMatch
 from service.hosting.matches import Matches
@@ -42,6 +41,7 @@ from tests.support.stores import (
     refused,
     sealed,
 )
+from wire.errors import Refusal
 
 LONG = 1000.0
 FULL = ErrorReason.ERROR_REASON_STORE_FULL

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal, store_unavailable
+from service.common.errors import store_unavailable
 from service.common.tasks import Tasks
 from service.hosting.creation import NewMatch, rematch_id
 from service.hosting.entries import Resignation
@@ -32,6 +32,7 @@ from tests.support.stores import (
     opened,
     refused,
 )
+from wire.errors import Refusal
 
 LONG = 1000.0
 

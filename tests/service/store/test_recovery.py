@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal, store_unavailable
+from service.common.errors import store_unavailable
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.running.server import Options, Server
 from service.store import MemoryStore, Snapshot, sqlite, sqlite_recovery
@@ -35,6 +35,7 @@ from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import ruleset_of
 from tests.support.store_faults import GAME, next_request
 from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, opened, read
+from wire.errors import Refusal
 
 TRIES = int(os.environ.get("TEST_FAULTS", "3"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")

@@ -7,7 +7,6 @@ import stat
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.common.errors import Refusal
 from service.store import (
     DueMatch,
     MatchStatus,
@@ -29,6 +28,7 @@ from tests.support.stores import (
     refused,
 )
 from tests.support.waiting import wait_until
+from wire.errors import Refusal
 
 UNAVAILABLE = ErrorReason.ERROR_REASON_STORE_UNAVAILABLE
 

@@ -8,7 +8,7 @@ from engine import games
 from engine.packages import origin
 from lab import contract_messages
 from service.api.catalog_service import describe
-from service.wire.games import hosted_games, messages
+from wire.games import hosted_games, messages
 
 
 def test_the_package_is_found():

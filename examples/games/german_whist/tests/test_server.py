@@ -9,8 +9,8 @@ import grpc
 import pytest
 from german_whist.rules.rules import GermanWhist
 
+import wire
 from croupier.client import HINT_POLICIES, OPEN, Client, CroupierError, bot
-from service import wire
 from service.running.server import Options, Server
 from service.store import MemoryStore
 

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import wire
 from ai.search import search
 from engine.errors import ViewError
 from engine.game import SeatView
@@ -17,7 +18,6 @@ from engine.position import Position
 from engine.sampler import Sampler
 from gin_rummy.rules.rules import GinRummy
 from lab import contract, contract_messages
-from service import wire
 
 import gin_table as table
 

@@ -4,9 +4,9 @@ import grpc
 import pytest
 from google.protobuf import text_format
 
+import wire
 from croupier.client import OPEN, Client, bot
 from croupier.v1 import game_pb2
-from service import wire
 from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of
 from tests.support.serving import hosted_cases, refused, ruleset_of

@@ -30,8 +30,8 @@ from engine.packages import SKIP_BROKEN, PackageError, fault, using
 from engine.parts import load_all, module_of, package_of, part
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
-from service.common.validation import first_violation
 from wire.translation import Translation
+from wire.validation import first_violation
 
 MAX_NAME = 100  # Characters of the name of an unknown message that a refusal repeats.
 MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.

@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
-from service.common.errors import invalid_field
+from wire.errors import invalid_field
 
 MAX_PATHS = 64
 

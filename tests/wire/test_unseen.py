@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
+import wire
 from croupier import enums
 from croupier.v1 import game_pb2
 from engine.match import Match
-from service import wire
 from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases
 

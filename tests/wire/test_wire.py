@@ -7,16 +7,16 @@ import pytest
 from google.protobuf.empty_pb2 import Empty
 from protovalidate import Validator
 
+import wire
 from croupier.v1 import game_pb2
 from engine.errors import ActionError, RulesetError, ViewError
 from engine.events import Event
 from engine.game import SPECTATOR
 from engine.match import Match
-from service import wire
-from service.common.errors import Refusal
 from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
+from wire.errors import Refusal
 from wire.translation import Translation
 
 MATCHES = 3 if LONG_FORM else 1
