@@ -7,10 +7,10 @@ from google.rpc.error_details_pb2 import RetryInfo
 
 from service.admission import budgets
 from service.admission.budgets import WINDOWS, Budget, Ledger
-from service.common import errors
 from service.common.call import Kind, Principal
 from service.common.errors import store_unavailable
 from service.observability.metrics import Metrics
+from wire import errors
 from wire.errors import Refusal
 
 ONE, OTHER = Principal(Kind.SEAT, "one/0"), Principal(Kind.SEAT, "one/1")
