@@ -2,7 +2,7 @@
 
     from adapters import openspiel
 
-    game = openspiel.load_game("leduc_poker", chance="explicit")
+    game = openspiel.load_game(game_id, chance="explicit")
     state = game.new_initial_state()
 
 Each game of `engine.games()` is registered as "croupier_" and its id, with these parameters:

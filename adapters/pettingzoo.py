@@ -2,7 +2,7 @@
 
     from adapters import pettingzoo
 
-    env = pettingzoo.env("skystones")
+    env = pettingzoo.env(game_id)
     env.reset(seed=1)
     for agent in env.agent_iter():
         observation, reward, termination, truncation, info = env.last()

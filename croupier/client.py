@@ -1,7 +1,7 @@
 """A thin, synchronous client of the Croupier API.
 
     with Client("localhost:50051") as client:
-        match = client.create_match("skystones", (OPEN, bot("casual")))
+        match = client.create_match(game, (OPEN, bot("casual")))
         seat = match.seats[0]
         for view in seat.turns():
             seat.submit(view.legal_actions[0])

@@ -21,7 +21,7 @@ from typing import Any
 # A game lays its own struct over the bytes of a state, which strict aliasing would forbid.
 FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
 # Aligned, so that the speed of a short loop does not depend on where the linker happens to put it:
-# an unlucky place made the search of Champion Chess 4 % slower.
+# an unlucky place made the search of a game 4 % slower.
 FLAGS += ["-falign-functions=32", "-falign-loops=32"]
 # Cython writes C that trips over these without being wrong.
 FLAGS += ["-Wno-array-bounds", "-Wno-discarded-qualifiers", "-Wno-sign-compare"]

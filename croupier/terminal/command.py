@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "game",
         metavar="GAME",
         nargs="?",
-        help="the game, such as champion_chess; the server lists its games. Not with --join"
+        help="the id of the game; the server lists its games. Not with --join"
         " and --resume",
     )
     arguments.add_server(

@@ -19,7 +19,6 @@ from engine.model import Model
 from engine.position import Position
 from engine.sampler import KnownWorld
 from service.reviewing.steps import Decision
-from service.searching.hints import HIDDEN_PLACES
 from service.searching.options import name_opponent
 from service.searching.pool import Limits, SearchJob
 from service.searching.tasks import Requester, SearchTask
@@ -174,10 +173,6 @@ def _revealed(
         for each in beliefs
     ]
     for (place, card), count in copies.items():
-        belief = hint_pb2.CardBelief(
-            place=HIDDEN_PLACES.get(place, hint_pb2.HIDDEN_PLACE_UNSPECIFIED),
-            place_name=place,
-            card=card,
-        )
+        belief = hint_pb2.CardBelief(place_name=place, card=card)
         found.append(review_pb2.RevealedCard(belief=belief, copies=count))
     return found

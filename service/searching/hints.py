@@ -38,13 +38,6 @@ STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
     StopReason.CANCELLED: hint_pb2.STOP_REASON_CANCELLED,
     StopReason.MEMORY: hint_pb2.STOP_REASON_MEMORY,
 }
-HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
-    "opponent_hand": hint_pb2.HIDDEN_PLACE_OPPONENT_HAND,
-    "opponent_pile": hint_pb2.HIDDEN_PLACE_OPPONENT_PILE,
-    "set_aside": hint_pb2.HIDDEN_PLACE_SET_ASIDE,
-    "opponent_gate": hint_pb2.HIDDEN_PLACE_OPPONENT_GATE,
-    "opponent_castle": hint_pb2.HIDDEN_PLACE_OPPONENT_CASTLE,
-}
 
 
 def write_hint(
@@ -93,7 +86,6 @@ def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
-            place=HIDDEN_PLACES.get(belief.place, hint_pb2.HIDDEN_PLACE_UNSPECIFIED),
             place_name=belief.place,
             card=cards[belief.card],
             expected_copies=belief.expected,

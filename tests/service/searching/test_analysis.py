@@ -213,16 +213,15 @@ def test_beliefs_fill_the_hidden_places(client, game_id):
         assert belief.card in known
         assert 0 < belief.probability <= 1
         assert belief.probability <= belief.expected_copies + 1e-9
-        sums[belief.place] = sums.get(belief.place, 0) + belief.expected_copies
+        sums[belief.place_name] = sums.get(belief.place_name, 0) + belief.expected_copies
     # The sums are whole, because every world has the same number of cards at a place.
     assert sums
     for total in sums.values():
         assert total == pytest.approx(round(total), abs=1e-6)
     if game_id == "champion_chess":
         side = view.champion_chess.sides[1 - view.seat]
-        places = hint_pb2.HiddenPlace
-        assert sums[places.HIDDEN_PLACE_OPPONENT_HAND] == pytest.approx(side.hand_size)
-        assert sums[places.HIDDEN_PLACE_OPPONENT_PILE] == pytest.approx(side.deck_size)
+        assert sums["opponent_hand"] == pytest.approx(side.hand_size)
+        assert sums["opponent_pile"] == pytest.approx(side.deck_size)
 
 
 def king_facing_a_bet():
