@@ -15,7 +15,9 @@ from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
 
-LISTED = 8                 # Legal actions that a refusal names.
+cdef enum:
+    LISTED = 8             # Legal actions that a refusal names.
+
 SEATS_IN = ((), (0,), (1,), (0, 1))  # The seats in each set of seats.
 
 
