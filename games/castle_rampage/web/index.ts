@@ -13,7 +13,7 @@ import {
 import { t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
 import { CastleCard, numbersOf, SCHEMES } from "./card";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -192,11 +192,14 @@ export const game: GameModule = {
 	},
 	score: () => undefined,
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	opened: (view, other) => {
+		const sides = gameOf(view).sides.with(other.seat!, gameOf(other).sides[other.seat!]!);
+		return { ...view, game: { case: "castleRampage", value: { ...gameOf(view), sides } } };
+	},
 	cover: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
 	place: (name) =>
 		name === "opponent_gate" || name === "opponent_castle" ? say()[name] : undefined,
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };

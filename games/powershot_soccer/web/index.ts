@@ -11,7 +11,7 @@ import {
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { t } from "@app/i18n";
 import { roleOf, SoccerBoard, SoccerCard } from "./board";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -135,7 +135,6 @@ export const game: GameModule = {
 	cover: ["7", "17", "27", "37", "47"],
 	theme: (name) => say().themes[name],
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
