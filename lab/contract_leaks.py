@@ -17,9 +17,11 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.contract import (
+    LEGAL,
     Joint,
     brief,
     check_same,
+    in_fields,
     note_on_failure,
     random_joint,
     random_secret,
@@ -145,7 +147,6 @@ def _compare(
 
 
 def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]) -> _Told:
-    game = position.game
     shared = [event for event in events if event.seen_by(seat) and event.seen_by(SPECTATOR)]
     private = [
         event._replace(values=sorted(event.values))
@@ -160,9 +161,9 @@ def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]
             **keys,
             "root_key": position.root_key(seat),
             "who decides": position.deciders,
-            "what is legal": [game.read_action(action) for action in position.legal(seat)],
-            "what spectators read": [_say(event) for event in others],
-            "the view of spectators": position.view(SPECTATOR).fields,
+            LEGAL: position.legal(seat),
+            "what spectators read": others,
+            "the view of spectators": position.view(SPECTATOR),
         },
     )
 
@@ -179,7 +180,9 @@ def _check_equal(
                 f"of two worlds with the same view, one logs {_say(one)}, the other {_say(other)}"
             )
         for what, told in first.parts.items():
-            check_same(f"{what}, in two worlds with the same view,", told, second.parts[what])
+            if told != second.parts[what]:
+                both = (in_fields(view.game, what, of.parts[what]) for of in (first, second))
+                check_same(f"{what}, in two worlds with the same view,", *both)
     compared.decisions[decision] += 1
     compared.events.update({_base(event.kind) for event in (*second.shared, *second.private)})
 
