@@ -38,7 +38,7 @@ OPTIONS = """
 EVERY = 1000
 CLOSELY = 4  # Decisions of each kind in a match that are looked at under the usual ruleset.
 DEALS = 2000
-SAY_AFTER = 5  # Seconds.
+SAY_AFTER = 20  # Seconds.
 
 
 class _Property(NamedTuple):

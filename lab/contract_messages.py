@@ -24,6 +24,9 @@ def check_messages(game: Game, seeds: Iterable[int]) -> None:
     """Checks what becomes of random matches in messages, there and back."""
     ruleset = wire.write_ruleset(game)
     _check_valid(game, ruleset)
+    options = {field.name for field in wire.messages(game.id).read(ruleset).DESCRIPTOR.fields}
+    missing = ", ".join(sorted(options - game.ruleset.keys()))
+    assert not missing, f"the ruleset that read_ruleset returns is not whole: it lacks {missing}"
     assert wire.read_ruleset(ruleset, "ruleset").ruleset == game.ruleset, "the ruleset"
     for seed in seeds:
         with note_on_failure(seed=seed):

@@ -67,7 +67,9 @@ def check_ranks(game: Game, seed: int, views: int, watch: Watch = iter) -> str:
             *(f"{name}: {tested[name]}, mean rank {_mean(tested[name]):.2f}" for name in worst),
         ]
     )
-    return f"yes: {len(tested)} quantities, p = {min(p, 1):.2g} of {worst[0]}"
+    known = [place for place in game.hidden_places if not any(f" at {place}" in of for of in ranks)]
+    untested = f"; NOT TESTED: {', '.join(known)}, where no world differs" if known else ""
+    return f"yes: {len(tested)} quantities, p = {min(p, 1):.2g} of {worst[0]}{untested}"
 
 
 def _p(ranks: list[int]) -> float:
