@@ -179,7 +179,8 @@ cdef class Position:
                 raise ActionError("action", why, reason)
             said = [" ".join(map(str, self.game.read_action(each).values()))
                     for each in (action, *legal[:LISTED])]
-            error = ActionError("action", f"{said[0]} is not legal now; legal are {', '.join(said[1:])}", reason)
+            why = f"{said[0]} is not legal now; legal are {', '.join(said[1:])}"
+            error = ActionError("action", why, reason)
             error.legal = legal
             raise error
 

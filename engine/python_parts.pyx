@@ -66,7 +66,8 @@ cdef class PythonSampler(Sampler):
         due = numbers(self.rules.view_fields(shown))
         for path, mine, other in zip(labels(self.rules), given, due):
             if mine != other:
-                return path, f"must be what its seat can have seen: a world drawn for it shows {other}, not {mine}"
+                return path, (f"must be what its seat can have seen: a world drawn for it shows "
+                              f"{other}, not {mine}")
         return "", "must be what its seat can have seen"
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:

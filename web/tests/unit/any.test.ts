@@ -131,6 +131,16 @@ describe("a game without a drawing", () => {
 		expect(lay(undefined).hand).toEqual([]);
 	});
 
+	it("leaves out what a game calls by an empty phrase", () => {
+		const game = whist();
+		const schema = schemaOf(game)!;
+		const state = inner(schema, schema.view, view().game)!;
+		game.phrases["view.led_card"] = "";
+		const { middle } = layoutOf(new Words(game), state, 0);
+		expect(middle.filter((each) => "name" in each && each.name === "led_card")).toEqual([]);
+		expect(middle).toHaveLength(6);
+	});
+
 	it("calls a suit as the catalog calls the kind of its cards", () => {
 		const game = whist();
 		for (const [at, card] of game.cards.entries()) {
