@@ -29,6 +29,7 @@ from lab.contract import (
 )
 
 THE_DEAL = "the deal"
+CHANCES = 6  # Of each joint action, to see whether they differ.
 
 
 class Compared:
@@ -66,7 +67,8 @@ def check_leaks(
     """Checks that what happens tells a seat no more than its view; returns what was compared.
 
     Compared are, in each match, at most `most` decisions of each kind, chosen at random. In half of
-    the worlds the other seat decides as it did in the match, where it can, else at random.
+    the worlds the other seat decides as it did in the match, where it can, else at random, unless
+    chance decides something then.
     `compared` is what is added to.
     """
     compared = compared or Compared(game)
@@ -129,6 +131,8 @@ def _compare(
             legal = world.legal(other)
             if n % 2 or joint[other] not in legal:
                 anew[other] = rng.choice(legal)
+        if anew != joint and not _lasts(world, joint, anew, rng):
+            anew = joint
         pair = [anew.get(each, 0) for each in range(SEATS)]
         try:
             events = world.apply(anew, rng.getrandbits(64))
@@ -144,6 +148,25 @@ def _compare(
             _check_equal(seen[view], told, view, _kinds(game, anew) + who, compared)
         else:
             seen[view] = told
+
+
+def _outcomes(position: Position, joint: Joint, rng: Random) -> set[bytes]:
+    # Several states that may follow; none if the joint action is not legal.
+    found = set()
+    for _ in range(CHANCES):
+        after = position.copy()
+        try:
+            after.apply(joint, rng.getrandbits(64))
+        except ActionError:
+            break
+        found.add(bytes(after))
+    return found
+
+
+def _lasts(position: Position, joint: Joint, anew: Joint, rng: Random) -> bool:
+    # Whether what differs between two decisions cannot be shuffled away, so that no view needs it.
+    first, second = (_outcomes(position, each, rng) for each in (joint, anew))
+    return len(first) <= 1 and len(second) <= 1 and not first & second
 
 
 def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]) -> _Told:
