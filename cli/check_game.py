@@ -124,4 +124,4 @@ def _checks(
     if not game.reference:
         yield "messages are valid, and read as written", game, lambda g: check_messages(g, seeds)
         yield "every kind of event has a message", game, check_kinds_of_events
-        yield "phrases are about the schema", game, check_phrases
+        yield "phrases fit the schema, in each language", game, check_phrases

@@ -67,6 +67,7 @@ from engine.castle_rampage.cards import (
 )
 from engine.card_list import check_ranges, read_options
 from engine.errors import ActionError, RulesetError
+from engine.castle_rampage.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -135,6 +136,7 @@ cdef class CastleRampage(Game):
         "A match of 200 turns is a draw. The 800th decision of a turn ends the turn."
     )
     seat_titles = ("Red", "Blue")
+    phrases = PHRASES
     event_kinds = {
         SHUFFLED: "shuffled: cards*",
         SHUFFLED_HIDDEN: "shuffled_hidden: count",
