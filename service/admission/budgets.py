@@ -85,7 +85,6 @@ class BudgetExhausted(Refusal):
     def __init__(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         """`wait` is the number of seconds after which to come back."""
         self.payer = payer
-        self.wait = wait
         allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,

@@ -91,6 +91,7 @@ class Refusal(Exception):
         """
         super().__init__(message)
         self.reason = reason
+        self.wait = retry_seconds  # After which to come back; 0.0: never by itself.
         details = [
             error_details_pb2.ErrorInfo(
                 reason=ErrorReason.Name(reason).removeprefix("ERROR_REASON_"),
