@@ -170,7 +170,9 @@ class Drawing(drawing.Drawing):
 
     def _example(self, groups: Sequence[tuple[str, Ways]]) -> str:
         # What to type for one of the ways to pay: the card and its discards, in lower case.
-        ways = next(ways for _, ways in groups if len(ways) > 1)
+        several = [ways for _, ways in groups if len(ways) > 1]
+        plays = (ways for ways in several if ways[0][1].castle_rampage.HasField("play"))
+        ways = next(plays, several[0])
         return " ".join(self.words.names(ways[-1][1].castle_rampage)).lower()
 
     def _ways(self, group: Ways) -> str:
