@@ -193,8 +193,6 @@ export const de: Texts = {
 	chooseCard: "Wähle eine Karte.",
 	chooseAction: "Wähle, was du tust.",
 	chooseOn: "Wähle weiter, oder nimm zurück.",
-	aCard: "eine Karte",
-	nothing: "Nichts",
 	resign: "Aufgeben",
 	resignSure: "Diese Partie aufgeben?",
 	resignYes: "Ja, aufgeben",

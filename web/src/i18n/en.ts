@@ -26,7 +26,7 @@ export const en = {
 	share: "Share",
 	you: "You",
 	friend: "Friend",
-	theOther: "Your friend", // The same of the other player, who gave no name.
+	theOther: "Your friend", // Who gave no name.
 	bot: "Bot",
 	strengths: {
 		RANDOM: "Random",
@@ -186,8 +186,6 @@ export const en = {
 	chooseCard: "Choose a card.",
 	chooseAction: "Choose what to do.",
 	chooseOn: "Go on choosing, or take it back.",
-	aCard: "a card",
-	nothing: "Nothing",
 	resign: "Resign",
 	resignSure: "Resign this match?",
 	resignYes: "Yes, resign",
@@ -234,8 +232,6 @@ export const en = {
 	keys: "Keys",
 	keyboard:
 		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
-	// Events of every game
-	// A line of the log that begins with a verb, as it is said to the one who did it.
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",

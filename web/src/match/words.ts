@@ -52,8 +52,8 @@ const GENERAL: readonly string[] = [
 export function describeEvent(event: Event, context: Context): Line | undefined {
 	const { words, module } = context.catalog;
 	const told = words.about(event, readerOf(context));
-	const strong = STRONG.includes(event.event.case ?? "") || (module.strong?.(event) ?? false);
-	return told && { ...told, strong };
+	const strong = inGame(event) ? module.strong?.(event) : STRONG.includes(event.event.case ?? "");
+	return told && { ...told, strong: strong ?? false };
 }
 
 const STRONG: readonly string[] = ["matchEnded", "timeExpired"];

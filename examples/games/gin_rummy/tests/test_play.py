@@ -17,7 +17,6 @@ from engine.position import Position
 from engine.sampler import Sampler
 from gin_rummy.rules import GinRummy
 from lab import contract, contract_messages
-from service import wire
 
 import gin_table as table
 
