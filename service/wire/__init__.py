@@ -1,12 +1,11 @@
 """Translates between the engine and the messages of the API.
 
-Games are found, not registered, and nothing here names one. The module `wire` of a game has a class
-`Translation` with what is particular to the game; all else is in `service/wire/translation.py`. The
-module `view_writer` writes the views of a game faster than its translation does.
+Games are found, not registered, and nothing here names one. `api/translation.py` of a game has a
+class `Translation` with what is particular to the game; all else is in `wire/translation.py`. Its
+`api/view_writer.pyx` writes the views of a game faster than its translation does.
 """
 
 import importlib
-import importlib.util
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache, partial
 from typing import Any, Protocol, cast
@@ -21,10 +20,8 @@ from engine import events
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.faults import guarded
 from engine.game import SPECTATOR, Game, SeatView
-from engine.packages import package_of
+from engine.parts import module_of
 from service.common.errors import Refusal, invalid_field
-from service.wire.encoding import field as field
-from service.wire.encoding import number_field as number_field
 from service.wire.games import PACKAGED
 from service.wire.games import discard_unknown as discard_unknown
 from service.wire.games import game_of as game_of
@@ -32,6 +29,8 @@ from service.wire.games import hosted_games as hosted_games
 from service.wire.games import messages as messages
 from service.wire.games import packaged_type as packaged_type
 from service.wire.games import translation as _translation
+from wire.encoding import field as field
+from wire.encoding import number_field as number_field
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
@@ -48,9 +47,9 @@ class WriteView(Protocol):
 
 @cache
 def _view_writer(game_id: str) -> WriteView:
-    name = f"{package_of(hosted_games()[game_id])}.view_writer"
+    name = module_of(hosted_games()[game_id], "api.view_writer")
     own = messages(game_id)
-    if importlib.util.find_spec(name) is not None:
+    if name is not None:
         write = cast(WriteView, importlib.import_module(name).write_view)
         if own.field == PACKAGED:
             write = cast(WriteView, guarded(write, "write_view"))

@@ -26,8 +26,8 @@ building.setup_game("gin_rummy")
 """
 # By the game, a file of its package and what makes the newer one of it.
 CHANGES = {
-    "high_card": ("rules.py", "    _fields_ = (\n", '        ("spare", ctypes.c_uint8 * 24),\n'),
-    "gin_rummy": ("state.pxd", "cdef struct GinState:", "\n    uint8_t spare[24]"),
+    "high_card": ("rules/rules.py", "    _fields_ = (\n", '("spare", ctypes.c_uint8 * 24),\n'),
+    "gin_rummy": ("rules/state.pxd", "cdef struct GinState:", "\n    uint8_t spare[24]"),
 }
 
 
@@ -177,7 +177,7 @@ def test_a_match_that_is_led_elsewhere_is_refused(how, serve, tmp_path):
     while played.version < 4:
         played.act()
     server.kill()
-    change(tmp_path, "high_card", "rules.py", *ELSEWHERE[how])
+    change(tmp_path, "high_card", "rules/rules.py", *ELSEWHERE[how])
     server, client = serve(tmp_path, sqlite_log(tmp_path))
     for match in (played, begun) if "deal" in how else (played,):
         for seat in (0, 1):
@@ -195,7 +195,7 @@ def test_every_file_of_a_game_counts_as_its_code(file, archived, tmp_path, monke
         __module__ = "family"
 
     class Acme(Base):
-        __module__ = "acme.rules"
+        __module__ = "acme.rules.rules"
 
     monkeypatch.setattr(history, "games", lambda: {"acme": Acme})
     folder = tmp_path / "packages"

@@ -230,7 +230,7 @@ CRASHES = {
 @pytest.mark.parametrize("method", CRASHES)
 def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path, method):
     plant_new_game(tmp_path)
-    rules = tmp_path / "high_card/rules.py"
+    rules = tmp_path / "high_card/rules/rules.py"
     planted = f"{CRASHES[method]}\n    def replaced("
     rules.write_text(rules.read_text().replace(f"    def {method}(", planted))
     with (
@@ -261,7 +261,7 @@ VIEW = """
 def with_view(folder, fails):
     """Plants the game, whose `view` fails where an expression is true."""
     plant_new_game(folder)
-    rules = folder / GAME / "rules.py"
+    rules = folder / GAME / "rules/rules.py"
     rules.write_text(rules.read_text().replace("\n    def view(", VIEW.format(fails)))
     return ServerProcess("--store", "memory", environment=environment_of(folder))
 
@@ -356,7 +356,7 @@ def test_rules_that_make_something_else_of_a_match_are_noticed(tmp_path, change)
                 seat.submit(seat.view().legal_actions[0])
             assert match.spectator.view().HasField("result") == (change == "outcome")
         server.stop()
-    rules = tmp_path / GAME / "rules.py"
+    rules = tmp_path / GAME / "rules/rules.py"
     text = rules.read_text()
     assert old in text
     rules.write_text(text.replace(old, new))

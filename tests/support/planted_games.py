@@ -14,7 +14,7 @@ from engine.building import compile_schema
 
 ROOT = Path(__file__).parents[2]
 RULES = """
-    from engine.kuhn_poker.rules import KuhnPoker
+    from games.kuhn_poker.rules.rules import KuhnPoker
 
     class Planted(KuhnPoker):
         id = {id!r}
@@ -30,16 +30,17 @@ def plant(folder, game_id="planted", rules="", **values):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-planted\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(f"[croupier.games]\n{game_id} = acme_planted\n")
     package = folder / "acme_planted"
-    package.mkdir()
+    (package / "rules").mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    given = {"id": game_id, "abi": 1, "reference": False} | values
-    (package / "rules.py").write_text(dedent(rules or RULES.format(**given)))
+    given = {"id": game_id, "abi": 2, "reference": False} | values
+    (package / "rules/rules.py").write_text(dedent(rules or RULES.format(**given)))
     return package
 
 
 def add_schema(package, text):
     """Writes the schema of a planted package, and compiles it."""
-    (package / f"{package.name}.proto").write_text(dedent(text))
+    (package / "api").mkdir()
+    (package / f"api/{package.name}.proto").write_text(dedent(text))
     _compile_schema(package)
 
 

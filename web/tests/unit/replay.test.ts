@@ -1,8 +1,8 @@
 // The table of a replay: each step keeps its own.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { follow } from "../../../engine/castle_rampage/web/replay";
-import { follow as followStones } from "../../../engine/skystones/web/replay";
+import { follow } from "../../../games/castle_rampage/web/replay";
+import { follow as followStones } from "../../../games/skystones/web/replay";
 import { MatchRecordSchema } from "../../src/api/types";
 import {
 	CastleRampageCard,

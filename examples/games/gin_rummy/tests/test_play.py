@@ -15,7 +15,7 @@ from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
-from gin_rummy.rules import GinRummy
+from gin_rummy.rules.rules import GinRummy
 from lab import contract, contract_messages
 
 import gin_table as table

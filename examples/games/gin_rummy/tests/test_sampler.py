@@ -14,7 +14,7 @@ from engine.errors import ViewError
 from engine.game import SeatView
 from engine.position import Position
 from engine.sampler import Sampler
-from gin_rummy.rules import GinRummy
+from gin_rummy.rules.rules import GinRummy
 from lab import contract
 from lab.chi_squared import p_of_distribution
 
