@@ -8,7 +8,7 @@ from service.api import catalog_service
 
 SKYSTONES = wire.hosted_games()["skystones"]
 PLANTED = {
-    "en: there is no phrase event.passed": ({"event.passed": None}, {}),
+    "there is no phrase event.passed": ({"event.passed": None}, {}),
     "de: no phrase event.passed": ({}, {"event.passed": None}),
     "de: no phrase table.round": ({}, {"table.round": None}),
     "en: event.passed: there is no field card": ({"event.passed": "{seat} passed {card}"}, {}),
