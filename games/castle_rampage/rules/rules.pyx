@@ -67,7 +67,7 @@ from games.castle_rampage.rules.cards import (
     CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
     default_cards, read_cards,
 )
-from games.castle_rampage.words import PHRASES
+from games.castle_rampage.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.

@@ -45,7 +45,7 @@ from games.champion_chess.rules.cards import (
     CARD_NAMES, CARD_TEXTS, CATEGORIES, default_cards, read_cards,
 )
 from games.champion_chess.rules.replay import known_in_hands
-from games.champion_chess.words import PHRASES
+from games.champion_chess.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.

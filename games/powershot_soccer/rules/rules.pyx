@@ -50,7 +50,7 @@ from games.powershot_soccer.rules.state cimport *
 
 from engine.card_list import check_ranges, copies, read_options
 from engine.errors import ActionError, RulesetError
-from games.powershot_soccer.words import PHRASES
+from games.powershot_soccer.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.

@@ -45,7 +45,7 @@ from games.skystones.rules.tables cimport SkystonesTables, takes
 
 from engine.errors import ActionError
 from games.skystones.rules.tables import ELEMENT_NAMES
-from games.skystones.words import PHRASES
+from games.skystones.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
