@@ -150,7 +150,7 @@ describe("a game of a package", () => {
 			location.hash = "#/replay/made1up";
 		});
 		await page.waitForSelector(".noboard");
-		expect(await page.textContent(".log")).toContain("South plays 5 of Diamonds");
+		expect(await page.textContent(".log")).toContain("The bot plays 5 of Diamonds");
 		await page.click("[aria-label='First step']");
 		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
 		expect(await verified(page)).not.toContain("derived again");

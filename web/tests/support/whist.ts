@@ -49,6 +49,7 @@ const PHRASES = {
 		"event.drawn": "{seat} {draws|draw} a card[: {card}]",
 		"event.trick_won": "The trick goes to {winner}, in {suit}",
 		"word.and": "and",
+		"word.bot": "the bot",
 		"word.card": "a card",
 		"word.cards": "{count} cards",
 		"view.hand_cards": "Your thirteen",
