@@ -71,7 +71,7 @@ DESCRIPTIONS: dict[Budget, str] = {
     Budget.LIVE_MATCHES: "matches that are not over",
     Budget.STREAMS: "streams and waiting calls at once",
     Budget.SEARCHES: "searches at once, waiting ones included",
-    Budget.REVIEWS: "reviews at once",
+    Budget.REVIEWS: "reviews, and replays of records, at once",
     Budget.WEB_CONNECTIONS: "connections of browsers with a call",
     Budget.BYTES: "bytes of requests and unread responses at once",
 }

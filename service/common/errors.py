@@ -147,6 +147,15 @@ def invalid_field(path: str, reason: str, rule: str) -> Refusal:
     )
 
 
+def version_in_future(current_version: int) -> Refusal:
+    """A match has not come to the version from which to go on."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
+        f"the match is at version {current_version}",
+        metadata={"current_version": str(current_version)},
+    )
+
+
 def shutting_down(after_version: int | None = None) -> Refusal:
     """The server shuts down; a stream can be resumed elsewhere, or here soon, after a version."""
     return Refusal(

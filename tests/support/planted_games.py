@@ -58,10 +58,33 @@ def plant_new_game(folder):
     _compile_schema(folder / "high_card")
 
 
+def plant_example(folder, game_id):
+    """Makes a game of examples/games/, but for what only searches need, an installed one."""
+    unused = shutil.ignore_patterns("sampler.*", "playout.*", "*.c", "*.so")
+    shutil.copytree(ROOT / "examples/games" / game_id / game_id, folder / game_id, ignore=unused)
+    plant_entry(folder, game_id)
+    build_example(folder, game_id)
+
+
+BUILD = """
+import sys
+from engine import building
+building.FLAGS[0] = "-O0"
+building.setup_game(sys.argv.pop(1))
+"""
+
+
+def build_example(folder, game_id):
+    """Compiles the schema and the extensions of a planted game."""
+    command = [sys.executable, "-c", BUILD, game_id, "-q", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=folder, env=environment_of(folder), check=True)
+
+
 def plant_entry(folder, game_id):
     """Makes the package of a game, which has its name, an installed one."""
     name = f"croupier-{game_id}".replace("_", "-")
-    info = folder / f"{name}-0.1.0.dist-info"
+    # A hyphen would end the name of the distribution, and hide others.
+    info = folder / f"croupier_{game_id}-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
     (info / "entry_points.txt").write_text(f"[croupier.games]\n{game_id} = {game_id}\n")

@@ -14,7 +14,7 @@ import {
 import { t } from "@app/i18n";
 import { CastleBoard, idOf } from "./board";
 import { CastleCard, numbersOf, SCHEMES } from "./card";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -121,9 +121,12 @@ export const game: GameModule = {
 	},
 	score: () => undefined,
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	opened: (view, other) => {
+		const sides = gameOf(view).sides.with(other.seat!, gameOf(other).sides[other.seat!]!);
+		return { ...view, game: { case: "castleRampage", value: { ...gameOf(view), sides } } };
+	},
 	cover: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };

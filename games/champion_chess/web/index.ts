@@ -11,7 +11,7 @@ import {
 } from "@app/gen/croupier/v1/champion_chess_pb";
 import { t } from "@app/i18n";
 import { ChessBoard, ChessCard, idOf, isNoble } from "./board";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -80,7 +80,6 @@ export const game: GameModule = {
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
 	cover: ["KNIGHT", "SWORD", "KING", "SHIELD", "QUEEN"],
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };

@@ -12,7 +12,7 @@ import {
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { t } from "@app/i18n";
 import { SoccerBoard, SoccerCard } from "./board";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -93,7 +93,6 @@ export const game: GameModule = {
 	cover: ["7", "17", "27", "37", "47"],
 	theme: (name) => say().themes[name],
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };

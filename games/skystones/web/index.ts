@@ -10,7 +10,7 @@ import {
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
 import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
-import { deal, follow } from "./replay";
+import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
@@ -113,7 +113,6 @@ export const game: GameModule = {
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
 	blurb: () => say().blurb,
-	follow,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };

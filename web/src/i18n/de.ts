@@ -283,8 +283,6 @@ export const de: Texts = {
 	hintWin: "Sieg",
 	hintDraw: "Remis",
 	hintLoss: "Niederlage",
-	replayNoBoard:
-		"Das Spielfeld dieses Spiels kann diese Seite nicht wieder aufbauen. Die Liste zeigt, was geschah, auch die verdeckten Karten.",
 	replayStep: (n, all) => `Schritt ${n} von ${all}`,
 	replayFirst: "Erster Schritt",
 	replayBack: "Ein Schritt zurück",
