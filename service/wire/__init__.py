@@ -35,6 +35,7 @@ from wire.encoding import number_field as number_field
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
 _EVENTS_KEPT = 16384
+_LISTED = 8  # Legal actions that a refusal names.
 _EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
 
 
@@ -147,8 +148,13 @@ def check_game(game: Game, message: MatchAction, path: str) -> None:
         )
 
 
-def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
+def illegal_action(error: ActionError, game: Game, action: MatchAction, path: str) -> Refusal:
     """Returns the refusal of an action from the field `path` of a request."""
+    if error.legal:
+        legal = ", ".join(_in_words(game, each) for each in error.legal[:_LISTED])
+        refused = _in_words(game, read_action(game, action))
+        rule = f"not legal now: {refused}. Legal are: {legal}"
+        error = ActionError(error.field, rule, error.reason)
     field = "" if error.field in ("seat", "action", "kind") else error.field
     game_field = str(action.WhichOneof("game"))
     kind = _kind(getattr(action, game_field)) if game_field != PACKAGED else ""
@@ -159,6 +165,21 @@ def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusa
         error,
         {"rule": error.reason},
     )
+
+
+def _in_words(game: Game, action: int) -> str:
+    return _english(game).sentence("action", messages(game.id).read(write_action(game, action)))
+
+
+@lru_cache(maxsize=_RULESETS_KEPT)
+def _english(game: Game) -> Words:
+    # What says things of a game under its ruleset, by the titles of the seats.
+    cards = [
+        catalog_pb2.Card(id=card["id"], title=card["title"], kind=card["kind"])
+        for card in game.cards()
+    ]
+    described = catalog_pb2.Game(seat_titles=game.seat_titles, cards=cards, phrases=phrases(game))
+    return Words(described)
 
 
 # Events and views
@@ -325,8 +346,7 @@ def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | N
     phrase = translation.endings[name]
     fields = dict.fromkeys(BRACES.findall(phrase))
     ending = Ending(id=name, values=[_ending_value(field, values[field]) for field in fields])
-    cards = [catalog_pb2.Card(id=card["id"], title=card["title"]) for card in game.cards()]
-    english = Words(catalog_pb2.Game(seat_titles=game.seat_titles, cards=cards))
+    english = _english(game)
     ending.text = english.fill(phrase, ending_fields(ending, english))
     return ending
 
