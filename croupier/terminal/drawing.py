@@ -296,6 +296,8 @@ class Drawing:
         plain.add_column()
         nested: list[RenderableType] = []
         for field in message.DESCRIPTOR.fields:
+            if self.words.phrases.get(f"view.{path}{field.name}") == "":
+                continue  # The game leaves it out.
             value = getattr(message, field.name)
             if field.message_type is None:
                 if _says_something(message, field, value):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from croupier.client import CroupierError, Seat
 from croupier.connection import SearchOptions
-from croupier.terminal import drawing
+from croupier.terminal import drawing, texts
 from croupier.terminal.drawing import Drawing
 from croupier.terminal.texts import Say
 from croupier.v1 import catalog_pb2, hint_pb2
@@ -46,14 +46,14 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     listed = list(hint.actions[:ROWS])
     listed += [item for item in hint.actions[ROWS:] if item.action == hint.action]
     for item in listed:
-        deviation = f" ± {_score(item.deviation, say)}" if item.visits else ""
+        deviation = f" ± {texts.number(item.deviation, say, 2)}" if item.visits else ""
         tied = say(" tied") if item.tied else ""
         table.add_row(
             f"{item.probability:.0%}",
             draw.action(item.action),
-            f"{_score(item.expected_score, say)}{deviation}{tied}",
+            f"{texts.number(item.expected_score, say, 2)}{deviation}{tied}",
             f"{item.best_share:.0%}" if item.best_share else "",
-            f"{item.visits:,}".replace(",", say(",")),
+            texts.number(item.visits, say),
         )
     yield table
     if len(hint.actions) > len(listed):
@@ -68,11 +68,7 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
 
 def expected(draw: Drawing, hint: hint_pb2.Hint) -> str:
     """Returns the score that a hint expects."""
-    return draw.say("   expected score {}").format(_score(hint.expected_score, draw.say))
-
-
-def _score(score: float, say: Say) -> str:
-    return f"{score:.2f}".replace(".", say("."))
+    return draw.say("   expected score {}").format(texts.number(hint.expected_score, draw.say, 2))
 
 
 def cards(game: catalog_pb2.Game, say: Say) -> Table:

@@ -256,7 +256,7 @@ class Session:
             told = NO_HINTS if refused else "No hint: {}"
             self._tell(told, error)
             return
-        count = f"{hint.iterations:,}".replace(",", self.say(","))
+        count = texts.number(hint.iterations, self.say)
         end = self.say("{} iterations. p plays it.").format(count)
         self.screen.print(*hints.shown(self.draw, hint), Text(end, style="dim"))
 

@@ -31,8 +31,7 @@ q, quit          geht; die Partie bleibt, wie sie ist
 ?, help          zeigt diese Hilfe"""
 
 GERMAN = {
-    ".": ",",  # Of a number, and of its thousands.
-    ",": ".",
+    ".": ",",  # Of a number.
     # A match
     "you are ": "du bist ",
     " against ": " gegen ",
@@ -187,3 +186,9 @@ def in_language(code: str) -> Say:
     """Returns what translates a text, if it can, into a language of the catalog."""
     translations = LANGUAGES.get(code, {})
     return lambda text: translations.get(text, text)
+
+
+def number(value: float, say: Say, digits: int = 0) -> str:
+    """Writes a number with its thousands apart, as the language does."""
+    text = f"{value:,.{digits}f}"
+    return text if say(".") == "." else text.translate(str.maketrans(",.", ".,"))

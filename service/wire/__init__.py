@@ -171,11 +171,15 @@ def _in_words(game: Game, action: int) -> str:
     return _english(game).sentence("action", messages(game.id).read(write_action(game, action)))
 
 
+@lru_cache(maxsize=_RULESETS_KEPT)
 def _english(game: Game) -> Words:
-    # What says the phrases of a game.
-    cards = [catalog_pb2.Card(id=card["id"], title=card["title"]) for card in game.cards()]
-    told = catalog_pb2.Game(seat_titles=game.seat_titles, cards=cards, phrases=phrases(game))
-    return Words(told)
+    # What says things of a game under its ruleset, by the titles of the seats.
+    cards = [
+        catalog_pb2.Card(id=card["id"], title=card["title"], kind=card["kind"])
+        for card in game.cards()
+    ]
+    described = catalog_pb2.Game(seat_titles=game.seat_titles, cards=cards, phrases=phrases(game))
+    return Words(described)
 
 
 # Events and views
