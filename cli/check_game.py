@@ -211,4 +211,6 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
         yield _Property(
             "events", "every kind of event has a message", game, alone(check_kinds_of_events)
         )
-        yield _Property("phrases", "phrases are about the schema", game, alone(check_phrases))
+        yield _Property(
+            "phrases", "phrases fit the schema, in each language", game, alone(check_phrases)
+        )

@@ -179,8 +179,9 @@ cdef class Position:
                 raise ActionError("action", why, reason)
             said = [" ".join(map(str, self.game.read_action(each).values()))
                     for each in (action, *legal[:LISTED])]
-            why = f"{said[0]} is not legal now; legal are {', '.join(said[1:])}"
-            error = ActionError("action", why, reason)
+            legal_ones = ", ".join(said[1:])
+            error = ActionError(
+                "action", f"{said[0]} is not legal now; legal are {legal_ones}", reason)
             error.legal = legal
             raise error
 
