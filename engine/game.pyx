@@ -158,9 +158,11 @@ cdef class Game:
         return None
 
     def explain(self, position, int seat, action):
-        """Why an action is not legal now: an identifier of the rule, and a sentence."""
-        legal = ", ".join(str(self.read_action(a)) for a in position.legal(seat)[:8])
-        return "NOT_LEGAL", f"{self.read_action(action)} is not legal now; legal are {legal}, ..."
+        """Why an action is not legal now: an identifier of the rule, and a sentence.
+
+        Without a sentence, whoever refuses it says which actions are legal, by the phrases.
+        """
+        return "NOT_LEGAL", ""
 
     # The rules
 

@@ -192,7 +192,7 @@ class Translation:
             elif 0 in value and field.name not in self.outputs:
                 raise ViewError(f"{path}{field.name}[{list(value).index(0)}]", "must be a card")
 
-    def _fit(self, empty: Any, value: Any, path: _Path) -> Any:
+    def _fit(self, empty: Any, value: Any, path: _Path, has_count: bool = False) -> Any:
         # Gives a value of a view the shape of the engine's, of which there is an empty one.
         if isinstance(empty, int):
             return value
@@ -200,10 +200,10 @@ class Translation:
             return {
                 name: value.get(name, 0)
                 if isinstance(inner, int)
-                else self._fit_field(name, inner, value, (*path, name))
+                else self._fit_field(name, inner, value, (*path, name), f"{name}_count" in empty)
                 for name, inner in empty.items()
             }
-        if len(empty) == SEATS != len(value):
+        if len(empty) == SEATS != len(value) and not has_count:
             raise ViewError(_join(path), f"must have {SEATS} items")
         if len(value) > len(empty):
             raise ViewError(_join(path), f"must have at most {len(empty)} items")
@@ -214,13 +214,15 @@ class Translation:
         )
         return [*fitted, *empty[len(fitted) :]]
 
-    def _fit_field(self, name: str, empty: Any, fields: Fields, path: _Path) -> Any:
+    def _fit_field(
+        self, name: str, empty: Any, fields: Fields, path: _Path, has_count: bool
+    ) -> Any:
         if name not in fields:
             # A struct that the schema does not have, or something that is 0.
             return self._fit(empty, fields, path) if isinstance(empty, dict) else empty
         if name in self.counted:
             return _count(fields[name], len(empty), path)
-        return self._fit(empty, fields[name], path)
+        return self._fit(empty, fields[name], path, has_count)
 
 
 class _SchemaField(NamedTuple):

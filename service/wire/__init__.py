@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 
+from croupier.enums import words
 from croupier.phrases import fill, pieces
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
@@ -34,6 +35,7 @@ from wire.encoding import number_field as number_field
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
 _EVENTS_KEPT = 16384
+_LISTED = 8  # Legal actions that a refusal names.
 _EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
 
 
@@ -146,8 +148,13 @@ def check_game(game: Game, message: MatchAction, path: str) -> None:
         )
 
 
-def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
+def illegal_action(error: ActionError, game: Game, action: MatchAction, path: str) -> Refusal:
     """Returns the refusal of an action from the field `path` of a request."""
+    if error.legal:
+        legal = ", ".join(_in_words(game, each) for each in error.legal[:_LISTED])
+        refused = _in_words(game, read_action(game, action))
+        rule = f"not legal now: {refused}. Legal are: {legal}"
+        error = ActionError(error.field, rule, error.reason)
     field = "" if error.field in ("seat", "action", "kind") else error.field
     game_field = str(action.WhichOneof("game"))
     kind = _kind(getattr(action, game_field)) if game_field != PACKAGED else ""
@@ -158,6 +165,31 @@ def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusa
         error,
         {"rule": error.reason},
     )
+
+
+def _in_words(game: Game, action: int) -> str:
+    # An action in the words of the game's phrases.
+    whole = messages(game.id).read(write_action(game, action))
+    kind = _kind(whole)
+    inner = getattr(whole, kind)
+    titles = {card["id"]: card["title"] for card in game.cards()}
+    said = {}
+    for described in inner.DESCRIPTOR.fields:
+        value = getattr(inner, described.name)
+        items = value if described.is_repeated else [value]
+        said[described.name] = ", ".join(_value_word(described, each, titles) for each in items)
+    phrase = game.phrases.get(f"action.{kind}")
+    if phrase is None:
+        return " ".join([kind, *said.values()]).replace("_", " ")
+    return "".join(text + said.get(name, "") for text, name in pieces(phrase))
+
+
+def _value_word(described: Any, value: Any, titles: Mapping[str, str]) -> str:
+    # Cards are called by their titles: ids, or values of an enum of their names.
+    if described.enum_type:
+        name = words(described.enum_type).get(value, "")
+        return titles.get(name.upper(), name.replace("_", " "))
+    return titles.get(str(value), str(value)) if "card" in described.name else str(value)
 
 
 # Events and views

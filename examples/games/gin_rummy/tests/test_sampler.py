@@ -15,7 +15,7 @@ from engine.game import SeatView
 from engine.position import Position
 from engine.sampler import Sampler
 from gin_rummy.rules.rules import GinRummy
-from lab import contract
+from lab import contract, contract_leaks
 from lab.chi_squared import compare, upper_tail
 
 import gin_table as table
@@ -56,7 +56,7 @@ def test_the_contract(ruleset):
 
 def test_proportions_of_simulated_matches():
     game = GinRummy(table.SMALL)
-    contract.check_leaks(game, range(12))
+    contract_leaks.check_leaks(game, range(12))
     assert contract.check_proportion(game, 60_000, with_order) > 20
 
 
