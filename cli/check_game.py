@@ -38,7 +38,7 @@ OPTIONS = """
 EVERY = 1000
 CLOSELY = 4  # Decisions of each kind in a match that are looked at under the usual ruleset.
 DEALS = 2000
-SAY_AFTER = 5  # Seconds.
+SAY_AFTER = 20  # Seconds.
 
 
 class _Property(NamedTuple):
@@ -205,10 +205,13 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
         ("proportion", "all worlds of the small ruleset are drawn, in proportion", small,
          proportion),
     ):  # fmt: skip
-        yield _Property(name, what, under, check)
+        if name != "small-ranks" or small.ruleset != game.ruleset:
+            yield _Property(name, what, under, check)
     if not game.reference:
         yield _Property("messages", "messages are valid, and read as written", game, check_messages)
         yield _Property(
             "events", "every kind of event has a message", game, alone(check_kinds_of_events)
         )
-        yield _Property("phrases", "phrases are about the schema", game, alone(check_phrases))
+        yield _Property(
+            "phrases", "phrases fit the schema, in each language", game, alone(check_phrases)
+        )

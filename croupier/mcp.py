@@ -44,12 +44,11 @@ from croupier.client import (
 )
 from croupier.phrases import origin_sentence
 from croupier.streams import ended
-from croupier.terminal import drawing, hints
+from croupier.terminal import drawing, hints, texts
 from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
 from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
-from croupier.terminal.session import result_line
 from croupier.terminal.settings import HINT_ITERATIONS
 from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security, is_loopback
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2
@@ -340,14 +339,12 @@ class _Table:
         draw = self.drawing
         lines = [*happened, f"Version {view.version}. You are {draw.seat_title(self.number)}."]
         if view.HasField("origin"):
-            lines.append(origin_sentence(view.origin))
+            lines.append(origin_sentence(view.origin, draw.say))
         if view.WhichOneof("game"):  # The match may have ended before the deal.
             lines.append(_drawn(draw.title(view), draw.view(view)))
         if view.HasField("result"):
             lines.append(draw.over(view))
-            lines.append(
-                f"The match is over, {result_line(view.result)}; you are seat {self.number}."
-            )
+            lines.append(f"The match is over, {draw.result(view)}; you are seat {self.number}.")
         elif view.legal_actions:
             lines.append(f"{draw.question(view)} Legal actions at version {view.version}:")
             lines += [f"{n}. {draw.action(each)}" for n, each in enumerate(view.legal_actions, 1)]
@@ -449,7 +446,8 @@ def _games(client: Client, language: str) -> str:
 
 
 def _rules(game: catalog_pb2.Game) -> str:
-    return f"{game.title}\n{game.rules}\n\nCards:\n{_drawn(hints.cards(game))}"
+    cards = hints.cards(game, texts.in_language(game.language_code))
+    return f"{game.title}\n{game.rules}\n\nCards:\n{_drawn(cards)}"
 
 
 def _drawn(*shown: RenderableType) -> str:

@@ -1,29 +1,293 @@
-"""Phrases of the catalog: sentences with fields in braces, in which values are put."""
+"""Fills the phrases of the catalog: says actions, events and endings in the words of their game.
+
+`Game.phrases` in the schema says what a phrase is, its fields in braces, its optional parts and its
+variants. web/src/games/any/words.ts does the same for the web app.
+"""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 
 from croupier.enums import words
 from croupier.v1 import catalog_pb2, game_pb2
 
-_FIELD = re.compile(r"{(\w+)}")
+BRACES = re.compile(r"{([^{}]*)}")
+_PARTS = re.compile(r"\[([^\[\]]*)\]")
+_BEGINS = re.compile(r"{(\w+)} ")  # A sentence about a seat begins with it.
+_AT_LEAST = re.compile(r"(\d+)\+")
+_CARD = re.compile(r"(.*_)?card")
+_CARDS = re.compile(r"(.*_)?(cards|hand|trick|pile|deck|stock|discards|unseen)")
+_SEAT = re.compile(r"seat|.+_seat|winner|leader|dealer|starter|kick_off")
 
 
-def pieces(phrase: str) -> Iterator[tuple[str, str]]:
-    """Yields the texts of a phrase, each with the name of the field after it, empty at the end."""
-    texts = _FIELD.split(phrase)
-    yield from zip(texts[::2], [*texts[1::2], ""], strict=True)
+class Value(NamedTuple):
+    """A value of a field, in words."""
+
+    text: str
+    keys: tuple[str, ...]  # With what a condition compares it.
+    says: bool = True
+    seat: int | None = None
 
 
-def fill(
-    phrase: str, ending: game_pb2.Ending, seats: Sequence[str], cards: Mapping[str, str]
-) -> str:
-    """Returns a phrase with the values of an ending; raises KeyError if one is missing.
+class Field(NamedTuple):
+    """The values of a field, one unless it is a list, and what is said where there are none."""
 
-    `seats` are the titles of the seats, `cards` those of the cards by their ids.
+    values: Sequence[Value]
+    hidden: str = "-"
+
+    @property
+    def says(self) -> bool:
+        return any(value.says for value in self.values)
+
+
+Fields = Mapping[str, Field]
+
+
+class Told(NamedTuple):
+    """A sentence: what it is about, if that is a seat, and the rest."""
+
+    seat: int | None
+    text: str
+
+
+class Words:
+    """Says what happens in a match of one game, in the language of the game's description.
+
+    `who` returns how the reader calls a seat, such as "you" or "the bot", by default by its title;
+    `reader` is the reader's own seat. A match with other cards than the game's own sets `cards`.
     """
-    said = {value.field: _word(value, seats, cards) for value in ending.values}
-    return _FIELD.sub(lambda field: said[field[1]], phrase)
+
+    def __init__(
+        self,
+        game: catalog_pb2.Game,
+        who: Callable[[int], str] | None = None,
+        reader: int | None = None,
+    ) -> None:
+        self.phrases = dict(game.phrases)
+        self._variants = _variants(game.phrases)
+        self.cards = {card.id: card for card in game.cards}
+        self.seat_titles = game.seat_titles
+        self.who = who or self.seat_title
+        self.reader = reader
+
+    def seat_title(self, seat: int) -> str:
+        """Returns what a seat is called in this game."""
+        return self.seat_titles[seat] if seat < len(self.seat_titles) else f"Seat {seat}"
+
+    def word(self, name: str, **given: object) -> str:
+        """Returns a phrase with given values; the last part of its name if it is not there."""
+        fields = {key: Field([Value(str(v), (str(v),))]) for key, v in given.items()}
+        phrase = self._variant(name, fields) if given else self.phrases.get(name)
+        if phrase is None:
+            return _spaced(name.rpartition(".")[2])
+        return self.fill(phrase, fields)
+
+    def count(self, cards: int) -> str:
+        """Returns "1 card" or "2 cards"."""
+        return self.word("word.cards", count=cards)
+
+    def listed(self, texts: Iterable[str]) -> str:
+        """Returns "a, b and c": in their order, equal ones that follow each other counted."""
+        runs = [(text, len(list(same))) for text, same in groupby(texts)]
+        parts = [f"{n} × {text}" if n > 1 else text for text, n in runs]
+        if len(parts) < 2:
+            return "".join(parts)
+        return f"{', '.join(parts[:-1])} {self.word('word.and')} {parts[-1]}"
+
+    def tell(self, part: str, what: Any) -> Told:
+        """Says an action or an event; without a phrase by the names of the schema."""
+        chosen = kind_of(what)
+        name = chosen.name if chosen else ""
+        fields = self.fields(what)
+        phrase = self._variant(f"{part}.{name}", fields)
+        if phrase is None:
+            return Told(None, self._plain(name, fields))
+        begins = _BEGINS.match(phrase)
+        seat = _seat(fields, begins[1]) if begins else None
+        if begins is None or seat is None:
+            return Told(None, capital(self.fill(phrase, fields)))
+        return Told(seat, self.fill(phrase[begins.end() :], fields, seat))
+
+    def sentence(self, part: str, what: Any) -> str:
+        """Says an action or an event in one piece."""
+        told = self.tell(part, what)
+        return told.text if told.seat is None else capital(f"{self.who(told.seat)} {told.text}")
+
+    def names(self, what: Any) -> list[str]:
+        """Returns the words by which an action differs from others of its kind."""
+        fields = self.fields(what).items()
+        return [
+            name if value.keys == ("true",) else value.text
+            for name, field in fields
+            for value in field.values
+            if value.says
+        ]
+
+    def fill(self, phrase: str, fields: Fields, seat: int | None = None) -> str:
+        """Returns a phrase with its values; a field that is not there stays in its braces."""
+        if seat is None:
+            named = (_seat(fields, name) for name in BRACES.findall(phrase))
+            seat = next((each for each in named if each is not None), _seat(fields, "seat"))
+        own = seat is not None and seat == self.reader
+
+        def part(found: re.Match[str]) -> str:
+            names = (name.partition(".")[0] for name in BRACES.findall(found[1]) if "|" not in name)
+            said = all(name in fields and fields[name].says for name in names)
+            return found[1] if said else ""
+
+        def value(found: re.Match[str]) -> str:
+            other, choice, mine = found[1].partition("|")
+            if choice:
+                return mine if own else other
+            name, _, at = found[1].partition(".")
+            if name not in fields:
+                return found[0]
+            values, hidden = fields[name]
+            if at:
+                return values[int(at)].text if int(at) < len(values) else hidden
+            return self.listed(value.text for value in values) or hidden
+
+        return BRACES.sub(value, _PARTS.sub(part, phrase))
+
+    def fields(self, what: Any) -> dict[str, Field]:
+        """Returns the fields of an action or an event and of what is in it."""
+        chosen = kind_of(what)
+        outer = [(what, f) for f in what.DESCRIPTOR.fields if not f.message_type]
+        inner = getattr(what, chosen.name) if chosen else None
+        pairs = outer + ([(inner, f) for f in inner.DESCRIPTOR.fields] if inner else [])
+        return {f.name: self.field(message, f) for message, f in pairs if not f.message_type}
+
+    def field(self, message: Any, field: Any) -> Field:
+        """Returns a field of a message, in words."""
+        value = getattr(message, field.name)
+        hidden = "-"
+        if self.holds_cards(field):
+            hidden = self.word("word.card")
+            if field.is_repeated:
+                count = getattr(message, "count", 0)
+                hidden = self.count(count) if count else self.word("word.no_cards")
+        if field.is_repeated:
+            return Field([self.value(field, each) for each in value], hidden)
+        if field.has_presence and not message.HasField(field.name):
+            return Field((), hidden)
+        said = self.value(field, value)
+        return Field([] if field.enum_type and not value else [said], hidden)
+
+    def value(self, field: Any, value: Any) -> Value:
+        """Returns one value of a field, in words."""
+        key = f"{value:g}" if isinstance(value, float) else str(value)
+        if field.enum_type:
+            key = words(field.enum_type).get(value, "")
+        elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+            key = key.lower()
+        named = self.phrases.get(f"value.{field.name}.{key}")
+        if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+            return Value(named or self.word("word.yes" if value else "word.no"), (key,), value)
+        if self.names_seat(field):
+            return Value(self.who(value), (key,), seat=value)
+        if self.holds_cards(field):
+            kind = field.enum_type
+            card = self._card(kind, value) if kind else self.cards.get(key)
+            if card is not None:
+                return Value(named or card.title, (card.id.lower(), card.kind.lower()))
+        if field.enum_type:
+            return Value(named or self.enum(field.enum_type, value), (key,), bool(value))
+        return Value(named or key, (key,), bool(value or named or self.holds_cards(field)))
+
+    def holds_cards(self, field: Any) -> bool:
+        """Returns whether a field holds cards of the catalog."""
+        if field.enum_type:
+            kind = field.enum_type
+            return any(self._card(kind, each.number) for each in kind.values)
+        if field.cpp_type not in _IDS:
+            return False
+        cards = field.is_repeated and _CARDS.fullmatch(field.name)
+        return bool(cards or _CARD.fullmatch(field.name))
+
+    def names_seat(self, field: Any) -> bool:
+        """Returns whether a field names a seat by its number."""
+        if field.cpp_type not in _IDS[:-1]:
+            return False
+        return field.name == "seats" if field.is_repeated else bool(_SEAT.fullmatch(field.name))
+
+    def enum(self, kind: EnumDescriptor, value: int) -> str:
+        """Returns a value of an enum in words: the title of a card, or else its name."""
+        card = self._card(kind, value)
+        return card.title if card else _spaced(words(kind).get(value, "-")).capitalize()
+
+    def _card(self, kind: EnumDescriptor, value: int) -> catalog_pb2.Card | None:
+        named = kind.values_by_number.get(value)
+        word = words(kind).get(value, "").upper()
+        return self.cards.get(word) or (self.cards.get(named.name) if named else None)
+
+    def _variant(self, name: str, fields: Fields) -> str | None:
+        # The phrase of a name whose conditions hold, those with most of them first.
+        for conditions, phrase in self._variants.get(name, ()):
+            if all(_holds(condition, fields) for condition in conditions):
+                return phrase
+        return None
+
+    def _plain(self, name: str, fields: Fields) -> str:
+        said = [_spaced(name)]
+        for key, field in fields.items():
+            if field.says or any(value.keys == ("0",) for value in field.values):
+                text = self.listed(value.text for value in field.values)
+                said.append(text if key in ("card", "cards") else f"{_spaced(key)} {text}")
+        return " ".join(said).strip()
+
+
+_IDS = (
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+    FieldDescriptor.CPPTYPE_STRING,
+)
+
+
+def kind_of(what: Any) -> Any:
+    """Returns the field of an action or an event that is its kind; None if none is set."""
+    return next((f for f, _ in what.ListFields() if f.message_type and f.containing_oneof), None)
+
+
+def _variants(phrases: Mapping[str, str]) -> dict[str, list[tuple[list[str], str]]]:
+    # By name: the conditions and the phrase of each variant, the most particular first.
+    variants: dict[str, list[tuple[list[str], str]]] = {}
+    for name in sorted(phrases, key=lambda each: (each.count("."), each), reverse=True):
+        part, _, rest = name.partition(".")
+        kind, *conditions = rest.split(".")
+        variants.setdefault(f"{part}.{kind}", []).append((conditions, phrases[name]))
+    return variants
+
+
+def _holds(condition: str, fields: Fields) -> bool:
+    name, compares, wanted = condition.partition("=")
+    field = fields.get(name)
+    if field is None:
+        return False
+    if not compares:
+        return field.says
+    keys = [key for value in field.values for key in value.keys]
+    if least := _AT_LEAST.fullmatch(wanted):
+        return any(key.isdecimal() and int(key) >= int(least[1]) for key in keys)
+    return wanted in keys
+
+
+def _seat(fields: Fields, name: str) -> int | None:
+    values = fields[name].values if name in fields else ()
+    return values[0].seat if values else None
+
+
+def capital(text: str) -> str:
+    """Returns a text with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
@@ -32,12 +296,24 @@ def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
     It is in English if the description does not have this ending.
     """
     phrase = game.phrases.get(f"ending.{ending.id}")
-    if not phrase:
-        return ending.text
-    try:
-        return fill(phrase, ending, game.seat_titles, {card.id: card.title for card in game.cards})
-    except KeyError:
+    fields = ending_fields(ending, Words(game))
+    if not phrase or not fields.keys() >= set(BRACES.findall(phrase)):
         return ending.text  # The description is from a server of another version.
+    return Words(game).fill(phrase, fields)
+
+
+def ending_fields(ending: game_pb2.Ending, said: Words) -> dict[str, Field]:
+    """Returns the values of an ending, in words."""
+    fields = {}
+    for value in ending.values:
+        kind = value.WhichOneof("value")
+        text = str(getattr(value, kind)) if kind else ""
+        if kind == "seat":
+            text = said.seat_title(value.seat)
+        elif kind == "card" and value.card in said.cards:
+            text = said.cards[value.card].title
+        fields[value.field] = Field([Value(text, (text,))])
+    return fields
 
 
 def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[str] = ()) -> str:
@@ -62,21 +338,14 @@ def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[s
     return phrase.replace("{seat}", who or game.seat_titles[loser])
 
 
-def origin_sentence(origin: game_pb2.Origin) -> str:
-    """Returns where a match began that was played on from another one."""
-    told = (
-        f"Played on from version {origin.version} of {origin.name}, as practice: whoever has the "
-        "record of that match knows the cards."
-    )
-    if origin.logged:
-        return told
-    return f"{told} No server vouches for that record: its deal may be made up."
+ORIGIN = (
+    "Played on from version {version} of {name}, as practice: whoever has the record of that match "
+    "knows the cards."
+)
+UNLOGGED = "No server vouches for that record: its deal may be made up."
 
 
-def _word(value: game_pb2.EndingValue, seats: Sequence[str], cards: Mapping[str, str]) -> str:
-    kind = value.WhichOneof("value")
-    if kind == "seat":
-        return seats[value.seat]
-    if kind == "card":
-        return cards.get(value.card, value.card)
-    return str(getattr(value, kind)) if kind else ""
+def origin_sentence(origin: game_pb2.Origin, say: Callable[[str], str] = str) -> str:
+    """Returns where a match began that was played on from another one; `say` translates."""
+    told = say(ORIGIN).format(version=origin.version, name=origin.name)
+    return told if origin.logged else f"{told} {say(UNLOGGED)}"

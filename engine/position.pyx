@@ -15,7 +15,9 @@ from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
 
-LISTED = 8                 # Legal actions that a refusal names.
+cdef enum:
+    LISTED = 8             # Legal actions that a refusal names.
+
 SEATS_IN = ((), (0,), (1,), (0, 1))  # The seats in each set of seats.
 
 
@@ -177,7 +179,9 @@ cdef class Position:
                 raise ActionError("action", why, reason)
             said = [" ".join(map(str, self.game.read_action(each).values()))
                     for each in (action, *legal[:LISTED])]
-            error = ActionError("action", f"{said[0]} is not legal now; legal are {', '.join(said[1:])}", reason)
+            legal_ones = ", ".join(said[1:])
+            error = ActionError(
+                "action", f"{said[0]} is not legal now; legal are {legal_ones}", reason)
             error.legal = legal
             raise error
 

@@ -62,12 +62,13 @@ cdef class PythonSampler(Sampler):
     cdef difference(self, const View* shown):
         # Of the view that a drawn world shows: the first field that differs, and why it is wrong.
         from engine.encoding import labels, numbers  # It imports what imports this.
+        must = "must be what its seat can have seen"
         given = numbers(self.rules.view_fields(&self.view))
         due = numbers(self.rules.view_fields(shown))
         for path, mine, other in zip(labels(self.rules), given, due):
             if mine != other:
-                return path, f"must be what its seat can have seen: a world drawn for it shows {other}, not {mine}"
-        return "", "must be what its seat can have seen"
+                return path, f"{must}: a world drawn for it shows {other}, not {mine}"
+        return "", must
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         if failed_here():

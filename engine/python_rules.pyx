@@ -397,4 +397,3 @@ def parts_of(cls):
             ActionCodes(cls.actions, f"{where}.actions"),
         )
     return _parts[cls]
-

@@ -26,6 +26,7 @@ Watch = Callable[[range], Iterator[int]]
 VIEWERS = (*range(SEATS), SPECTATOR)
 CLOSELY = 0.2  # Of the states that are copied, restored and left by either seat first.
 P = 4e-5  # Of a right sampler that is called wrong, by each of two tests.
+LEGAL = "what is legal"
 SHOWN = 6  # Differences that a failure names.
 
 Joint = dict[int, int]
@@ -361,20 +362,27 @@ def check_sound(
 
 
 def _check_world(position: Position, world: Position, seat: int) -> None:
-    read = position.game.read_action
-    for what, expected, found in (
-        ("the view", position.view(seat).fields, world.view(seat).fields),
-        ("who decides", position.deciders, world.deciders),
-        ("what is legal", *([read(each) for each in of.legal(seat)] for of in (position, world))),
-        ("root_key", position.root_key(seat), world.root_key(seat)),
-        ("how many cards are hidden", *(_hidden_cards(of, seat) for of in (position, world))),
-        ("the view of spectators", *(of.view(SPECTATOR).fields for of in (position, world))),
+    for what, read in (
+        ("the view", lambda of: of.view(seat)),
+        ("who decides", lambda of: of.deciders),
+        (LEGAL, lambda of: of.legal(seat)),
+        ("root_key", lambda of: of.root_key(seat)),
+        ("how many cards are hidden", lambda of: _hidden_cards(of, seat)),
+        ("the view of spectators", lambda of: of.view(SPECTATOR)),
     ):
-        with note_on_failure(seat=seat, view=brief(position.view(seat).fields)):
-            check_same(
-                f"{what}, in the match and in a world drawn for seat {seat},", expected, found
-            )
-    assert world.view(seat) == position.view(seat), "the bytes of a view that no field shows"
+        expected, found = read(position), read(world)
+        if expected != found:
+            said = f"{what}, in the match and in a world drawn for seat {seat},"
+            with note_on_failure(seat=seat, view=brief(position.view(seat).fields)):
+                check_same(said, *(in_fields(world.game, what, of) for of in (expected, found)))
+                raise AssertionError(f"{said} differs in bytes that no field shows")
+
+
+def in_fields(game: Game, what: str, told: Any) -> Any:
+    """Returns what is told as somebody can read it: views and legal actions as fields."""
+    if isinstance(told, SeatView):
+        return told.fields
+    return [game.read_action(each) for each in told] if what == LEGAL else told
 
 
 def _hidden_cards(position: Position, seat: int) -> int:

@@ -17,9 +17,11 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.contract import (
+    LEGAL,
     Joint,
     brief,
     check_same,
+    in_fields,
     note_on_failure,
     random_joint,
     random_secret,
@@ -27,6 +29,7 @@ from lab.contract import (
 )
 
 THE_DEAL = "the deal"
+CHANCES = 6  # Of each joint action, to see whether they differ.
 
 
 class Compared:
@@ -64,7 +67,8 @@ def check_leaks(
     """Checks that what happens tells a seat no more than its view; returns what was compared.
 
     Compared are, in each match, at most `most` decisions of each kind, chosen at random. In half of
-    the worlds the other seat decides as it did in the match, where it can, else at random.
+    the worlds the other seat decides as it did in the match, where it can, else at random, unless
+    chance decides something then.
     `compared` is what is added to.
     """
     compared = compared or Compared(game)
@@ -127,6 +131,8 @@ def _compare(
             legal = world.legal(other)
             if n % 2 or joint[other] not in legal:
                 anew[other] = rng.choice(legal)
+        if anew != joint and not _lasts(world, joint, anew, rng):
+            anew = joint
         pair = [anew.get(each, 0) for each in range(SEATS)]
         try:
             events = world.apply(anew, rng.getrandbits(64))
@@ -144,8 +150,26 @@ def _compare(
             seen[view] = told
 
 
+def _outcomes(position: Position, joint: Joint, rng: Random) -> set[bytes]:
+    # Several states that may follow; none if the joint action is not legal.
+    found = set()
+    for _ in range(CHANCES):
+        after = position.copy()
+        try:
+            after.apply(joint, rng.getrandbits(64))
+        except ActionError:
+            break
+        found.add(bytes(after))
+    return found
+
+
+def _lasts(position: Position, joint: Joint, anew: Joint, rng: Random) -> bool:
+    # Whether what differs between two decisions cannot be shuffled away, so that no view needs it.
+    first, second = (_outcomes(position, each, rng) for each in (joint, anew))
+    return len(first) <= 1 and len(second) <= 1 and not first & second
+
+
 def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]) -> _Told:
-    game = position.game
     shared = [event for event in events if event.seen_by(seat) and event.seen_by(SPECTATOR)]
     private = [
         event._replace(values=sorted(event.values))
@@ -160,9 +184,9 @@ def _told(position: Position, events: list[Any], seat: int, keys: dict[str, Any]
             **keys,
             "root_key": position.root_key(seat),
             "who decides": position.deciders,
-            "what is legal": [game.read_action(action) for action in position.legal(seat)],
-            "what spectators read": [_say(event) for event in others],
-            "the view of spectators": position.view(SPECTATOR).fields,
+            LEGAL: position.legal(seat),
+            "what spectators read": others,
+            "the view of spectators": position.view(SPECTATOR),
         },
     )
 
@@ -179,7 +203,9 @@ def _check_equal(
                 f"of two worlds with the same view, one logs {_say(one)}, the other {_say(other)}"
             )
         for what, told in first.parts.items():
-            check_same(f"{what}, in two worlds with the same view,", told, second.parts[what])
+            if told != second.parts[what]:
+                both = (in_fields(view.game, what, of.parts[what]) for of in (first, second))
+                check_same(f"{what}, in two worlds with the same view,", *both)
     compared.decisions[decision] += 1
     compared.events.update({_base(event.kind) for event in (*second.shared, *second.private)})
 

@@ -1,22 +1,25 @@
 """Checks the messages of a hosted game: `croupier check-game`.
 
 Each action, event, view and ruleset of random matches becomes a message that breaks no rule of its
-schema, and is read back as it was. For clients that do not know the game there are phrases, of
-which an ending fills in one.
+schema, and is read back as it was. What happens in it is said by phrases, of
+which each kind of action and event has one, in each of its languages.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
 from google.protobuf.message import Message
 
 import wire
-from croupier.v1 import game_pb2
+from croupier.enums import words
+from croupier.phrases import BRACES, Words
+from croupier.v1 import catalog_pb2, game_pb2
 from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
 from lab.contract import VIEWERS, check_same, note_on_failure, random_joint, random_secret, seeded
+from service.api.catalog_service import in_all_languages, translations
 from wire.validation import first_violation
 
 
@@ -24,6 +27,9 @@ def check_messages(game: Game, seeds: Iterable[int]) -> None:
     """Checks what becomes of random matches in messages, there and back."""
     ruleset = wire.write_ruleset(game)
     _check_valid(game, ruleset)
+    options = {field.name for field in wire.messages(game.id).read(ruleset).DESCRIPTOR.fields}
+    missing = ", ".join(sorted(options - game.ruleset.keys()))
+    assert not missing, f"the ruleset that read_ruleset returns is not whole: it lacks {missing}"
     assert wire.read_ruleset(ruleset, "ruleset").ruleset == game.ruleset, "the ruleset"
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -91,7 +97,7 @@ def check_kinds_of_events(game: Game) -> None:
 
 
 def check_phrases(game: Game) -> None:
-    """Checks that each phrase names something of the schema, and each field of it in braces."""
+    """Checks that what is said fits the schema, and is whole, in each language."""
     types = wire.messages(game.id).types
     parts: dict[str, Any] = {
         "ruleset": types[game_pb2.Ruleset].DESCRIPTOR,
@@ -99,23 +105,79 @@ def check_phrases(game: Game) -> None:
         "event": types[game_pb2.MatchEvent].DESCRIPTOR,
         "view": types[game_pb2.View].DESCRIPTOR,
     }
-    for name, phrase in game.phrases.items():
-        part, _, path = name.partition(".")
-        if part == "place":
-            assert path in game.hidden_places, f"the game has no hidden place {path}"
-            continue
-        assert part in parts, (
-            f"{name} is no phrase of a ruleset, an action, an event, a view or a place"
-        )
+    described = in_all_languages(game)
+    english = described["en"].phrases
+    for part in ("action", "event"):
+        for kind in _kinds(parts[part]):
+            assert f"{part}.{kind}" in english, f"there is no phrase {part}.{kind}"
+    for language, shown in described.items():
+        if language != "en":
+            _check_translated(game, language, english)
+        for name in shown.phrases.keys() - wire.GENERAL.keys():
+            phrase = shown.phrases[name]
+            try:
+                _check_phrase(game, parts, shown, name, phrase)
+            except AssertionError as error:
+                raise AssertionError(f"{language}: {error}") from None
+
+
+def _check_translated(game: Game, language: str, english: Mapping[str, str]) -> None:
+    translation = translations(game.id)[language]
+    for name, phrase in english.items():
+        # "a1" and "{card}" are the same in all languages.
+        letters = re.sub(r"{[^{}]*}", "", phrase)
+        known = name in translation.phrases or translation.text(phrase) != phrase
+        known = known or phrase in translation.texts
+        assert known or not re.search(r"[^\W\d]{2}", letters), f"{language}: no phrase {name}"
+
+
+def _check_phrase(
+    game: Game, parts: Mapping[str, Any], shown: catalog_pb2.Game, name: str, phrase: str
+) -> None:
+    part, _, path = name.partition(".")
+    if part == "place":
+        assert path in game.hidden_places, f"the game has no hidden place {path}"
+    elif part in ("action", "event"):
+        kind, *conditions = path.split(".")
+        assert kind in _kinds(parts[part]), f"the schema has no {part}.{kind}"
+        inner = _inner(parts[part], kind)
+        known = {field.name: field for field in (*parts[part].fields, *inner.fields)}
+        for condition in conditions:
+            field, _, wanted = condition.partition("=")
+            assert field in known, f"{name}: there is no field {field}"
+            values = _values(known[field], shown)
+            assert not wanted or not values or wanted in values, f"{name}: no {field} is {wanted}"
+        _check_braces(name, phrase, known)
+    elif part in parts:
         *outer, last = path.split(".")
         described: Any = parts[part]
         for each in outer:
             described = described and _inner(described, each)
         assert described and last in described.fields_by_name, f"the schema has no {name}"
         inner = _inner(described, last)
-        known = {"seat"} | ({field.name for field in inner.fields} if inner else set())
-        for field in re.findall(r"{(\w*)}", phrase):
-            assert field in known, f"{name}: there is no field {field} for {phrase!r}"
+        _check_braces(name, phrase, {f.name for f in (inner.fields if inner else described.fields)})
+    else:
+        assert part in ("value", "table", "word", "over", "ending"), (
+            f"{name} is no name of a phrase"
+        )
+
+
+def _check_braces(name: str, phrase: str, known: Container[str]) -> None:
+    for said in BRACES.findall(phrase):
+        field = said.partition(".")[0]
+        assert "|" in said or field in known, f"{name}: there is no field {field} for {phrase!r}"
+
+
+def _values(field: Any, shown: catalog_pb2.Game) -> Collection[str]:
+    # What the values of a field are called in conditions; empty for numbers.
+    named = set(words(field.enum_type).values()) if field.enum_type else set()
+    if Words(shown).holds_cards(field):
+        named |= {key.lower() for card in shown.cards for key in (card.id, card.kind)}
+    return named
+
+
+def _kinds(described: Any) -> list[str]:
+    return [field.name for field in described.fields if field.message_type]
 
 
 def _inner(described: Any, field: str) -> Any:

@@ -36,8 +36,8 @@ def check_ranks(game: Game, seed: int, views: int, watch: Watch = iter) -> str:
     """Checks the ranks of the truth in so many views, each of a random match of its own.
 
     Counted are the copies of each card, of each kind and of each number of cards at the hidden
-    places; each field of the other seat's view; and each field of the seat's own view some
-    decisions later. Returns what was tested.
+    places, or in a game without such places each field of the other seat's view; and each field of
+    the seat's own view some decisions later. Returns what was tested.
     """
     rng = seeded("ranks", game.id, sorted(game.ruleset.items()), seed)
     length = _longest(game, rng)
@@ -67,7 +67,9 @@ def check_ranks(game: Game, seed: int, views: int, watch: Watch = iter) -> str:
             *(f"{name}: {tested[name]}, mean rank {_mean(tested[name]):.2f}" for name in worst),
         ]
     )
-    return f"yes: {len(tested)} quantities, p = {min(p, 1):.2g} of {worst[0]}"
+    known = [place for place in game.hidden_places if not any(f" at {place}" in of for of in ranks)]
+    untested = f"; NOT TESTED: {', '.join(known)}, where no world differs" if known else ""
+    return f"yes: {len(tested)} quantities, p = {min(p, 1):.2g} of {worst[0]}{untested}"
 
 
 def _p(ranks: list[int]) -> float:
@@ -135,7 +137,8 @@ def _quantities(position: Position, seat: int, shown: Shown, rng: Random) -> dic
         name: tuple(counts.get(name, 0) for counts in counted)
         for name in sorted(set().union(*counted))
     }
-    found |= _fields("the other seat's view, ", [world.view(1 - seat) for world in ten])
+    if not position.game.hidden_places:  # What the other seat remembers, a world need not have.
+        found |= _fields("the other seat's view, ", [world.view(1 - seat) for world in ten])
     steps = rng.randint(1, AHEAD)
     for world in ten:
         _play(world, steps, rng)

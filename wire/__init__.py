@@ -12,8 +12,8 @@ from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 
-from croupier.enums import words
-from croupier.phrases import fill, pieces
+from croupier.phrases import BRACES, Words, ending_fields
+from croupier.v1 import catalog_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
 from engine import events
@@ -168,28 +168,18 @@ def illegal_action(error: ActionError, game: Game, action: MatchAction, path: st
 
 
 def _in_words(game: Game, action: int) -> str:
-    # An action in the words of the game's phrases.
-    whole = messages(game.id).read(write_action(game, action))
-    kind = _kind(whole)
-    inner = getattr(whole, kind)
-    titles = {card["id"]: card["title"] for card in game.cards()}
-    said = {}
-    for described in inner.DESCRIPTOR.fields:
-        value = getattr(inner, described.name)
-        items = value if described.is_repeated else [value]
-        said[described.name] = ", ".join(_value_word(described, each, titles) for each in items)
-    phrase = game.phrases.get(f"action.{kind}")
-    if phrase is None:
-        return " ".join([kind, *said.values()]).replace("_", " ")
-    return "".join(text + said.get(name, "") for text, name in pieces(phrase))
+    return _english(game).sentence("action", messages(game.id).read(write_action(game, action)))
 
 
-def _value_word(described: Any, value: Any, titles: Mapping[str, str]) -> str:
-    # Cards are called by their titles: ids, or values of an enum of their names.
-    if described.enum_type:
-        name = words(described.enum_type).get(value, "")
-        return titles.get(name.upper(), name.replace("_", " "))
-    return titles.get(str(value), str(value)) if "card" in described.name else str(value)
+@lru_cache(maxsize=_RULESETS_KEPT)
+def _english(game: Game) -> Words:
+    # What says things of a game under its ruleset, by the titles of the seats.
+    cards = [
+        catalog_pb2.Card(id=card["id"], title=card["title"], kind=card["kind"])
+        for card in game.cards()
+    ]
+    described = catalog_pb2.Game(seat_titles=game.seat_titles, cards=cards, phrases=phrases(game))
+    return Words(described)
 
 
 # Events and views
@@ -291,8 +281,31 @@ def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
 
 # Endings
 
-# Why a match of any game ended where its rules have not told; translated by <language>.toml here.
-OVER = {
+# What is said in every game, and why a match ended where its rules have not told. <language>.toml
+# here has the translations.
+GENERAL = {
+    "word.and": "and",
+    "word.yes": "yes",
+    "word.no": "no",
+    "word.you": "you",
+    "word.bot": "the bot",
+    "word.friend": "your friend",
+    "word.card": "a card",
+    "word.no_cards": "no cards",
+    "word.cards": "{count} cards",
+    "word.cards.count=1": "1 card",
+    "place.opponent_hand": "Hand",
+    "place.opponent_pile": "Pile",
+    "place.set_aside": "Set aside",
+    "place.stock": "Stock",
+    "event.seat_decided": "{seat} decided",
+    "event.match_ended": "The match is over",
+    "event.time_expired": "{seats} ran out of time",
+    "event.seat_joined": "{seat} took the seat",
+    "event.seat_token_replaced": "{seat} moved to another device",
+    "event.seat_declined": "{seat} declined the match",
+    "event.entropy_hash": "{seat} added to the shuffle",
+    "event.entropy": "{seat} added to the shuffle",
     "over.rules": "The match was played to its end.",
     "over.resignation": "{seat} resigned.",
     "over.resignation.you": "You resigned.",
@@ -315,7 +328,7 @@ def phrases(game: Game) -> dict[str, str]:
     """Returns the phrases of a game in English, as `Game.phrases` of the API has them."""
     endings = _translation(game.id).endings
     ending = {f"ending.{name}": phrase for name, phrase in endings.items()}
-    return {**OVER, **game.phrases, **ending}
+    return {**GENERAL, **game.phrases, **ending}
 
 
 def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | None:
@@ -331,11 +344,10 @@ def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | N
         return None
     name, values = told
     phrase = translation.endings[name]
-    fields = dict.fromkeys(field for _, field in pieces(phrase) if field)
+    fields = dict.fromkeys(BRACES.findall(phrase))
     ending = Ending(id=name, values=[_ending_value(field, values[field]) for field in fields])
-    ending.text = fill(
-        phrase, ending, game.seat_titles, {card["id"]: card["title"] for card in game.cards()}
-    )
+    english = _english(game)
+    ending.text = english.fill(phrase, ending_fields(ending, english))
     return ending
 
 

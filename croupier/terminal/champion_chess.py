@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -21,6 +21,8 @@ PHASES = enums.words(chess.ChampionChessPhase.DESCRIPTOR)
 class Drawing(drawing.Drawing):
     """Draws Champion Chess."""
 
+    STYLES: ClassVar = {"drawn": "dim", "shuffled": "dim", "discarded": "dim"}
+
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
         numbers = game.cards[0].numbers if game.cards else ()
@@ -32,9 +34,10 @@ class Drawing(drawing.Drawing):
 
     def title(self, view: game_pb2.View) -> Text:
         state = view.champion_chess
-        title = Text(f"Challenge {state.challenge}", style="bold")
+        title = Text(self.table("challenge", challenge=state.challenge), style="bold")
         if phase := PHASES.get(state.phase):
-            title.append(f", {phase} phase", style="not bold")
+            said = self.table("phase", phase=self.words.word(f"value.phase.{phase}"))
+            title.append(f", {said}", style="not bold")
         return title
 
     def view(self, view: game_pb2.View) -> RenderableType:
@@ -59,74 +62,26 @@ class Drawing(drawing.Drawing):
         yield Group(self._counts(state, unseen=False), *rest)
 
     def happened(self, what: Any) -> Text | None:
-        kind = what.WhichOneof("event")
-        done = getattr(what, kind)
-        match kind:
-            case "drawn":
-                cards = self.listed(done.cards) or drawing.number_of_cards(done.count)
-                return self.line(what.seat, f"draws {cards}", "dim")
-            case "shuffled":
-                which = "the reserve into a new" if done.from_reserve else "the"
-                text = f"shuffles {which} battle deck ({done.count} cards)"
-                return self.line(what.seat, text, "dim")
-            case "mulligan":
-                text = f"shows a hand without a noble: {self.listed(done.cards)}"
-                return self.line(what.seat, text)
-            case "champion_revealed":
-                line = self.line(what.seat, "plays ")
-                line.append(self.names[done.champion], style="bold default")
-                by = ", for whom the King is exchanged" if done.castled else ""
-                return line.append(by, style="default")
-            case "aid_revealed":
-                return self.line(what.seat, f"aids with {self.listed(done.cards) or 'nothing'}")
-            case "challenge_decided":
-                points = [f"{getattr(done, key):>2}" for key in CATEGORIES]
-                totals = map(" ".join, zip(self.labels, points, strict=True))
-                line = self.line(
-                    what.seat, f"{self.names[done.champion]:<7}{'   '.join(totals)}   "
-                )
-                if done.won:
-                    return line.append("wins", style="bold green")
-                return line.append("is captured", style="red")
-            case "discarded":
-                text = f"discards {self.listed(done.cards) or 'nothing'}"
-                return self.line(what.seat, text, "dim")
-        return None
+        line = super().happened(what)
+        if line is not None and what.HasField("challenge_decided"):
+            line.stylize("green" if what.challenge_decided.won else "red")
+        return line
 
     def question(self, view: game_pb2.View) -> str:
         state = view.champion_chess
         if state.phase == chess.CHAMPION_CHESS_PHASE_CHAMPION:
-            return "Choose your champion:"
+            return self.table("champion")
         if state.phase == chess.CHAMPION_CHESS_PHASE_AID:
             champion = self.names[state.sides[self.seat].champion]
-            return (
-                f"Choose aid for your {champion}: any number of cards, one of each but for Pawns."
-            )
-        return "Choose what to discard to your reserve: any cards of your hand."
-
-    def action(self, action: game_pb2.MatchAction) -> str:
-        what = action.champion_chess
-        match what.WhichOneof("action"):
-            case "play_champion":
-                noble = self.names[what.play_champion.noble]
-                castle = what.play_champion.castle
-                return self.say("castle the {} for a Rook").format(noble) if castle else noble
-            case "play_aid":
-                done, cards = "aid", what.play_aid.cards
-            case _:
-                done, cards = "discard", what.discard_to_reserve.cards
-        if not cards:
-            return self.say(f"{done} nothing")
-        return self.say(f"{done} {{}}").format(self.listed(cards))
+            return self.table("aid", champion=champion)
+        return self.table("discard")
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if not self.numbers_are_cards(view):
             return super().menu(view)
-        return Text(
-            'Type numbers or names of cards ("1 3", "pawn sword"), "none" or "all";'
-            f' "list" shows all {len(view.legal_actions)} choices.',
-            style="dim",
-        )
+        example = " ".join(self.names[card] for card in (*view.champion_chess.hand,)[-2:]).lower()
+        choices = len(view.legal_actions)
+        return Text(self.table("how_to_choose", example=example, choices=choices), style="dim")
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
         return view.champion_chess.phase != chess.CHAMPION_CHESS_PHASE_CHAMPION
@@ -141,39 +96,44 @@ class Drawing(drawing.Drawing):
             wanted = self.cards_in_hand(view.champion_chess.hand, words)
         found = [n for n, cards in enumerate(choices) if Counter(cards) == Counter(wanted)]
         if not found:
-            raise drawing.Unclear(f"{self.listed(sorted(wanted))}: not allowed now.")
+            raise drawing.Unclear(self.table("not_allowed", cards=self.listed(sorted(wanted))))
         return found
 
     def _sides(self, state: chess.ChampionChessView) -> RenderableType:
         sides = [state.sides[seat] for seat in self.order]
         rows = {
-            "hand": self._hands(state),
-            "deck": [drawing.number_of_cards(side.deck_size) for side in sides],
-            "not seen": self._unseen(state),
-            "reserve": [self._pile(side.reserve) for side in sides],
-            "defeated": [self._pile(side.defeated) for side in sides],
+            self.table("hand"): self._hands(state),
+            self.table("deck"): [self.words.count(side.deck_size) for side in sides],
+            self.table("unseen"): self._unseen(state),
+            self.table("reserve"): [self._pile(side.reserve) for side in sides],
+            self.table("defeated"): [self._pile(side.defeated) for side in sides],
         }
         turns = ["\n".join(map(self._turn, side.memory.turns[-TURNS_SHOWN:])) for side in sides]
-        return self.side_by_side(rows | {"turns": turns} if any(turns) else rows)
+        return self.side_by_side(rows | {self.table("turns"): turns} if any(turns) else rows)
 
     def _counts(self, state: chess.ChampionChessView, *, unseen: bool) -> RenderableType:
         sides = [state.sides[seat] for seat in self.order]
         piles = [
-            f"deck {side.deck_size}, reserve {len(side.reserve)}, defeated {len(side.defeated)}"
+            self.table(
+                "in_piles",
+                deck=side.deck_size,
+                reserve=len(side.reserve),
+                defeated=len(side.defeated),
+            )
             for side in sides
         ]
-        rows = {"hand": self._hands(state), "piles": piles}
+        rows = {self.table("hand"): self._hands(state), self.table("piles"): piles}
         if unseen:
-            rows["not seen"] = self._unseen(state)
+            rows[self.table("unseen")] = self._unseen(state)
         last = ["".join(map(self._turn, side.memory.turns[-1:])) for side in sides]
-        return self.side_by_side(rows | {"last turn": last} if any(last) else rows)
+        return self.side_by_side(rows | {self.table("last_turn"): last} if any(last) else rows)
 
     def _hands(self, state: chess.ChampionChessView) -> list[str]:
-        hands = [drawing.number_of_cards(state.sides[seat].hand_size) for seat in self.order]
+        hands = [self.words.count(state.sides[seat].hand_size) for seat in self.order]
         if state.castling_used:
-            hands[0] += ", castling used up"
+            hands[0] += self.table("castling_used")
         if known := state.sides[self.order[1]].known_hand:
-            hands[1] += f", surely {self.listed(known)}"
+            hands[1] += self.table("known_hand", cards=self.listed(known))
         return hands
 
     def _unseen(self, state: chess.ChampionChessView) -> list[str]:
@@ -186,20 +146,25 @@ class Drawing(drawing.Drawing):
 
     def _turn(self, turn: chess.ChampionChessTurn) -> str:
         if not turn.champion:
-            return f"mulligan: {self.listed(turn.discards)}"
-        played = f"{self.names[turn.champion]}{' (castled)' if turn.castled else ''}"
+            return self.table("mulligan", cards=self.listed(turn.discards))
+        played = self.names[turn.champion] + self._castled(turn.castled)
         if turn.aid:
             played += f" + {self.listed(turn.aid)}"
-        discards = f"; discarded {self.listed(turn.discards)}" if turn.discards else ""
-        return f"{played}: {'won' if turn.won else 'lost'}{discards}"
+        end = self.table("won" if turn.won else "lost")
+        if turn.discards:
+            end += self.table("discarded", cards=self.listed(turn.discards))
+        return f"{played}: {end}"
+
+    def _castled(self, castled: bool) -> str:
+        return f" ({self.table('castled')})" if castled else ""
 
     def _champions(self, view: game_pb2.View) -> RenderableType:
         points = self._points(view)
-        table = drawing.table("champions", "", *self.labels, right=self.labels)
+        table = drawing.table(self.table("champions"), "", *self.labels, right=self.labels)
         table.columns[0].min_width = 9
         for seat in self.order:
             side = view.champion_chess.sides[seat]
-            name = self.names[side.champion] + (" (castled)" if side.castled else "")
+            name = self.names[side.champion] + self._castled(side.castled)
             numbers = (str(n) for n in points[side.champion])
             table.add_row(self.seat_name(seat), Text(name, style="bold"), *numbers)
         return table
@@ -214,7 +179,9 @@ class Drawing(drawing.Drawing):
             table.add_column(justify="center", min_width=6)
         if view.legal_actions and self.numbers_are_cards(view):
             table.add_row("", *(Text(str(n + 1), style="bold yellow") for n in range(len(hand))))
-        table.add_row("your hand", *(Text(self.names[card], style="bold") for card in hand))
+        table.add_row(
+            self.table("your_hand"), *(Text(self.names[card], style="bold") for card in hand)
+        )
         for place, label in enumerate(self.labels):
             numbers = (points[card][place] for card in hand)
             table.add_row(label, *(str(n) if n else Text("·", style="dim") for n in numbers))

@@ -89,8 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "game",
         metavar="GAME",
         nargs="?",
-        help="the id of the game; the server lists its games. Not with --join"
-        " and --resume",
+        help="the id of the game; the server lists its games. Not with --join and --resume",
     )
     arguments.add_server(
         parser,

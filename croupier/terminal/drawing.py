@@ -6,10 +6,10 @@ among its entry points, in the group `croupier.drawings`.
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, ClassVar
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -20,9 +20,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from croupier import enums
 from croupier.messages import GameMessages
-from croupier.phrases import over_sentence, pieces
+from croupier.phrases import Told, Words, capital, kind_of, over_sentence
 from croupier.terminal import texts
 from croupier.v1 import catalog_pb2, game_pb2
 
@@ -33,7 +32,7 @@ SHORT_LISTS = (32, 16, 8)
 LONG_NAME = 14  # Columns of a player's name in a heading.
 MAX_DIGITS = 9  # Of a number that somebody types.
 LABELS = 9  # The width of the column of labels left of the sides.
-_CARDS = re.compile(r"(.*_)?cards?")  # The names of fields that hold the ids of cards.
+FRIEND = "friend"  # An opponent who has given no name.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
@@ -47,7 +46,14 @@ class Unclear(ValueError):
 
 
 class Drawing:
-    """Draws one game, as one seat sees it against one opponent."""
+    """Draws one game, as one seat sees it against one opponent.
+
+    What is said are the phrases of the game, in the language of its description; `opponent` is a
+    name, `FRIEND`, or such as "casual bot".
+    """
+
+    STYLES: ClassVar[Mapping[str, str]] = {}  # Of what kinds of events tell.
+    UNTOLD: ClassVar[Container[str]] = ()  # Kinds of events that are not worth a line.
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         self.game = game
@@ -55,11 +61,10 @@ class Drawing:
         self.name = self.messages.name
         self.seat = seat
         self.order = (seat, 1 - seat)
-        self.say: texts.Say = str  # The words of actions; in English, in which they are typed.
-        self.roles = {seat: "you", 1 - seat: opponent}
-        self.titles = {card.id: card.title for card in game.cards}
+        self.opponent = opponent
+        self.say = texts.in_language(game.language_code)
+        self.words = Words(game, self.who, seat)
         self.names: Mapping[int, str] = {}  # Of the cards, by number, where they are an enum.
-        self.width = max(len(self.seat_title(s)) for s in self.order)
 
     # Methods that a subclass overrides.
 
@@ -91,20 +96,34 @@ class Drawing:
 
     def happened(self, what: Any) -> Text | None:
         """Tells an event of this game in a line; None if it is not worth one."""
-        return self._said("event", what)
+        kind = kind_of(what)
+        if kind is None or kind.name in self.UNTOLD:
+            return None
+        return self.line(self.words.tell("event", what), self.STYLES.get(kind.name, "default"))
 
     def over(self, view: game_pb2.View) -> str:
         """Says why a match is over, in the language of the description of the game."""
         names = [printable(each.display_name or each.key_name) for each in view.players]
         return over_sentence(self.game, view, names)
 
+    def result(self, view: game_pb2.View) -> str:
+        """Says the result of a match in a line, the winner's score first."""
+        scores = list(view.result.scores)
+        best = scores.index(max(scores))
+        shown = "-".join(f"{score:g}" for score in sorted(scores, reverse=True))
+        if scores[best] == scores[1 - best]:
+            return self.say("result: draw {}").format(shown)
+        if best == self.seat:
+            return self.say("result: you win {}").format(shown)
+        return self.say("result: {} wins {}").format(self.who(best), shown)
+
     def question(self, view: game_pb2.View) -> str:
         """Asks what the seat has to decide."""
-        return f"Choose one of {len(view.legal_actions)}:"
+        return self.say("Choose one of {}:").format(len(view.legal_actions))
 
     def action(self, action: game_pb2.MatchAction) -> str:
         """Describes an action in a few words."""
-        return self._said("action", self.inner(action)).plain
+        return self.words.sentence("action", self.inner(action))
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         """Shows the legal actions in a form from which one is easily named."""
@@ -137,14 +156,15 @@ class Drawing:
         if number is not None:
             return [number - 1] if number - 1 in range(len(view.legal_actions)) else []
         wanted = _words(typed)
-        labels = [self.words(action) for action in view.legal_actions]
-        found = [place for place, words in enumerate(labels) if _begin(wanted, words)]
-        whole = [place for place in found if len(labels[place]) == len(wanted)]
+        found = []
+        whole = []
+        for place, action in enumerate(view.legal_actions):
+            names = _words(" ".join(self.words.names(self.inner(action))))
+            others = [word for word in _words(self.action(action)) if word not in names]
+            if _begin(wanted, names + others):
+                found.append(place)
+                whole += [place] if len(names) == len(wanted) else []
         return whole if len(whole) == 1 else found
-
-    def words(self, action: game_pb2.MatchAction) -> list[str]:
-        """Returns the words by which an action can be named."""
-        return _words(self.action(action))
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
         """Returns whether a number that is typed means a card in hand; then #1 means an action."""
@@ -160,23 +180,54 @@ class Drawing:
         """Returns the game's own part of a view, an action, an event or a ruleset."""
         return self.messages.read(message, oneof)
 
+    def table(self, name: str, **given: object) -> str:
+        """Returns words of the drawing, the phrase "table." and their name."""
+        return self.words.word(f"table.{name}", **given)
+
+    def who(self, seat: int) -> str:
+        """Returns how the player calls a seat within a sentence: "you", "the bot", or a name."""
+        if seat == self.seat:
+            return self.words.word("word.you")
+        if self.opponent == FRIEND:
+            return self.words.word("word.friend")
+        return self.words.word("word.bot") if self.is_bot else cropped(self.opponent, LONG_NAME)
+
+    @property
+    def is_bot(self) -> bool:
+        """Whether the opponent is a bot."""
+        return self.opponent.endswith(" bot")
+
+    def role(self, seat: int) -> str:
+        """Returns who plays a seat, such as "you" or "casual bot"."""
+        if seat == self.seat:
+            return self.words.word("word.you")
+        return self.say(self.opponent) if self.is_bot or self.opponent == FRIEND else self.opponent
+
+    @property
+    def opponent_said(self) -> str:
+        """The opponent in the heading, such as "a casual bot"."""
+        role = self.role(1 - self.seat)
+        return self.say("a {}").format(role) if self.is_bot or self.opponent == FRIEND else role
+
     def seat_title(self, seat: int) -> str:
         """Returns the name of a seat in this game."""
-        titles = self.game.seat_titles
-        return titles[seat] if seat < len(titles) else f"Seat {seat}"
+        return self.words.seat_title(seat)
 
-    def seat_name(self, seat: int, *, width: int = 0) -> Text:
+    def seat_name(self, seat: int) -> Text:
         """Returns the name of a seat, in its colour."""
-        return Text(self.seat_title(seat).ljust(width), style=SEAT_STYLES[seat % 2])
+        return Text(self.seat_title(seat), style=SEAT_STYLES[seat % 2])
 
     def player(self, seat: int) -> Text:
         """Returns the name of a seat and its player."""
-        role = cropped(self.roles.get(seat, ""), LONG_NAME)
+        role = cropped(self.role(seat), LONG_NAME)
         return self.seat_name(seat).append(f" ({role})", style="not bold")
 
-    def line(self, seat: int, text: str, style: str = "default") -> Text:
-        """Returns a line about a seat."""
-        return self.seat_name(seat, width=self.width + 2).append(text, style=style)
+    def line(self, told: Told, style: str = "default") -> Text:
+        """Returns a sentence, which begins with the seat that it is about, in its colour."""
+        line = Text()
+        if told.seat is not None:
+            line.append(capital(self.who(told.seat)), style=SEAT_STYLES[told.seat % 2]).append(" ")
+        return line.append(told.text, style=style)
 
     def listed(self, cards: Iterable[int]) -> str:
         """Returns the names of cards, equal ones counted."""
@@ -184,7 +235,7 @@ class Drawing:
 
     def enum_titles(self, enum: EnumDescriptor) -> dict[int, str]:
         """Returns the title of each value of an enum, cards by their titles in the catalog."""
-        return {value.number: self._enum(enum, value.number) for value in enum.values}
+        return {value.number: self.words.enum(enum, value.number) for value in enum.values}
 
     def cards_in_hand(self, hand: Sequence[int], words: Iterable[str]) -> list[int]:
         """Returns the cards that are named by number or by the beginning of a name; raises Unclear.
@@ -197,14 +248,16 @@ class Drawing:
             number = number_of(word)
             if number is not None:
                 if number - 1 not in range(len(hand)) or number in places:
-                    raise Unclear(f"{word}: number your cards 1 to {len(hand)}, each once.")
+                    told = self.say("{}: number your cards 1 to {}, each once.")
+                    raise Unclear(told.format(word, len(hand)))
                 places.add(number)
                 cards.append(hand[number - 1])
                 continue
             meant = [card for card in dict.fromkeys(hand) if has_words(self.names[card], word)]
             if len(meant) != 1:
-                which = " or ".join(self.names[card] for card in meant)
-                raise Unclear(f"{word}: {which}?" if meant else f"{word}: not in your hand.")
+                which = self.say(" or ").join(self.names[card] for card in meant)
+                told = f"{{}}: {which}?" if meant else self.say("{}: not in your hand.")
+                raise Unclear(told.format(word))
             cards.append(meant[0])
         return cards
 
@@ -232,58 +285,41 @@ class Drawing:
         columns = Columns(shown, padding=(0, 3), column_first=True)
         if len(places) <= most:
             return columns
-        more = f'      and {len(places) - most} more: "list", or with words "list rook", shows them'
-        return Group(columns, Text(more, style="dim"))
+        more = self.say('and {} more: "list", or with words "list rook", shows them')
+        return Group(columns, Text(f"      {more.format(len(places) - most)}", style="dim"))
 
     # The drawing of any message.
 
-    def _said(self, part: str, what: Any) -> Text:
-        # Says an action or an event by the phrase of the game, or else by its fields.
-        chosen: Any = [each for each in what.ListFields() if each[0].message_type]
-        phrase = self.game.phrases.get(f"{part}.{chosen[0][0].name}") if chosen else None
-        line = Text()
-        if not phrase:
-            self._phrase(line, what)
-            return line
-        field, inner = chosen[0]
-        seats: Any = (each for each in (inner, what) if "seat" in each.DESCRIPTOR.fields_by_name)
-        for text, name in pieces(phrase):
-            line.append(text)
-            if name == "seat":
-                line.append_text(self.seat_name(next(seats, what).seat))
-            elif name:
-                found = field.message_type.fields_by_name[name]
-                value = getattr(inner, name)
-                if found.is_repeated and not value and hasattr(inner, "count"):
-                    line.append(number_of_cards(inner.count))  # Cards that the reader does not see.
-                else:
-                    line.append_text(self._value(found, value))
-        return line
-
-    def _fields(self, message: Message) -> Iterable[RenderableType]:
+    def _fields(self, message: Message, path: str = "") -> Iterable[RenderableType]:
         plain = Table.grid(padding=(0, 2))
         plain.add_column(style="dim", no_wrap=True)
         plain.add_column()
         nested: list[RenderableType] = []
         for field in message.DESCRIPTOR.fields:
+            if self.words.phrases.get(f"view.{path}{field.name}") == "":
+                continue  # The game leaves it out.
             value = getattr(message, field.name)
             if field.message_type is None:
                 if _says_something(message, field, value):
-                    plain.add_row(self._label(field.name), self._value(field, value))
+                    plain.add_row(self._label(path, field), self._value(field, value))
             elif field.is_repeated and value:
-                nested.append(Text(self._label(field.name), style="dim"))
-                nested.append(Padding(self._items(field, value), (0, 0, 0, 2)))
+                nested.append(Text(self._label(path, field), style="dim"))
+                nested.append(Padding(self._items(field, value, path), (0, 0, 0, 2)))
             elif not field.is_repeated and message.HasField(field.name):
-                nested.append(Text(self._label(field.name), style="dim"))
-                nested.append(Padding(Group(*self._fields(value)), (0, 0, 0, 2)))
+                nested.append(Text(self._label(path, field), style="dim"))
+                inner = self._fields(value, f"{path}{field.name}.")
+                nested.append(Padding(Group(*inner), (0, 0, 0, 2)))
         if plain.row_count:
             yield plain
         yield from nested
 
-    def _label(self, field: str) -> str:
-        return self.game.phrases.get(f"view.{field}") or _spaced(field)
+    def _label(self, path: str, field: Any) -> str:
+        phrases = self.words.phrases
+        own = phrases.get(f"view.{path}{field.name}") or phrases.get(f"view.{field.name}")
+        return own or field.name.replace("_", " ")
 
-    def _items(self, field: Any, items: Sequence[Message]) -> RenderableType:
+    def _items(self, field: Any, items: Sequence[Message], path: str) -> RenderableType:
+        path = f"{path}{field.name}."
         columns = field.message_type.fields
         if any(column.message_type for column in columns):
             sides = field.name == "sides"
@@ -291,14 +327,14 @@ class Drawing:
                 *(
                     Group(
                         self.player(place) if sides else Text(f"{place}", style="dim"),
-                        Padding(Group(*self._fields(item)), (0, 0, 0, 2)),
+                        Padding(Group(*self._fields(item, path)), (0, 0, 0, 2)),
                     )
                     for place, item in enumerate(items)
                 )
             )
         grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for column in columns:
-            grid.add_column(_spaced(column.name))
+            grid.add_column(self._label(path, column))
         for item in items:
             values = (
                 self._value(column, getattr(item, column.name))
@@ -309,47 +345,12 @@ class Drawing:
             grid.add_row(*values)
         return grid
 
-    def _phrase(self, line: Text, message: Message) -> None:
-        # Appends the fields of a message; a field of a oneof with its name and its own fields.
-        for field in message.DESCRIPTOR.fields:
-            value = getattr(message, field.name)
-            if not _says_something(message, field, value):
-                continue
-            if line.plain and not line.plain.endswith(" "):
-                line.append(" ")
-            if field.name not in ("card", "cards"):  # Not "place card card Ember".
-                line.append(f"{_spaced(field.name)} ")
-            if field.message_type is None:
-                line.append_text(self._value(field, value))
-            elif not field.is_repeated:
-                self._phrase(line, value)
-            line.rstrip()
-
     def _value(self, field: Any, value: Any) -> Text:
-        if field.is_repeated:
-            names = [self._value_of(field, item) for item in value]
-            return Text(counted(names)) if names else Text("-", style="dim")
-        if field.name == "seat" and not field.enum_type:
+        values = value if field.is_repeated else [value]
+        if not field.is_repeated and self.words.names_seat(field):
             return self.seat_name(value)
-        return Text(self._value_of(field, value))
-
-    def _value_of(self, field: Any, value: Any) -> str:
-        if field.enum_type is not None:
-            return self._enum(field.enum_type, value)
-        if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
-            return "yes" if value else "no"
-        if _CARDS.fullmatch(field.name):
-            return self.titles.get(str(value), str(value))
-        return f"{value:g}" if isinstance(value, float) else str(value)
-
-    def _enum(self, kind: EnumDescriptor, value: int) -> str:
-        word = enums.words(kind).get(value)
-        if word is None:
-            return "-"
-        for card_id in (kind.values_by_number[value].name, word.upper()):
-            if card_id in self.titles:
-                return self.titles[card_id]
-        return _spaced(word).capitalize()
+        said = counted(self.words.value(field, each).text for each in values)
+        return Text(said) if said else Text("-", style="dim")
 
 
 def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
@@ -388,11 +389,6 @@ def cropped(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
-def number_of_cards(count: int) -> str:
-    """Returns "1 card" or "2 cards"."""
-    return "1 card" if count == 1 else f"{count} cards"
-
-
 def counted(names: Iterable[str]) -> str:
     """Returns names in their order, equal ones counted: "Pawn×2, Sword"."""
     return ", ".join(f"{name}×{n}" if n > 1 else name for name, n in Counter(names).items())
@@ -411,10 +407,6 @@ def _says_something(message: Message, field: Any, value: Any) -> bool:
     if field.has_presence:
         return message.HasField(field.name)
     return bool(value) or field.cpp_type not in _QUIET_AT_ZERO
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _words(text: str) -> list[str]:

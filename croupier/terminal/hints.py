@@ -10,8 +10,9 @@ from rich.text import Text
 
 from croupier.client import CroupierError, Seat
 from croupier.connection import SearchOptions
-from croupier.terminal import drawing
+from croupier.terminal import drawing, texts
 from croupier.terminal.drawing import Drawing
+from croupier.terminal.texts import Say
 from croupier.v1 import catalog_pb2, hint_pb2
 
 ROWS = 8  # Actions that a hint shows.
@@ -33,44 +34,48 @@ def ask(seat: Seat, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
 
 def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     """Draws what a search would play, and how it rates the actions."""
-    line = Text("Play ").append(draw.action(hint.action), style="bold green")
-    line.append(f"   expected score {hint.expected_score:.2f}", style="default")
-    line.append(
-        f"   win {hint.win:.0%}  draw {hint.draw:.0%}  loss {hint.loss:.0%}",
-        style="dim",
-    )
+    say = draw.say
+    line = Text(say("Play: ")).append(draw.action(hint.action), style="bold green")
+    line.append(expected(draw, hint), style="default")
+    chances = say("   win {:.0%}  draw {:.0%}  loss {:.0%}")
+    line.append(chances.format(hint.win, hint.draw, hint.loss), style="dim")
     yield line
-    right = ("play", "score", "best in", "searched")
-    table = drawing.table("play", "action", *right[1:], right=right)
+    share, *right = map(say, ("play", "score", "best in", "searched"))
+    table = drawing.table(share, say("action"), *right, right=(share, *right))
     table.padding = (0, 2, 0, 2)
     listed = list(hint.actions[:ROWS])
     listed += [item for item in hint.actions[ROWS:] if item.action == hint.action]
     for item in listed:
-        deviation = f" ± {item.deviation:.2f}" if item.visits else ""
-        tied = " tied" if item.tied else ""
+        deviation = f" ± {texts.number(item.deviation, say, 2)}" if item.visits else ""
+        tied = say(" tied") if item.tied else ""
         table.add_row(
             f"{item.probability:.0%}",
             draw.action(item.action),
-            f"{item.expected_score:.2f}{deviation}{tied}",
+            f"{texts.number(item.expected_score, say, 2)}{deviation}{tied}",
             f"{item.best_share:.0%}" if item.best_share else "",
-            f"{item.visits:,}",
+            texts.number(item.visits, say),
         )
     yield table
     if len(hint.actions) > len(listed):
-        yield Text(f"  and {len(hint.actions) - len(listed)} more", style="dim")
+        yield Text(say("  and {} more").format(len(hint.actions) - len(listed)), style="dim")
     # The actions that are expected to follow the suggested one.
     steps = next(item.line for item in hint.actions if item.action == hint.action)
     for number, step in enumerate(steps[:STEPS]):
-        who = "you" if step.seat == hint.seat else draw.seat_title(step.seat)
-        text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
+        when = say("then" if number else "expected:")
+        text = Text(f"  {when} {draw.who(step.seat)}: ", style="dim")
         yield text.append(draw.action(step.action))
 
 
-def cards(game: catalog_pb2.Game) -> Table:
+def expected(draw: Drawing, hint: hint_pb2.Hint) -> str:
+    """Returns the score that a hint expects."""
+    return draw.say("   expected score {}").format(texts.number(hint.expected_score, draw.say, 2))
+
+
+def cards(game: catalog_pb2.Game, say: Say) -> Table:
     """Draws the cards of a game with their numbers and texts."""
     titles = list(dict.fromkeys(number.title for card in game.cards for number in card.numbers))
-    right = ["copies", *map(str.lower, titles)]
-    table = drawing.table("card", "kind", *right, "", right=right)
+    right = [say("copies"), *titles]
+    table = drawing.table(say("card"), say("kind"), *right, "", right=right)
     for card in game.cards:
         numbers = {number.title: str(number.value) for number in card.numbers}
         cells = (numbers.get(title, "") for title in titles)

@@ -21,10 +21,10 @@ from croupier.client import (
 from croupier.messages import GameMessages
 from croupier.phrases import origin_sentence
 from croupier.retry import is_lasting, may_pass
-from croupier.terminal import drawing, options, program
+from croupier.terminal import drawing, options, program, texts
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from croupier.terminal.screen import Left, Screen
-from croupier.terminal.session import FRIEND, Session
+from croupier.terminal.session import Session
 from croupier.terminal.settings import Settings
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, match_pb2
 
@@ -172,13 +172,14 @@ def _open(client: Client, settings: Settings, screen: Screen) -> Session:
             faults = "; ".join(f"{v.field}: {v.description}" for v in error.violations)
             raise SettingsError(f"the server refused: {faults}") from error
         raise _refused(error) from error
+    say = texts.in_language(game.language_code)
     for invitation in match.invitations.values():
-        screen.print(Text("Your friend joins with:", style="dim"))
+        screen.print(Text(say("Your friend joins with:"), style="dim"))
         # Not wrapped, so that it can be copied.
         tls = " --tls" if any(settings.security._replace(insecure=False)) else ""
         command = f"{settings.program} --server {settings.server}{tls} --join {invitation}"
         screen.console.print(command, soft_wrap=True)
-    opponent = FRIEND if settings.invite else f"{settings.opponent} bot"
+    opponent = drawing.FRIEND if settings.invite else f"{settings.opponent} bot"
     draw = drawing.find(game, settings.seat, opponent)
     return Session(match.seats[settings.seat], draw, settings, screen)
 
@@ -238,30 +239,33 @@ def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None
     game = client.game(name, language=settings.language)
     host = opponent_name(invitation.players[1 - invitation.seat])
     draw = drawing.find(game, invitation.seat, host)
+    say = screen.say = draw.say
     line = Text(game.title, style="bold").append(": ", style="not bold")
-    line.append("a friend" if host == FRIEND else host, style="bold")
-    line.append(" invites you to play ", style="not bold")
+    line.append(say("a friend") if host == drawing.FRIEND else host, style="bold")
+    line.append(say(" invites you to play "), style="not bold")
     line.append_text(draw.seat_name(invitation.seat))
     control = invitation.time_control if invitation.HasField("time_control") else None
-    screen.print(line, Text(_clock(control)), Text(HINTS.get(invitation.hint_policy, "")))
+    screen.print(line, Text(_clock(control, say)), Text(say(HINTS.get(invitation.hint_policy, ""))))
     if invitation.HasField("origin"):
-        screen.print(Text(origin_sentence(invitation.origin)))
+        screen.print(Text(origin_sentence(invitation.origin, say)))
     if not screen.agrees("Join?"):
         raise Left
 
 
-def _clock(control: clock_pb2.TimeControl | None) -> str:
+def _clock(control: clock_pb2.TimeControl | None, say: texts.Say) -> str:
     kinds = {
-        "per_decision": "for a decision",
-        "per_match": "for the match",
-        "increment": "back after each decision",
+        "per_decision": "{:g} seconds for a decision",
+        "per_match": "{:g} seconds for the match",
+        "increment": "{:g} seconds back after each decision",
     }
     parts = [
-        f"{getattr(control, name).ToMilliseconds() / 1000:g} seconds {what}"
+        say(what).format(getattr(control, name).ToMilliseconds() / 1000)
         for name, what in kinds.items()
         if control is not None and control.HasField(name)
     ]
-    return f"Each of you has {', '.join(parts)}." if parts else "There is no clock."
+    if not parts:
+        return say("There is no clock.")
+    return say("Each of you has {}.").format(", ".join(parts))
 
 
 def _resume(client: Client, settings: Settings, saved: SavedSeat, screen: Screen) -> Session:
@@ -297,7 +301,11 @@ def opponent_name(player: game_pb2.Player) -> str:
     """Returns how a player is called: what strangers wrote, without what acts on a terminal."""
     if player.HasField("bot"):
         return f"{player.bot.strength.lower()} bot"
-    return drawing.printable(player.display_name) or drawing.printable(player.key_name) or FRIEND
+    return (
+        drawing.printable(player.display_name)
+        or drawing.printable(player.key_name)
+        or drawing.FRIEND
+    )
 
 
 def _refused(error: CroupierError) -> PlayError:

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
-from croupier.terminal import texts
 from croupier.terminal.drawing import Drawing
 from croupier.v1 import review_pb2
 
@@ -24,9 +23,8 @@ class Review:
     """The drawing of a review, in the language of the game's description, for one of the seats."""
 
     def __init__(self, draw: Drawing) -> None:
-        """`draw` says actions in this language from now on."""
         self.draw = draw
-        self.say = draw.say = texts.in_language(draw.game.language_code)
+        self.say = draw.say
         self.decisions: dict[tuple[int, int], review_pb2.DecisionReview] = {}
         self.summary = review_pb2.MatchReview()
 

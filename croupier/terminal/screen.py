@@ -7,8 +7,10 @@ from rich.console import Console, Group, RenderableType
 from rich.segment import Segment, SegmentLines
 from rich.text import Text
 
+from croupier.terminal.texts import Say
+
 ON = "Enter: go on "
-YES = ("y", "yes")
+YES, NO = ("y", "yes", "j", "ja"), ("n", "no", "nein")
 _FEWEST = 8  # Lines; a lower terminal scrolls.
 
 Lines = list[list[Segment]]
@@ -27,6 +29,7 @@ class Screen:
         self.asks = console.is_terminal and sys.stdin.isatty()  # Whether somebody can answer.
         self._stops = stops and self.asks
         self._used = 0
+        self.say: Say = str  # Translates its questions.
 
     @property
     def height(self) -> int | None:
@@ -60,7 +63,7 @@ class Screen:
     def stop(self) -> None:
         """Lets the player read what is in sight, if there is something new."""
         if self._stops and self._used:
-            self.ask(ON, style="dim")
+            self.ask(self.say(ON), style="dim")
 
     def ask(self, prompt: str, style: str = "bold") -> str:
         """Returns what is typed, without spaces around it; raises Left at its end."""
@@ -71,16 +74,20 @@ class Screen:
         finally:
             self._used = 0
 
+    def question(self, text: str) -> str:
+        """Returns a question as it is asked, with its answers."""
+        return f"{self.say(text)} {self.say('(y or n)')} "
+
     def agrees(self, question: str, others: Mapping[str, Callable[[], None]] = {}) -> bool:
         """Asks until the player has typed y or n; returns whether it was y.
 
         `others` are further answers, after each of which it asks again.
         """
         while True:
-            typed = self.ask(f"{question} (y or n) ").lower()
+            typed = self.ask(self.question(question)).lower()
             if typed in others:
                 others[typed]()
             if typed in YES:
                 return True
-            if typed in ("n", "no"):
+            if typed in NO:
                 return False

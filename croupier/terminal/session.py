@@ -10,9 +10,9 @@ from rich.status import Status
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
-from croupier.phrases import origin_sentence
+from croupier.phrases import capital, origin_sentence
 from croupier.streams import in_background
-from croupier.terminal import drawing, hints
+from croupier.terminal import drawing, hints, texts
 from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
@@ -23,20 +23,6 @@ DEEPER = 3  # Times the iterations of a review, for decisions that may have lost
 REMATCH = "Rematch?"
 REVIEW = "v reviews the match: who erred where, and what was luck."
 NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
-FRIEND = "friend"  # An opponent who has given no name.
-
-HELP = """\
-number or words  play a legal action: its number, or words of it ("rook", "imp b2")
-#number          the same, where numbers name cards and "list" numbers the actions
-h, hint          show what a search would play, and how it rates the actions
-p, play          play the last hint
-l, list [words]  list the legal actions, or those with these words
-v, view          draw the whole match, also what a low screen leaves out
-c, cards         show the cards of the game and their numbers
-rules            show the rules in short
-r, resign        resign the match
-q, quit          leave; the match stays as it is
-?, help          show this help"""
 
 
 class Session:
@@ -56,6 +42,7 @@ class Session:
         self.draw = draw
         self.settings = settings
         self.screen = screen
+        screen.say = draw.say
         self.events: list[game_pb2.MatchEvent] = []  # Not shown yet.
         self.scene: Hashable = None  # Of the view that was drawn last.
         self.decisions = 0
@@ -66,30 +53,36 @@ class Session:
     @property
     def opponent(self) -> str:
         """The other player: a name, "friend", or such as "casual bot"."""
-        return self.draw.roles[1 - self.settings.seat]
+        return self.draw.opponent
+
+    @property
+    def say(self) -> texts.Say:
+        """Translates what is said here into the player's language."""
+        return self.draw.say
 
     def play(self) -> None:
         """Plays to the end and prints the result."""
         game = self.draw.game
-        heading = Text(game.title, style="bold").append(": you are ", style="not bold")
-        heading.append_text(self.draw.seat_name(self.settings.seat)).append(
-            " against ", style="not bold"
-        )
-        heading.append_text(self.draw.seat_name(1 - self.settings.seat))
-        named = self.opponent != FRIEND and not self.opponent.endswith(" bot")
-        heading.append(f", {'' if named else 'a '}{self.opponent}", style="not bold")
+        you, other = self.settings.seat, 1 - self.settings.seat
+        heading = Text(game.title, style="bold").append(": ", style="not bold")
+        heading.append(self.say("you are "), style="not bold").append_text(self.draw.seat_name(you))
+        heading.append(self.say(" against "), style="not bold")
+        heading.append_text(self.draw.seat_name(other))
+        heading.append(f", {self.draw.opponent_said}", style="not bold")
         self.screen.print(heading)
         if not self.settings.auto:
-            self.screen.print(Text("Type ? for help.", style="dim"))
+            self.screen.print(Text(self.say("Type ? for help."), style="dim"))
         self.over = self._follow()
-        self.screen.print(Text(self.draw.over(self.over)), Text(result_line(self.over.result)))
+        self.screen.print(Text(self.draw.over(self.over)), Text(self.draw.result(self.over)))
 
     def leave(self, how: str, back: str) -> None:
         """Says that the match is not over, and the command that comes back to it."""
         self.screen.console.print()
-        match = f"{self.seat.match} stays unfinished on {self.settings.server}."
-        self.screen.print(Text(f"{how}: {match}"))
-        self.screen.print(Text(f"Come back with: {back}" if back else "The seat was not saved."))
+        match = self.say("{} stays unfinished on {}.")
+        told = match.format(self.seat.match, self.settings.server)
+        self.screen.print(Text(f"{self.say(how)}: {told}"))
+        told = self.say("Come back with: {}").format(back)
+        self.screen.print(Text(told if back else self.say("The seat was not saved.")))
 
     def _follow(self) -> game_pb2.View:
         # The stream drives the session. Views that are out of date are skipped: the other seat may
@@ -122,29 +115,26 @@ class Session:
     def _begin(self, view: game_pb2.View) -> None:
         self.draw.read_ruleset(view)
         if view.HasField("origin"):
-            self.screen.print(Text(origin_sentence(view.origin)))
+            self.screen.print(Text(origin_sentence(view.origin, self.say)))
 
     def _tell_of_seats(self, response: match_pb2.WatchMatchResponse) -> None:
         other = 1 - self.settings.seat
         for event in response.events:
             if event.HasField("seat_joined") and event.seat_joined.seat == other:
                 if name := drawing.printable(event.seat_joined.display_name):
-                    self.draw.roles[other] = name
-                self.screen.print(Text(f"{self._who()} has joined."))
+                    self.draw.opponent = name
+                self.screen.print(Text(self.say("{} has joined.").format(self._who())))
         if response.HasField("view"):
             players = response.view.players
             waits = any(p.HasField("invited") and not p.invited.joined for p in players)
             if waits and not self.waits and not response.view.HasField("result"):
-                who = self._who(capital=False)
-                begins = f"The match begins when {who} has joined."
-                self.screen.print(Text(begins, style="dim"))
+                begins = self.say("The match begins when {} has joined.")
+                self.screen.print(Text(begins.format(self.draw.who(other)), style="dim"))
             self.waits = waits
 
-    def _who(self, *, capital: bool = True) -> str:
-        # The other player as the subject of a sentence.
-        if self.opponent != FRIEND:
-            return self.opponent
-        return "Your friend" if capital else "your friend"
+    def _who(self) -> str:
+        # The other player at the beginning of a sentence.
+        return capital(self.draw.who(1 - self.settings.seat))
 
     def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
@@ -155,8 +145,8 @@ class Session:
             if error.reason != "MATCH_OVER":
                 raise
             in_time = END_REASONS[self.seat.view().result.reason] != "time"
-            late = "the match is over" if in_time else "your time was up"
-            self.screen.print(Text(f"Too late: {late}."))
+            late = "Too late: the match is over." if in_time else "Too late: your time was up."
+            self.screen.print(Text(self.say(late)))
 
     def _decide_in_time(self, view: game_pb2.View) -> None:
         if self.settings.auto:
@@ -164,7 +154,8 @@ class Session:
         elif len(view.legal_actions) == 1:
             self._show_events()
             action = view.legal_actions[0]
-            self.screen.print(Text(f"You can only play: {self.draw.action(action)}"))
+            only = self.say("You can only play: {}").format(self.draw.action(action))
+            self.screen.print(Text(only))
             self.seat.submit(action, view.version)
         else:
             self._draw(view, asks=True)
@@ -176,16 +167,16 @@ class Session:
             self.seat.resign()
             return
         chosen = Text(self.draw.action(action), style="bold not dim")
-        self.screen.print(Text("You choose: ", style="dim").append_text(chosen))
+        self.screen.print(Text(self.say("You choose: "), style="dim").append_text(chosen))
         self.seat.submit(action, view.version)
 
     def _decide_by_hint(self, view: game_pb2.View) -> None:
         self._show(view)
         hint = self._search()
-        line = Text("hint: ", style="dim").append(
+        line = Text(self.say("hint: "), style="dim").append(
             self.draw.action(hint.action), style="bold not dim"
         )
-        line.append(f"   expected score {hint.expected_score:.2f}")
+        line.append(hints.expected(self.draw, hint))
         self.screen.print(line)
         time.sleep(self.settings.delay)
         self.seat.submit(hint.action, view.version)
@@ -214,17 +205,18 @@ class Session:
                     return view.legal_actions[places[0]]
                 if places:
                     self.screen.print(
-                        Text(f"{len(places)} actions fit:"), self.draw.numbered(view, places)
+                        Text(self.say("{} actions fit:").format(len(places))),
+                        self.draw.numbered(view, places),
                     )
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
         by_name: dict[tuple[str, ...], Callable[[], None]] = {
             ("h", "hint"): self._show_hint,
-            ("p", "play"): lambda: self.screen.print(Text("There is no hint yet: h asks for one.")),
+            ("p", "play"): lambda: self._tell("There is no hint yet: h asks for one."),
             ("v", "view"): lambda: self._show_all(view),
-            ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game)),
+            ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game, self.say)),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
-            ("?", "help"): lambda: self.screen.print(Text(HELP)),
+            ("?", "help"): lambda: self._tell(texts.HELP),
         }
         return {name: answer for names, answer in by_name.items() for name in names}
 
@@ -235,13 +227,13 @@ class Session:
             self.screen.print(Text(str(error)))
             return []
         if not places:
-            self.screen.print(Text(f"{typed}: no legal action. ? for help."))
+            self._tell("{}: no legal action. ? for help.", typed)
         return places
 
     def _list(self, view: game_pb2.View, words: str) -> None:
         said = map(self.draw.action, view.legal_actions)
         places = [place for place, text in enumerate(said) if drawing.has_words(text, words)]
-        self.screen.print(self.draw.numbered(view, places) if places else Text("None."))
+        self.screen.print(self.draw.numbered(view, places) if places else Text(self.say("None.")))
 
     # Hints.
 
@@ -261,19 +253,24 @@ class Session:
             hint = self._search()
         except CroupierError as error:
             refused = error.reason == "HINTS_NOT_ALLOWED"
-            self.screen.print(Text(NO_HINTS if refused else f"No hint: {error}"))
+            told = NO_HINTS if refused else "No hint: {}"
+            self._tell(told, error)
             return
-        end = f"{hint.iterations:,} iterations. p plays it."
+        count = texts.number(hint.iterations, self.say)
+        end = self.say("{} iterations. p plays it.").format(count)
         self.screen.print(*hints.shown(self.draw, hint), Text(end, style="dim"))
 
     # The display.
 
+    def _tell(self, told: str, *given: object) -> None:
+        self.screen.print(Text(self.say(told).format(*given)))
+
     def _thinking(self) -> AbstractContextManager[object]:
-        who = self.draw.seat_title(1 - self.settings.seat)
-        if self.opponent != FRIEND and not self.opponent.endswith(" bot"):
-            who = f"{who}, {self.opponent},"
-        what = f"waiting for {self._who(capital=False)}" if self.waits else f"{who} decides"
-        return self._spinning(what)
+        other = 1 - self.settings.seat
+        who = self.draw.who(other)
+        if self.waits:
+            return self._spinning(self.say("waiting for {}").format(who))
+        return self._spinning(self.say("{} decides").format(capital(who)))
 
     def _spinning(self, what: str) -> AbstractContextManager[Status | None]:
         console = self.screen.console
@@ -318,7 +315,8 @@ class Session:
 
     def _questions(self, view: game_pb2.View, menu: RenderableType) -> Sequence[RenderableType]:
         clock = self.settings.clock
-        time_left = () if clock is None else (Text(f"You have {clock} seconds.", style="dim"),)
+        told = [] if clock is None else [self.say("You have {} seconds.").format(clock)]
+        time_left = [Text(each, style="dim") for each in told]
         return (Text(self.draw.question(view), style="bold"), menu, *time_left)
 
     def _told(self) -> Sequence[Text]:
@@ -344,7 +342,7 @@ class Session:
             return None
         in_background("hearing of a rematch", self._tell_of_offers)
         try:
-            self.screen.print(Text(REVIEW, style="dim"))
+            self.screen.print(Text(self.say(REVIEW), style="dim"))
             if self.screen.agrees(REMATCH, {"v": self.review}):
                 return self.seat.rematch()
             offer = self.seat.rematch_offer()
@@ -355,7 +353,7 @@ class Session:
         except CroupierError as error:
             if error.reason not in ("MATCH_OVER", "REMATCH_NOT_OFFERED"):
                 raise
-            self.screen.print(Text("There is no rematch any more."))
+            self._tell("There is no rematch any more.")
         return None
 
     def review(self) -> None:
@@ -385,15 +383,7 @@ class Session:
                 offer = response.rematch
                 offered = offer.state == match_pb2.REMATCH_STATE_OFFERED
                 if offered and 1 - self.settings.seat in offer.asking_seats:
-                    asks = Text(f"\n{self._who()} asks for a rematch.\n")
-                    asks.append(f"{REMATCH} (y or n) ", style="bold")
+                    told = self.say("{} asks for a rematch.").format(self._who())
+                    asks = Text(f"\n{told}\n")
+                    asks.append(self.screen.question(REMATCH), style="bold")
                     self.screen.console.print(asks, end="")
-
-
-def result_line(result: game_pb2.MatchResult) -> str:
-    """Says the result of a match in a line."""
-    scores = list(result.scores)
-    best = max(scores)
-    who = "draw" if scores.count(best) > 1 else f"seat {scores.index(best)} wins"
-    shown = "-".join(f"{score:g}" for score in scores)
-    return f"result: {who} {shown}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from croupier import enums
 from croupier.terminal import drawing
 from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import skystones_pb2 as stones
@@ -26,11 +27,21 @@ ELEMENT_STYLES = {
     stones.SKYSTONES_ELEMENT_WATER: "blue",
     stones.SKYSTONES_ELEMENT_AIR: "bright_white",
 }
+FIELDS = enums.words(stones.SkystonesField.DESCRIPTOR)
 Cell = list[Text]
 
 
 class Drawing(drawing.Drawing):
     """Draws Skystones."""
+
+    STYLES: ClassVar = {
+        "field_laid": "dim",
+        "round_started": "bold",
+        "picked": "dim",
+        "passed": "dim",
+        "round_ended": "bold",
+    }
+    UNTOLD = ("dealt",)
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
@@ -53,11 +64,12 @@ class Drawing(drawing.Drawing):
 
     def title(self, view: game_pb2.View) -> Text:
         state = view.skystones
-        title = Text(f"Round {state.round}", style="bold")
+        title = Text(self.table("round", round=state.round), style="bold")
         if state.phase:
-            phase = "hands are picked" if state.phase == stones.SKYSTONES_PHASE_PICK else "placing"
-            title.append(f", {phase}; ", style="not bold")
-            title.append_text(self.seat_name(state.starter)).append(" starts", style="not bold")
+            phase = "picking" if state.phase == stones.SKYSTONES_PHASE_PICK else "placing"
+            title.append(f", {self.table(phase)}; ", style="not bold")
+            title.append_text(self.seat_name(state.starter))
+            title.append(f" {self.table('starts')}", style="not bold")
         return title
 
     def view(self, view: game_pb2.View) -> RenderableType:
@@ -73,10 +85,13 @@ class Drawing(drawing.Drawing):
         board = enumerate(view.skystones.board)
         fields = [f"{self._name(n)} {self._field(s.field)}" for n, s in board if s.field]
         parts = [
-            self.player(seat).append(f": rounds won {side.points}, pile {side.pile_size}")
+            self.player(seat).append(
+                f": {self.table('side', points=side.points, pile=side.pile_size)}"
+            )
             for seat, side in ((seat, view.skystones.sides[seat]) for seat in self.order)
         ]
-        lists = {"fields": fields, "in hand": [self._title(c) for c in view.skystones.hand]}
+        hand = [self._title(card) for card in view.skystones.hand]
+        lists = {self.table("fields"): fields, self.table("in_hand"): hand}
         parts += [
             Text(f"{name}: {', '.join(listed)}", style="dim")
             for name, listed in lists.items()
@@ -93,57 +108,33 @@ class Drawing(drawing.Drawing):
         if rows == LOW_ROWS or not state.hand:
             return table
         hand = self._grid([[self._card(card, rows) for card in state.hand]], rows)
-        return Group(table, Text("your hand", style="dim"), hand)
+        return Group(table, Text(self.table("your_hand"), style="dim"), hand)
 
     def happened(self, what: Any) -> Text | None:
-        kind = what.WhichOneof("event")
-        done = getattr(what, kind)
-        match kind:
-            case "field_laid":
-                return Text(f"{self._name(done.square)}: {self._field(done.field)}", style="dim")
-            case "round_started":
-                line = Text(f"Round {done.round}: ", style="bold")
-                line.append_text(self.seat_name(done.starter))
-                return line.append(" starts", style="not bold")
-            case "picked" if done.HasField("card"):
-                return self.line(done.seat, f"picks {self._title(done.card)}", "dim")
-            case "placed":
-                line = self.line(done.seat, "places ")
-                line.append(self._title(done.card), style="bold default")
-                line.append(f" on {self._name(done.square)}", style="default")
-                if done.taken:
-                    squares = ", ".join(map(self._name, done.taken))
-                    line.append(f" and takes {squares}", style="bold green")
-                return line
-            case "passed":
-                return self.line(done.seat, "cannot place and passes", "dim")
-            case "round_ended":
-                chips = "-".join(map(str, done.chips))
-                if not done.HasField("winner"):
-                    return Text(f"Round {done.round} is tied, chips {chips}", style="bold")
-                line = Text(f"Round {done.round} goes to ", style="bold")
-                return line.append_text(self.seat_name(done.winner)).append(f", chips {chips}")
-        return None
+        if what.HasField("picked") and not what.picked.HasField("card"):
+            return None
+        line = super().happened(what)
+        if line is not None and what.placed.taken:
+            line.stylize("bold green")
+        return line
 
     def question(self, view: game_pb2.View) -> str:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
             hand = view.skystones.hand
-            used = sum(self._total(card) for card in hand)
-            which = f"card {len(hand) + 1} of {self.hand_size}"
-            return f"Pick {which} for your hand; {used} of {self.limit} points are used:"
-        return "Place a card: by the number in the table, or its name and square:"
-
-    def action(self, action: game_pb2.MatchAction) -> str:
-        what = action.skystones
-        if what.WhichOneof("action") == "pick_card":
-            return self._title(what.pick_card.card)
-        return f"{self._title(what.place_card.card)} → {self._name(what.place_card.square)}"
+            return self.table(
+                "pick",
+                card=len(hand) + 1,
+                size=self.hand_size,
+                used=sum(self._total(card) for card in hand),
+                limit=self.limit,
+            )
+        return self.table("place")
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
             return self._picks(view)
         table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-        for heading in ("your hand", "", "N E S W  ="):
+        for heading in (self.table("your_hand"), "", self.table("edges")):
             table.add_column(heading, no_wrap=True)
         squares = range(len(view.skystones.board))
         for square in squares:
@@ -180,7 +171,7 @@ class Drawing(drawing.Drawing):
         if square.HasField("card"):
             style = drawing.SEAT_STYLES[square.owner % 2]
             cell = self._card(square.card, rows, style)
-            owner = drawing.cropped(self.roles[square.owner].split()[-1], OWNER)
+            owner = drawing.cropped(self.who(square.owner).split()[-1], OWNER)
             north = f"{self.specs[square.card].north}".center(self.cell)
             cell[0] = Text(name, style="dim")
             cell[0].append(north[2 : self.cell - cell_len(owner)], style="bold default not dim")
@@ -190,7 +181,7 @@ class Drawing(drawing.Drawing):
         cell = [Text(f"{name:<{self.cell}}", style="dim")] + [blank] * (rows - 1)
         if square.field == stones.SKYSTONES_FIELD_BLOCKED:
             cell[1:] = [Text("░" * self.cell, style="dim")] * (rows - 1)
-            cell[rows // 2] = Text("blocked".center(self.cell), style="dim")
+            cell[rows // 2] = Text(self._field(square.field).center(self.cell), style="dim")
         elif square.field:
             only = self._field(square.field).center(self.cell)
             # A field that takes one element has the number of that element.
@@ -230,14 +221,15 @@ class Drawing(drawing.Drawing):
         parts: list[RenderableType] = []
         for seat in self.order:
             side = state.sides[seat]
-            you = " (you)" if seat == self.seat else ""
+            you = f" ({self.role(seat)})" if seat == self.seat else ""
             name = self.seat_name(seat).append(you, style="not bold")
             parts.append(name if rows == LOW_ROWS else self.player(seat))
-            parts.append(Text(f"rounds won {side.points}\nchips {chips[seat]}"))
-            parts.append(Text(f"hand {side.hand_size}, pile {side.pile_size}"))
+            parts.append(Text(self.table("points", points=side.points)))
+            parts.append(Text(self.table("chips", chips=chips[seat])))
+            parts.append(Text(self.table("cards", hand=side.hand_size, pile=side.pile_size)))
         if state.unseen:
             by_element = Counter(self.specs[card].element for card in state.unseen)
-            parts.append(Text(f"not seen: {len(state.unseen)} cards", style="dim"))
+            parts.append(Text(self.table("unseen", count=len(state.unseen)), style="dim"))
             parts.append(
                 Text(
                     ", ".join(f"{self._element(e)} {n}" for e, n in sorted(by_element.items())),
@@ -252,8 +244,8 @@ class Drawing(drawing.Drawing):
         table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
         for _ in range(columns):
             table.add_column("", justify="right", style="bold yellow", min_width=2)
-            for heading in ("card", "element", "N E S W  ="):
-                table.add_column(heading, no_wrap=True)
+            for heading in ("card", "element", "edges"):
+                table.add_column(self.table(heading), no_wrap=True)
         rows = [
             [Text(str(number)), *self._described(action.skystones.pick_card.card)]
             for number, action in enumerate(view.legal_actions, 1)
@@ -271,6 +263,12 @@ class Drawing(drawing.Drawing):
         self.side = ruleset.board_size if ruleset.HasField("board_size") else self.side
         self.limit = ruleset.hand_limit if ruleset.HasField("hand_limit") else self.limit
         self.hand_size = ruleset.hand_size if ruleset.HasField("hand_size") else self.hand_size
+        for place in range(len(self.specs)):
+            card = catalog_pb2.Card(id=str(place), title=self._title(place))
+            self.words.cards[card.id] = card
+        for square in range(self.side**2):
+            for field in ("square", "taken"):
+                self.words.phrases[f"value.{field}.{square}"] = self._name(square)
 
     def _total(self, card: int) -> int:
         spec = self.specs[card]
@@ -286,9 +284,7 @@ class Drawing(drawing.Drawing):
         return self.elements.get(element, f"element {element}")
 
     def _field(self, field: stones.SkystonesField) -> str:
-        # A field that takes one element has the number of that element.
-        blocked = field == stones.SKYSTONES_FIELD_BLOCKED
-        return "blocked" if blocked else f"only {self._element(int(field))}"
+        return self.words.word(f"value.field.{FIELDS[field]}")
 
     def _grid(self, rows: list[list[Cell]], height: int) -> Text:
         # Draws cards in frames that touch.

@@ -24,6 +24,7 @@ class Translation(NamedTuple):
     title: str
     rules: str
     texts: Mapping[str, str]
+    phrases: Mapping[str, str]
 
     def text(self, english: str) -> str:
         """A text other than the game's title and rules; in English if it has no translation."""
@@ -40,10 +41,12 @@ def translations(game_id: str) -> dict[str, Translation]:
             content = tomllib.loads(file.read_text(encoding="utf-8"))
             # The lines of a paragraph are one.
             rules = (" ".join(part.split()) for part in content["rules"].strip().split("\n\n"))
-            texts = content["texts"]
+            phrases = content.get("phrases", {})
             if (ours := general / file.name).is_file():
-                texts = {**tomllib.loads(ours.read_text(encoding="utf-8"))["texts"], **texts}
-            found[match[1]] = Translation(content["title"], "\n\n".join(rules), texts)
+                phrases = tomllib.loads(ours.read_text(encoding="utf-8")) | phrases
+            found[match[1]] = Translation(
+                content["title"], "\n\n".join(rules), content["texts"], phrases
+            )
     return dict(sorted(found.items()))
 
 
@@ -144,8 +147,10 @@ def _translated(
     game.language_code = language
     game.title = translation.title
     game.rules = translation.rules
+    # A word that the cards have too needs no second translation.
     for name, phrase in english.phrases.items():
         game.phrases[name] = translation.text(phrase)
+    game.phrases.update(translation.phrases)
     game.seat_titles[:] = map(translation.text, english.seat_titles)
     for card in game.cards:
         card.title = translation.text(card.title)

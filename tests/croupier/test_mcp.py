@@ -196,7 +196,7 @@ def test_what_is_refused_says_what_is_legal(shared_server, caplog):
         assert f"the match is at version {version}" in refused
         assert menu in refused
         words = re.search(r"^1\. (.+)$", text, re.MULTILINE)[1]
-        assert f"plays {words}" in await model.ask("play", action=words, version=version)
+        assert f"sent the {words}" in await model.ask("play", action=words, version=version)
         assert "MATCH_NOT_OVER" in await model.ask("review", refused=True)
         assert "You resigned.\nThe match is over" in await model.ask("resign")
         assert "What made the result" in await model.ask("review", iterations=100)
@@ -244,7 +244,7 @@ def test_hints_are_told_in_words(shared_server):
     async def script(model):
         text = await model.seat("create_match", game="skystones", hints="allowed", seed=3)
         hint = await model.ask("hint", iterations=100, seed=1)
-        best = re.match(r"Play (.+?) +expected score 0\.\d\d ", hint)[1]
+        best = re.match(r"Play: (.+?) +expected score 0\.\d\d ", hint)[1]
         assert re.search(rf"^\d+\. {best}$", text, re.MULTILINE)
         assert hint == await model.ask("hint", iterations=100, seed=1)
 

@@ -67,6 +67,7 @@ from games.castle_rampage.rules.cards import (
     CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
     default_cards, read_cards,
 )
+from games.castle_rampage.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -135,6 +136,7 @@ cdef class CastleRampage(Game):
         "A match of 200 turns is a draw. The 800th decision of a turn ends the turn."
     )
     seat_titles = ("Red", "Blue")
+    phrases = PHRASES
     event_kinds = {
         SHUFFLED: "shuffled: cards*",
         SHUFFLED_HIDDEN: "shuffled_hidden: count",

@@ -15,6 +15,7 @@ import {
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
 import { t } from "@app/i18n";
+import { describeEvent, nameOfSeat } from "@app/match/words";
 import { Pile } from "@app/ui/pile";
 import type { ComponentChildren } from "preact";
 import { CastleCard, StandingCard } from "./card";
@@ -111,7 +112,7 @@ function Stack(
 ) {
 	const { structure, stack, seat, context, own, newest } = props;
 	const { standing } = stack;
-	const title = structure === "GATE" ? say().gate : say().castle;
+	const title = context.catalog.words.word(`value.structure.${structure.toLowerCase()}`);
 	// The top card, which is attacked next, lies last and hides none of its numbers.
 	const shown = standing.slice(0, SHOWN).reverse();
 	return (
@@ -234,10 +235,11 @@ function SetUp(props: {
 
 interface Clash {
 	card: string;
-	structure: CastleRampageStructure;
 	defence: number;
 	strength: number;
 	end: "" | "held" | "destroyed";
+	/** How it ended, in words. */
+	told: string;
 }
 
 /** The last card that was played, and what it met. */
@@ -245,34 +247,37 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 	const { events, context, near } = props;
 	let player: number | undefined;
 	let card = "";
+	let played = "";
 	let attackerFell = false;
 	const clashes: Clash[] = [];
 	let from = events.length - 1;
 	while (from >= 0 && !isPlayed(events[from]!)) from--;
-	for (const { event } of from >= 0 ? events.slice(from) : []) {
+	for (const each of from >= 0 ? events.slice(from) : []) {
+		const { event } = each;
 		if (event.case !== "castleRampage") continue;
+		const told = describeEvent(each, context)?.text ?? "";
 		const { seat, event: what } = event.value as CastleRampageEvent;
 		if (what.case === "played") {
 			player = seat;
 			card = idOf(what.value.card);
+			played = told;
 		} else if (what.case === "revealed") {
-			clashes.push({ ...what.value, card: idOf(what.value.card), end: "" });
+			clashes.push({ ...what.value, card: idOf(what.value.card), end: "", told });
 		} else if (what.case === "held" && clashes.length > 0) {
-			clashes.at(-1)!.end = "held";
+			Object.assign(clashes.at(-1)!, { end: "held", told });
 			attackerFell = true;
 		} else if (what.case === "destroyed") {
 			const last = clashes.at(-1);
 			if (last && last.end === "" && last.card === idOf(what.value.card)) {
-				last.end = "destroyed";
+				Object.assign(last, { end: "destroyed", told });
 				attackerFell = last.defence === last.strength;
 			} else if (clashes.length === 0 && what.value.structure !== 0) {
-				const { card, structure } = what.value;
-				clashes.push({ card: idOf(card), structure, defence: 0, strength: 0, end: "destroyed" });
+				const card = idOf(what.value.card);
+				clashes.push({ card, defence: 0, strength: 0, end: "destroyed", told });
 			}
 		}
 	}
 	if (!card) return <div class="lastplay none" />;
-	const title = (id: string) => titleOf(context, id);
 	return (
 		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
 			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
@@ -281,9 +286,9 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 			<div class="clashes">
 				<p>
 					<b class={`who ${player === near ? "mine" : "theirs"}`}>
-						{player === context.me ? t().you : context.catalog.game.seatTitles[player ?? 0]}
+						{nameOfSeat(context, player ?? 0)}
 					</b>{" "}
-					{player === context.me ? t().toMe(t().played(title(card))) : t().played(title(card))}
+					{played}
 				</p>
 				<ol>
 					{clashes.slice(-CLASHES).map((clash, index) => (
@@ -296,13 +301,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 									{clash.strength} : {clash.defence}
 								</span>
 							)}
-							<Glyph
-								name={clash.end === "held" ? "SHIELD" : "BLOCKED"}
-								label={say()[clash.end === "held" ? "held" : "destroyedIn"](
-									title(clash.card),
-									structureName(clash.structure),
-								)}
-							/>
+							<Glyph name={clash.end === "held" ? "SHIELD" : "BLOCKED"} label={clash.told} />
 						</li>
 					))}
 				</ol>
@@ -313,6 +312,3 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 
 const isPlayed = ({ event }: Event) =>
 	event.case === "castleRampage" && (event.value as CastleRampageEvent).event.case === "played";
-
-export const structureName = (structure: CastleRampageStructure) =>
-	structure === CastleRampageStructure.GATE ? say().gate : say().castle;

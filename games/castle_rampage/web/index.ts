@@ -1,27 +1,24 @@
 // Castle Rampage: hidden walls, and a hand of attackers.
-import type { Action, View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
+import type { View } from "@app/api/types";
+import { cardKey, type GameModule, titleOf } from "@app/games/module";
+import { describeAction } from "@app/games/words";
 import {
 	type CastleRampageAction,
 	type CastleRampageCard,
-	CastleRampageDiscardReason,
 	type CastleRampageEvent,
 	CastleRampagePhase,
 	CastleRampageStructure,
+	CastleRampageUnit,
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
 import { t } from "@app/i18n";
-import { CastleBoard, idOf, structureName } from "./board";
+import { CastleBoard, idOf } from "./board";
 import { CastleCard, numbersOf, SCHEMES } from "./card";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as CastleRampageView;
-const title = (context: Context, card: CastleRampageCard) =>
-	card ? titleOf(context, idOf(card)) : t().aCard;
-const titles = (context: Context, cards: readonly CastleRampageCard[]) =>
-	cards.length === 0 ? say().noCards : titlesOf(context, cards.map(idOf));
 const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKey(idOf(card)));
 
 export const game: GameModule = {
@@ -99,93 +96,25 @@ export const game: GameModule = {
 	},
 	button: (key, _clicks, context) => {
 		if (key === "do:play") return { label: say().play, primary: true };
-		if (key === "do:end") return { label: say().endTurn };
+		if (key === "do:end") return { label: context.catalog.words.word("action.end_turn") };
 		if (key === "to:gate") return { label: say().toGate };
 		if (key === "to:castle") return { label: say().toCastle };
-		if (key.startsWith("unit:")) return { label: say().units[Number(key.slice(5))] ?? key };
+		if (key.startsWith("unit:")) {
+			const unit = CastleRampageUnit[Number(key.slice(5))] ?? "";
+			return { label: context.catalog.words.word(`value.unit.${unit.toLowerCase()}`) };
+		}
 		if (key.startsWith("permanent:"))
-			return { label: title(context, Number(key.slice("permanent:".length))) };
+			return { label: titleOf(context, idOf(Number(key.slice("permanent:".length)))) };
 		return undefined;
 	},
 	confirm: (action, context) => {
 		const decision = action.game.value as CastleRampageAction;
 		// Which card goes where is to be seen in the places.
 		if (decision.action.case === "setUp") return say().shareOut;
-		return `${t().confirm}: ${describe(action, context)}`;
+		return `${t().confirm}: ${describeAction(action, context)}`;
 	},
 	atOnce: (clicks) => !(clicks.at(-1)?.key.startsWith("card:") ?? true),
-	describeAction: describe,
-	describeEvent: (event, context) => {
-		const { seat, event: what } = event.event.value as CastleRampageEvent;
-		const words = say();
-		const name = (card: CastleRampageCard) => title(context, card);
-		switch (what.case) {
-			case "shuffled":
-				return { text: words.shuffled(what.value.count) };
-			case "drawn": {
-				const { cards, count } = what.value;
-				return { seat, text: t().drew(titlesOf(context, cards.map(idOf), count)) };
-			}
-			case "cardsSetUp":
-				return { seat, text: words.didSetUp };
-			case "turnStarted":
-				return { seat, text: words.turnStarted(what.value.turn) };
-			case "strengthened": {
-				const { card, structure } = what.value;
-				return { seat, text: words.putUnder(name(card), structureName(structure)) };
-			}
-			case "played": {
-				const card = name(what.value.card);
-				const { choice } = what.value;
-				if (choice.case === "unit")
-					return { seat, text: words.named(card, words.units[choice.value] ?? "") };
-				if (choice.case === "permanent")
-					return { seat, text: words.against(card, name(choice.value)) };
-				const extra = choice.case === "extra" && choice.value;
-				return { seat, text: extra ? words.playedExtra(card) : t().played(card) };
-			}
-			case "discarded": {
-				const cards = titles(context, what.value.cards);
-				const texts: Record<number, string> = {
-					[CastleRampageDiscardReason.PAYMENT]: words.paid(cards),
-					[CastleRampageDiscardReason.RANDOM]: words.lostRandom(cards),
-					[CastleRampageDiscardReason.PRIEST]: words.lostPriest(cards),
-				};
-				return { seat, text: texts[what.value.reason] ?? t().discarded(cards) };
-			}
-			case "revealed": {
-				const { structure, card, defence, strength } = what.value;
-				const text = words.revealed(name(card), structureName(structure), defence, strength);
-				return { seat, text };
-			}
-			case "held": {
-				const { card, structure } = what.value;
-				return { seat, text: words.held(name(card), structureName(structure)) };
-			}
-			case "destroyed": {
-				const { card, structure } = what.value;
-				const text = structure
-					? words.destroyedIn(name(card), structureName(structure))
-					: words.destroyed(name(card));
-				return { seat, text, strong: true };
-			}
-			case "returned":
-				return { seat, text: words.returned(name(what.value.card)) };
-			case "looked": {
-				const { gate, castle } = what.value;
-				if (!castle) return { seat, text: words.looked };
-				return { seat, text: words.lookedAt(gate ? name(gate) : t().nothing, name(castle)) };
-			}
-			case "handShown":
-				return { seat, text: words.handShown(titles(context, what.value.cards)) };
-			case "starterDrawn":
-				return { seat, text: words.starterDrawn };
-			case "turnCut":
-				return { seat, text: words.turnCut };
-			default:
-				return undefined;
-		}
-	},
+	strong: (event) => (event.event.value as CastleRampageEvent).event.case === "destroyed",
 	pace: (event) => {
 		const what = (event.event.value as CastleRampageEvent).event.case;
 		return what === "revealed" ? 1100 : what === "played" ? 800 : what === "strengthened" ? 450 : 0;
@@ -197,42 +126,7 @@ export const game: GameModule = {
 		return { ...view, game: { case: "castleRampage", value: { ...gameOf(view), sides } } };
 	},
 	cover: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
-	place: (name) =>
-		name === "opponent_gate" || name === "opponent_castle" ? say()[name] : undefined,
 	blurb: () => say().blurb,
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
-
-function describe(action: Action, context: Context): string {
-	const { action: decision } = action.game.value as CastleRampageAction;
-	const words = say();
-	const paying = (cards: readonly CastleRampageCard[]) =>
-		cards.length > 0 ? ` (${words.payable(titles(context, cards))})` : "";
-	switch (decision.case) {
-		case "setUp": {
-			const { gate, castle, keep } = decision.value;
-			const names = (cards: readonly CastleRampageCard[]) =>
-				cards.map((card) => title(context, card)).join(" / ");
-			return `${words.gate}: ${names(gate)}; ${words.castle}: ${names(castle)}; ${words.slots[4]}: ${title(context, keep)}`;
-		}
-		case "strengthen": {
-			const { card, structure, discards } = decision.value;
-			return `${title(context, card)} → ${structureName(structure)}${paying(discards)}`;
-		}
-		case "play": {
-			const { card, discards, choice } = decision.value;
-			const named =
-				choice.case === "unit"
-					? `: ${words.units[choice.value]}`
-					: choice.case === "permanent"
-						? `: ${title(context, choice.value)}`
-						: "";
-			return `${title(context, card)}${named}${paying(discards)}`;
-		}
-		case "endTurn":
-			return words.endTurn;
-		default:
-			return "";
-	}
-}

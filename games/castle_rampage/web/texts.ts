@@ -6,8 +6,6 @@ const en = {
 	optionSetUps: "Set-ups before the first turn",
 	optionSetUpsNote:
 		"In a set-up, each player shares out five cards: two under the Gate, two under the Castle, and one to keep.",
-	opponent_gate: "Face down in the Gate",
-	opponent_castle: "Face down in the Castle",
 	turn: (n: number, all: number) => `Turn ${n} of at most ${all}`,
 	setUp: (n: number, all: number) => `Set-up ${n} of ${all}`,
 	prompts: {
@@ -23,12 +21,9 @@ const en = {
 		"The last one is kept for your hand.",
 	],
 	shareOut: "Share them out like this",
-	gate: "Gate",
-	castle: "Castle",
 	play: "Play it",
 	toGate: "Under the Gate",
 	toCastle: "Under the Castle",
-	endTurn: "End the turn",
 	payWith: "Choose the cards that pay for it.",
 	whereTo: "Play it, or put it under a structure?",
 	notForThat: "this card cannot pay for it.",
@@ -42,8 +37,6 @@ const en = {
 	top: "top card: it is attacked next",
 	topTag: "top",
 	newest: "newest card",
-	units: { 1: "Knights", 2: "Archers", 3: "Axe Men" } as Record<number, string>,
-	payable: (cards: string) => `for ${cards}`,
 	draw: "Draw pile",
 	discards: "Discard pile",
 	fallen: "Destroyed",
@@ -51,44 +44,13 @@ const en = {
 	shown: "known to everyone",
 	strengthened: "already strengthened",
 	kept: (card: string) => `Kept: ${card}`,
-	shuffled: (n: number) => `The draw pile was shuffled (${n} cards).`,
-	didSetUp: "shared out the cards",
-	turnStarted: (n: number) => `began turn ${n}`,
-	putUnder: (card: string, structure: string) => `put ${card} under the ${structure}`,
-	playedExtra: (card: string) => `played ${card} with the extra unit`,
-	named: (card: string, unit: string) => `played ${card} and named ${unit}`,
-	against: (card: string, target: string) => `played ${card} against a ${target}`,
-	paid: (cards: string) => `paid with ${cards}`,
-	lostRandom: (cards: string) => `lost ${cards} from the hand by chance`,
-	lostPriest: (cards: string) => `had to discard ${cards}`,
-	revealed: (card: string, structure: string, defence: number, strength: number) =>
-		`revealed ${card} on the ${structure}: defence ${defence} against ${strength}`,
-	held: (card: string, structure: string) => `held the ${structure} with ${card}`,
-	destroyedIn: (card: string, structure: string) => `lost ${card} in the ${structure}`,
-	destroyed: (card: string) => `lost ${card}`,
-	returned: (card: string) => `took ${card} back to the hand`,
-	looked: "looked at the top cards",
-	lookedAt: (gate: string, castle: string) =>
-		`looked: ${gate} on the Gate, ${castle} on the Castle`,
-	handShown: (cards: string) => `showed the hand: ${cards}`,
-	noCards: "no cards",
-	starterDrawn: "won the first turn by lot",
-	turnCut: "made 800 decisions: the turn ended",
 };
-
-const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
-
-/** "das Tor" or "die Burg", and "im Tor" or "in der Burg". */
-const what = (structure: string) => (structure === "Tor" ? "das Tor" : "die Burg");
-const where = (structure: string) => (structure === "Tor" ? "im Tor" : "in der Burg");
 
 const de: typeof en = {
 	blurb: "Versteck deine Schwächen hinter Mauern und stürme die anderen.",
 	optionSetUps: "Aufbauten vor dem ersten Zug",
 	optionSetUpsNote:
 		"Bei einem Aufbau verteilt jede Seite fünf Karten: zwei unter das Tor, zwei unter die Burg, und eine behält sie.",
-	opponent_gate: "Verdeckt im Tor",
-	opponent_castle: "Verdeckt in der Burg",
 	turn: (n, all) => `Zug ${n} von höchstens ${all}`,
 	setUp: (n, all) => `Aufbau ${n} von ${all}`,
 	prompts: {
@@ -104,12 +66,9 @@ const de: typeof en = {
 		"Die letzte bleibt für deine Hand.",
 	],
 	shareOut: "So verteilen",
-	gate: "Tor",
-	castle: "Burg",
 	play: "Ausspielen",
 	toGate: "Unter das Tor",
 	toCastle: "Unter die Burg",
-	endTurn: "Zug beenden",
 	payWith: "Wähle die Karten, die dafür bezahlen.",
 	whereTo: "Ausspielen oder unter ein Bauwerk legen?",
 	notForThat: "diese Karte kann nicht dafür bezahlen.",
@@ -123,8 +82,6 @@ const de: typeof en = {
 	top: "oberste Karte: sie wird als Nächste angegriffen",
 	topTag: "oben",
 	newest: "neueste Karte",
-	units: { 1: "Ritter", 2: "Bogenschützen", 3: "Axtkämpfer" },
-	payable: (list) => `für ${list}`,
 	draw: "Nachziehstapel",
 	discards: "Ablagestapel",
 	fallen: "Zerstört",
@@ -132,28 +89,6 @@ const de: typeof en = {
 	shown: "allen bekannt",
 	strengthened: "schon verstärkt",
 	kept: (card) => `Behalten: ${card}`,
-	shuffled: (n) => `Der Nachziehstapel wurde gemischt (${cards(n)}).`,
-	didSetUp: "hat die Karten verteilt",
-	turnStarted: (n) => `hat Zug ${n} begonnen`,
-	putUnder: (card, structure) => `hat ${what(structure)} verstärkt: ${card}`,
-	playedExtra: (card) => `hat ${card} mit der Zusatzeinheit gespielt`,
-	named: (card, unit) => `hat ${card} gespielt und ${unit} genannt`,
-	against: (card, target) => `hat ${card} gegen ${target} gespielt`,
-	paid: (list) => `hat mit ${list} bezahlt`,
-	lostRandom: (list) => `hat durch Zufall ${list} verloren`,
-	lostPriest: (list) => `musste ${list} ablegen`,
-	revealed: (card, structure, defence, strength) =>
-		`hat ${where(structure)} ${card} aufgedeckt: Verteidigung ${defence} gegen ${strength}`,
-	held: (card, structure) => `hat ${what(structure)} mit ${card} gehalten`,
-	destroyedIn: (card, structure) => `hat ${where(structure)} ${card} verloren`,
-	destroyed: (card) => `hat ${card} verloren`,
-	returned: (card) => `hat ${card} zurück auf die Hand genommen`,
-	looked: "hat die obersten Karten angesehen",
-	lookedAt: (gate, castle) => `hat ${gate} auf dem Tor und ${castle} auf der Burg gesehen`,
-	handShown: (list) => `hat die Hand gezeigt: ${list}`,
-	noCards: "keine Karten",
-	starterDrawn: "hat das Los für den ersten Zug gezogen",
-	turnCut: "hat 800 Entscheidungen getroffen: Der Zug ist zu Ende",
 };
 
 export const all = { en, de };

@@ -45,6 +45,7 @@ from games.champion_chess.rules.cards import (
     CARD_NAMES, CARD_TEXTS, CATEGORIES, default_cards, read_cards,
 )
 from games.champion_chess.rules.replay import known_in_hands
+from games.champion_chess.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -110,6 +111,7 @@ cdef class ChampionChess(Game):
         "the King is your only noble, a Rook of your deck may take his place."
     )
     seat_titles = ("White", "Black")
+    phrases = PHRASES
     event_kinds = {
         DRAWN: "drawn: cards*",
         DRAWN_HIDDEN: "drawn_hidden: count",

@@ -1,6 +1,7 @@
 // Champion Chess: champions and aid, chosen in secret by both at the same time.
-import type { Action, View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
+import type { View } from "@app/api/types";
+import { cardKey, type GameModule } from "@app/games/module";
+import { describeAction } from "@app/games/words";
 import {
 	type ChampionChessAction,
 	ChampionChessCard,
@@ -15,8 +16,6 @@ import { say } from "./texts";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as ChampionChessView;
-const titles = (context: Context, cards: readonly ChampionChessCard[], count = 0) =>
-	titlesOf(context, cards.map(idOf), count);
 
 export const game: GameModule = {
 	id: "champion_chess",
@@ -66,43 +65,10 @@ export const game: GameModule = {
 		const none = decision.case !== "playChampion" && decision.value?.cards.length === 0;
 		if (decision.case === "playAid") return none ? say().noAid : say().aid;
 		if (decision.case === "discardToReserve") return none ? say().keepAll : say().discard;
-		return `${t().confirm}: ${describe(action, context)}`;
+		return `${t().confirm}: ${describeAction(action, context)}`;
 	},
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("do:") ?? false,
-	describeAction: describe,
-	describeEvent: (event, context) => {
-		const { seat, event: what } = event.event.value as ChampionChessEvent;
-		const words = say();
-		switch (what.case) {
-			case "drawn":
-				return { seat, text: t().drew(titles(context, what.value.cards, what.value.count)) };
-			case "shuffled":
-				return { seat, text: what.value.fromReserve ? words.shuffledReserve : words.shuffled };
-			case "mulligan":
-				return { seat, text: words.mulligan(titles(context, what.value.cards)) };
-			case "championRevealed": {
-				const card = titleOf(context, idOf(what.value.champion));
-				return { seat, text: what.value.castled ? words.castled(card) : words.sends(card) };
-			}
-			case "aidRevealed": {
-				const { cards } = what.value;
-				const text = cards.length > 0 ? words.aided(titles(context, cards)) : words.aidedNone;
-				return { seat, text };
-			}
-			case "challengeDecided": {
-				const { champion, won, movement, attack, defend } = what.value;
-				const text = (won ? words.wins : words.falls)(titleOf(context, idOf(champion)));
-				return { seat, text: `${text} (${movement} / ${attack} / ${defend})`, strong: true };
-			}
-			case "discarded": {
-				const { cards } = what.value;
-				const text = cards.length > 0 ? t().discarded(titles(context, cards)) : words.discardedNone;
-				return { seat, text };
-			}
-			default:
-				return undefined;
-		}
-	},
+	strong: (event) => (event.event.value as ChampionChessEvent).event.case === "challengeDecided",
 	pace: (event) => {
 		const what = (event.event.value as ChampionChessEvent).event.case;
 		return what === "challengeDecided" ? 900 : what === "championRevealed" ? 500 : 0;
@@ -117,15 +83,3 @@ export const game: GameModule = {
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
-
-function describe(action: Action, context: Context): string {
-	const decision = (action.game.value as ChampionChessAction).action;
-	if (decision.case === undefined) return "";
-	if (decision.case === "playChampion") {
-		const card = titleOf(context, idOf(decision.value.noble));
-		return decision.value.castle ? `${card}: ${say().castle}` : card;
-	}
-	const cards = decision.value.cards.length > 0 && titles(context, decision.value.cards);
-	if (decision.case === "playAid") return cards || say().noAid;
-	return cards ? `${say().discard}: ${cards}` : say().keepAll;
-}

@@ -50,6 +50,7 @@ from games.powershot_soccer.rules.state cimport *
 
 from engine.card_list import check_ranges, copies, read_options
 from engine.errors import ActionError, RulesetError
+from games.powershot_soccer.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -148,6 +149,7 @@ cdef class PowerShotSoccer(Game):
         "answered."
     )
     seat_titles = ("Home", "Away")
+    phrases = PHRASES
     event_kinds = {
         SHUFFLED: "shuffled: cards*",
         SHUFFLED_HIDDEN: "shuffled_hidden: count",

@@ -1,7 +1,13 @@
 // The pitch and the cards of PowerShot Soccer: the ball moves towards the goal as cards stand.
 import { CardFrame, counted, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import { type BoardProps, type CardProps, cardOf, cardProps } from "@app/games/module";
+import {
+	type BoardProps,
+	type CardProps,
+	type Context,
+	cardOf,
+	cardProps,
+} from "@app/games/module";
 import {
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
@@ -121,7 +127,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 										<span class="vacant" aria-hidden="true" />
 									)}
 									<span class={`outcome ${outcome.toLowerCase()}`}>
-										{say().outcomes[attack.outcome]}
+										{outcomeOf(context, attack.outcome)}
 									</span>
 								</li>
 							);
@@ -200,6 +206,9 @@ function shotTotal(
 }
 
 /** The role of a card, as the name of its drawing. */
+const outcomeOf = ({ catalog }: Context, outcome: PowerShotSoccerOutcome) =>
+	outcome && catalog.words.word(`value.outcome.${PowerShotSoccerOutcome[outcome]!.toLowerCase()}`);
+
 export function roleOf(catalog: Catalog, card: string): string {
 	const ruleset = catalog.game.defaultRuleset?.game;
 	const spec = ruleset?.case === "powershotSoccer" ? ruleset.value.cards[Number(card)] : undefined;

@@ -1,6 +1,7 @@
 // PowerShot Soccer: one card at a time, attack and answer.
-import type { Action, View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf, titlesOf } from "@app/games/module";
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule } from "@app/games/module";
+import { describeAction } from "@app/games/words";
 import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,
@@ -10,21 +11,16 @@ import {
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { t } from "@app/i18n";
-import { roleOf, SoccerBoard, SoccerCard } from "./board";
+import { SoccerBoard, SoccerCard } from "./board";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as PowerShotSoccerView;
 const role = (value: PowerShotSoccerRole) => PowerShotSoccerRole[value] ?? "";
-const title = (context: Context, card: number) => titleOf(context, `${card}`);
-/** What a role is called: as the cards that have it, unless it is none of theirs. */
+/** What a role is called. */
 const titleOfRole = ({ catalog }: Context, name: string) =>
-	say().roles[name] ??
-	[...catalog.cards.values()]
-		.find((card) => roleOf(catalog, card.id) === name)
-		?.title.replace(/ \d+$/, "") ??
-	name;
+	catalog.words.word(`value.role.${name.toLowerCase()}`);
 const CHALLENGES = ["TACKLE", "INTERCEPT", "SAVE"];
 
 /** The cards of the hand in the order in which players sort them: attack, shots, defence. */
@@ -76,50 +72,12 @@ export const game: GameModule = {
 		key.startsWith("role:")
 			? { label: `${say().playAs}: ${titleOfRole(context, key.slice("role:".length))}` }
 			: undefined,
-	confirm: (action, context) => `${t().confirm}: ${describe(action, context)}`,
+	confirm: (action, context) => `${t().confirm}: ${describeAction(action, context)}`,
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("role:") ?? false,
-	describeAction: describe,
-	describeEvent: (event, context) => {
-		const { event: what } = event.event.value as PowerShotSoccerEvent;
-		const words = say();
-		switch (what.case) {
-			case "shuffled":
-				return { seat: what.value.seat, text: words.shuffled(what.value.count) };
-			case "drawn": {
-				const { seat, cards, count } = what.value;
-				return { seat, text: t().drew(titlesOf(context, cards.map(String), count)) };
-			}
-			case "kickOffShown":
-				return { seat: what.value.seat, text: words.kickOffShown(title(context, what.value.card)) };
-			case "halfStarted":
-				return { seat: what.value.kickOff, text: words.halfStarted(what.value.half), strong: true };
-			case "played": {
-				const { seat } = what.value;
-				const card = title(context, what.value.card);
-				const played = role(what.value.role);
-				if (played === "GIVE_UP") return { seat, text: words.gaveUp(card) };
-				if (played === "DECLINE") return { seat, text: words.declined(card) };
-				const own = roleOf(context.catalog, `${what.value.card}`);
-				const told = own === "STAR_PLAYER";
-				const as = titleOfRole(context, played);
-				return { seat, text: told ? words.playedAs(card, as) : t().played(card) };
-			}
-			case "exchangeDecided": {
-				const { outcome, power, defence, seat } = what.value;
-				const shot = power > 8 ? ` ${words.powerShot}` : "";
-				return {
-					seat,
-					text: `${words.told[outcome]} (${words.power(power, defence)})${shot}`,
-					strong: outcome === PowerShotSoccerOutcome.GOAL,
-				};
-			}
-			case "halfEnded": {
-				const [home = 0, away = 0] = what.value.goals;
-				return { text: words.halfEnded(what.value.half, home, away), strong: true };
-			}
-			default:
-				return undefined;
-		}
+	strong: (event) => {
+		const what = (event.event.value as PowerShotSoccerEvent).event;
+		if (what.case === "exchangeDecided") return what.value.outcome === PowerShotSoccerOutcome.GOAL;
+		return what.case === "halfStarted" || what.case === "halfEnded";
 	},
 	pace: (event) => {
 		const what = (event.event.value as PowerShotSoccerEvent).event;
@@ -145,13 +103,3 @@ const rolesOf = (view: View, card: string) =>
 		const play = (action.game.value as PowerShotSoccerAction).action.value;
 		return `${play?.card}` === card ? [role(play!.role)] : [];
 	});
-
-function describe(action: Action, context: Context): string {
-	const { value } = (action.game.value as PowerShotSoccerAction).action;
-	if (!value) return "";
-	const card = title(context, value.card);
-	const played = role(value.role);
-	const as = titleOfRole(context, played);
-	if (played in say().roles) return `${card}: ${as}`;
-	return roleOf(context.catalog, `${value.card}`) === "STAR_PLAYER" ? say().as(card, as) : card;
-}

@@ -45,6 +45,7 @@ from games.skystones.rules.tables cimport SkystonesTables, takes
 
 from engine.errors import ActionError
 from games.skystones.rules.tables import ELEMENT_NAMES
+from games.skystones.rules.words import PHRASES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -79,6 +80,7 @@ cdef class Skystones(SkystonesTables):
         "special fields, some squares are blocked or take only cards of one element."
     )
     seat_titles = ("First", "Second")
+    phrases = PHRASES
     event_kinds = {
         DEALT: "dealt: cards*",
         DEALT_HIDDEN: "dealt_hidden: count",

@@ -91,8 +91,8 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 					const card =
 						square.card === undefined ? undefined : context.catalog.cards.get(`${square.card}`);
 					const field = FIELDS[square.field] ?? "";
-					const takes = fieldName(context.catalog, square.field);
-					const fieldText = field === "" || field === "BLOCKED" ? takes : say().only(takes);
+					const fieldText =
+						field && context.catalog.words.word(`value.field.${field.toLowerCase()}`);
 					const owner = square.owner === undefined ? "" : square.owner === near ? "mine" : "theirs";
 					const label = [
 						squareName(index, size),
@@ -192,13 +192,6 @@ export function elementOf(catalog: Catalog, card: CatalogCard): string {
 	const spec = ruleset?.case === "skystones" ? ruleset.value.cards[Number(card.id)] : undefined;
 	return SkystonesElement[spec?.element ?? 0] ?? "";
 }
-
-/** What a special field is called: as the element of the cards that it takes. */
-export const fieldName = (catalog: Catalog, field: number) =>
-	FIELDS[field] === "BLOCKED"
-		? say().blocked
-		: ([...catalog.cards.values()].find((card) => elementOf(catalog, card) === FIELDS[field])
-				?.kind ?? "");
 
 /** The points of the edges: north, east, south, west. */
 export const edgesOf = (card: CatalogCard) => card.numbers.slice(1, 5).map((each) => each.value);

@@ -1,6 +1,7 @@
 // Skystones: a board, hidden hands, and a limit on what a hand may weigh.
-import type { Action, View } from "@app/api/types";
-import { type Context, cardKey, cardOf, type GameModule, titleOf } from "@app/games/module";
+import type { View } from "@app/api/types";
+import { type Context, cardKey, cardOf, type GameModule } from "@app/games/module";
+import { describeAction } from "@app/games/words";
 import {
 	type SkystonesAction,
 	type SkystonesEvent,
@@ -8,15 +9,12 @@ import {
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
-import { fieldName, SkyBoard, SkyCard, squareName, totalOf } from "./board";
+import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as SkystonesView;
-const sizeOf = (view: View) => Math.round(Math.sqrt(gameOf(view).board.length)) || 3;
-
-const title = (context: Context, card: number) => titleOf(context, `${card}`);
 
 export const game: GameModule = {
 	id: "skystones",
@@ -91,43 +89,18 @@ export const game: GameModule = {
 		return say().pickHand(picked.length, hand, pointsOf(context, picked), limit);
 	},
 	button: () => undefined,
-	confirm: describe,
+	confirm: describeAction,
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("square:") ?? false,
-	describeAction: describe,
-	describeEvent: (event, context) => {
-		const { event: what } = event.event.value as SkystonesEvent;
-		const named = (square: number) => squareName(square, sizeOf(context.view));
-		switch (what.case) {
-			case "dealt": {
-				const { seat, count } = what.value;
-				return { seat, text: seat === undefined ? say().aside : say().dealt(count) };
-			}
-			case "fieldLaid": {
-				const { square, field } = what.value;
-				return { text: say().field(named(square), fieldName(context.catalog, field)) };
-			}
-			case "roundStarted":
-				return { seat: what.value.starter, text: say().roundStarted(what.value.round) };
-			case "picked": {
-				const { seat, card } = what.value;
-				return { seat, text: say().picked(card === undefined ? t().aCard : title(context, card)) };
-			}
-			case "placed": {
-				const { seat, card, square, taken } = what.value;
-				const text = say().placed(title(context, card), named(square));
-				return { seat, text: taken.length > 0 ? text + say().taking(taken.length) : text };
-			}
-			case "passed":
-				return { seat: what.value.seat, text: say().passed };
-			case "roundEnded": {
-				const { winner, chips } = what.value;
-				if (winner === undefined) return { text: say().roundTied, strong: true };
-				const [own = 0, others = 0] = winner === 0 ? chips : [chips[1], chips[0]];
-				return { seat: winner, text: say().roundWon(own, others), strong: true };
-			}
-			default:
-				return undefined;
-		}
+	strong: (event) => (event.event.value as SkystonesEvent).event.case === "roundEnded",
+	// The phrases name the squares of the usual board.
+	phrases: ({ game }) => {
+		const size = game.case === "skystones" ? (game.value.boardSize ?? 3) : 3;
+		const squares = Array.from({ length: size < 3 ? size ** 2 : 0 }, (_, n) => n);
+		return Object.fromEntries(
+			["square", "taken"].flatMap((field) =>
+				squares.map((n) => [`value.${field}.${n}`, squareName(n, size)]),
+			),
+		);
 	},
 	pace: (event) => {
 		const what = (event.event.value as SkystonesEvent).event;
@@ -143,14 +116,6 @@ export const game: GameModule = {
 	deal,
 	guide: () => import("./guide").then(({ guide }) => guide),
 };
-
-function describe(action: Action, context: Context): string {
-	const { action: decision } = action.game.value as SkystonesAction;
-	if (decision.case === undefined) return "";
-	const card = title(context, decision.value.card);
-	if (decision.case === "pickCard") return say().pick(card);
-	return say().place(card, squareName(decision.value.square, sizeOf(context.view)));
-}
 
 /** How many cards a hand has, and how many points they may have together. */
 function sizes(view: View) {

@@ -24,26 +24,10 @@ const en = {
 	chooseSquare: "Choose a square.",
 	pile: "Your pile",
 	points: "Rounds won",
-	pick: (card: string) => `Pick ${card}`,
-	place: (card: string, square: string) => `${card} to ${square}`,
-	blocked: "blocked",
-	only: (element: string) => `only ${element}`,
 	edges: (n: number, e: number, s: number, w: number) =>
 		`north ${n}, east ${e}, south ${s}, west ${w}`,
-	dealt: (n: number) => `got ${n} cards`,
-	aside: "A card was set aside.",
-	field: (square: string, field: string) => `${square} became a special field: ${field}`,
-	roundStarted: (n: number) => `got the first turn of round ${n}`,
-	picked: (card: string) => `picked ${card}`,
-	placed: (card: string, square: string) => `placed ${card} on ${square}`,
-	taking: (n: number) => (n === 1 ? " and took 1 card" : ` and took ${n} cards`),
-	passed: "could not place a card and passed",
-	roundWon: (a: number, b: number) => `won the round, ${a} to ${b} chips`,
-	roundTied: "The round was tied.",
 	chips: "Chips",
 };
-
-const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
 
 const de: typeof en = {
 	blurb: "Neun Felder, vier Kanten und eine Hand, deren Karten zusammen höchstens 20 Punkte haben.",
@@ -68,21 +52,7 @@ const de: typeof en = {
 	chooseSquare: "Wähle ein Feld.",
 	pile: "Dein Stapel",
 	points: "Gewonnene Runden",
-	pick: (card) => `${card} wählen`,
-	place: (card, square) => `${card} auf ${square}`,
-	blocked: "blockiert",
-	only: (element) => `nur ${element}`,
 	edges: (n, e, s, w) => `Norden ${n}, Osten ${e}, Süden ${s}, Westen ${w}`,
-	dealt: (n) => `hat ${cards(n)} bekommen`,
-	aside: "Eine Karte wurde beiseitegelegt.",
-	field: (square, field) => `${square} ist jetzt ein Sonderfeld: ${field}`,
-	roundStarted: (n) => `darf in Runde ${n} zuerst legen`,
-	picked: (card) => `hat ${card} gewählt`,
-	placed: (card, square) => `hat ${card} auf ${square} gelegt`,
-	taking: (n) => ` und ${cards(n)} genommen`,
-	passed: "musste passen",
-	roundWon: (a, b) => `hat die Runde gewonnen, ${a} zu ${b} Chips`,
-	roundTied: "Die Runde endete unentschieden.",
 	chips: "Chips",
 };
 

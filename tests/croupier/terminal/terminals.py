@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
-PROMPTS = ("> ", "Enter: go on ", "(y or n) ")
+PROMPTS = ("> ", "Enter: go on ", "Eingabetaste: weiter ", "(y or n) ", "(j oder n) ")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -12,6 +12,7 @@ from tests.croupier.terminal.terminals import terminal
 from tests.support.long_form import LONG_FORM
 
 ROWS, COLUMNS = 24, 80
+REMATCH = {"en": "Rematch? (y or n) ", "de": "Revanche? (j oder n) "}
 # The short form has each game in one language.
 CASES = [
     (game, language)
@@ -46,25 +47,25 @@ def test_a_whole_match_stays_in_sight(
             check(lines)
             # A large end takes a page of its own before the question, as that of seed 598.
             shown += lines
-            if lines[-1] == "Rematch? (y or n) ":
+            if lines[-1] == REMATCH[language]:
                 break
             if lines[-1] == "> ":
                 [saved] = SavedSeats().read()
                 view = Seat(client, saved.match, saved.token).view()
                 session.type(f"#{rng.randint(1, len(view.legal_actions))}")
             else:
-                assert lines[-1] == "Enter: go on "
+                assert lines[-1] in ("Enter: go on ", "Eingabetaste: weiter ")
                 session.type("")
-        assert any(line.startswith("result: ") for line in shown)
+        assert any(line.startswith(("result: ", "Ergebnis: ")) for line in shown)
         session.type("v")
         review: list[str] = []
         while True:
             lines = session.read()
             check(lines)
             review += lines
-            if lines[-1] == "Rematch? (y or n) ":
+            if lines[-1] == REMATCH[language]:
                 break
-            assert lines[-1] == "Enter: go on "
+            assert lines[-1] in ("Enter: go on ", "Eingabetaste: weiter ")
             session.type("")
         session.type("n")
         session.read()

@@ -19,7 +19,8 @@ import wire
 from croupier.client import Client
 from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
-from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
+from croupier.v1 import catalog_pb2, game_pb2, match_pb2
+from service.api.catalog_service import describe
 from tests.croupier.terminal.terminals import terminal
 from tests.support.commands import Ended, croupier
 from tests.support.serving import Servers
@@ -72,7 +73,7 @@ def test_auto_plays_to_the_end(played: Callable[[str], str], game: str) -> None:
     first = played(game)
     lines = first.splitlines()
     result = lines[-1]
-    assert re.fullmatch(r"result: (seat 0 wins 1-0|seat 1 wins 0-1|draw 0.5-0.5)", result)
+    assert re.fullmatch(r"result: (you win 1-0|the bot wins 1-0|draw 0.5-0.5)", result)
     # Before it stands what decided the match.
     assert lines[-2].endswith(".")
     assert "\x1b" not in first
@@ -105,7 +106,13 @@ def test_cards_are_named_in_another_language(
     assert printed.splitlines()[-2].endswith(".")
     assert printed.splitlines()[-2] != played(game).splitlines()[-2]
     # The language does not change the match.
-    assert printed.splitlines()[-1] == played(game).splitlines()[-1]
+    results = {"result: you win": "Ergebnis: du gewinnst", "result: the bot wins":
+               "Ergebnis: der Bot gewinnt", "result: draw": "Ergebnis: unentschieden"}  # fmt: skip
+    result, _, score = played(game).splitlines()[-1].rpartition(" ")
+    assert printed.splitlines()[-1] == f"{results[result]} {score}"
+    # No line says in German what it says in English, but for what is the same in both.
+    same = set(printed.splitlines()) & set(played(game).splitlines())
+    assert not [line for line in same if re.search(r"[a-zäöüß]{4}", line)]
 
 
 # A session of a player
@@ -117,11 +124,11 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
     done = run_play(server, *words, typed=typed)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[-2:] == ["You resigned.", "result: seat 1 wins 0-1"]
+    assert lines[-2:] == ["You resigned.", "result: the bot wins 1-0"]
     assert len(re.findall(r"You choose: \w+", done.out)) == 3
-    assert "You choose: aid nothing" in done.out
+    assert "You choose: No aid" in done.out
     assert "nonsense: not in your hand." in done.out
-    assert re.search(r"Play .* expected score 0\.\d\d", done.out)
+    assert re.search(r"Play: .* expected score 0\.\d\d", done.out)
 
 
 def test_a_player_places_stones_by_name_and_square(server: str) -> None:
@@ -130,15 +137,15 @@ def test_a_player_places_stones_by_name_and_square(server: str) -> None:
     done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
     assert (done.status, done.err) == (0, "")
     assert len(re.findall("You choose: ", done.out)) == 2
-    assert re.search(r"You choose: .+ → [ab][12]", done.out)
+    assert re.search(r"You choose: .+ to [ab][12]", done.out)
 
 
 def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> None:
     words = ("castle_rampage", "--seed", "5", "--opponent", "random", "--language", "de")
-    done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nend\ncards\nq\n")
+    done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nbeenden\ncards\nq\n")
     assert (done.status, done.err) == (0, "")
-    assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.out)) == 2
-    assert "You choose: end the turn" in done.out
+    assert len(re.findall("Du wählst: Tor: .+; Burg: .+; Hand: ", done.out)) == 2
+    assert "Du wählst: Den Zug beenden" in done.out
     assert re.search("Beschwörer +Sonderkarte", done.out)
 
 
@@ -255,6 +262,11 @@ def test_options_are_read_by_the_schema() -> None:
 # Typed lines
 
 
+def described(game: str) -> catalog_pb2.Game:
+    """A game as the catalog has it in English."""
+    return describe(wire.hosted_games()[game]())
+
+
 def discards() -> tuple[drawing.Drawing, game_pb2.View]:
     """A hand of a Rook, two Pawns, a Sword and a Shield, with every discard as an action."""
     hand = [4, 6, 6, 9, 11]
@@ -264,13 +276,15 @@ def discards() -> tuple[drawing.Drawing, game_pb2.View]:
         action = view.legal_actions.add().champion_chess.discard_to_reserve
         action.SetInParent()
         action.cards.extend(cards)  # type: ignore[arg-type]
-    return drawing.find(catalog_pb2.Game(name="games/champion_chess"), 0, ""), view
+    return drawing.find(described("champion_chess"), 0, ""), view
 
 
 def placements() -> tuple[drawing.Drawing, game_pb2.View]:
     """Three cards, two of them with names that begin alike."""
-    game = catalog_pb2.Game(name="games/skystones")
-    for title in ("Ember", "Ember Fox", "Magma Moth"):
+    game = described("skystones")
+    del game.cards[:], game.default_ruleset.skystones.cards[:]
+    for place, title in enumerate(("Ember", "Ember Fox", "Magma Moth")):
+        game.cards.add(id=str(place), title=title)
         game.default_ruleset.skystones.cards.add(title=title)
     view = game_pb2.View(skystones={"phase": 2})  # type: ignore[arg-type]
     for card, square in ((0, 1), (1, 1), (1, 8), (2, 1)):
@@ -281,10 +295,7 @@ def placements() -> tuple[drawing.Drawing, game_pb2.View]:
 
 def castle_rampage(phase: int, *actions: str) -> tuple[drawing.Drawing, game_pb2.View]:
     """A hand of a Knight, two Axe Men, a Dragon and a Spy, with some actions."""
-    names = {1: "Knight", 3: "Axe Man", 7: "Dragon", 12: "Spy", 15: "Priest", 2: "Archer"}
-    game = catalog_pb2.Game(name="games/castle_rampage")
-    for card, name in names.items():
-        game.cards.add(id=castle_rampage_pb2.CastleRampageCard.Name(card)[20:], title=name)  # type: ignore[arg-type]
+    game = described("castle_rampage")
     view = game_pb2.View(castle_rampage={"phase": phase, "hand": [1, 3, 3, 7, 12]})  # type: ignore[arg-type]
     for action in actions:
         text_format.Parse(f"castle_rampage {{ {action} }}", view.legal_actions.add())
@@ -319,40 +330,44 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
 @pytest.mark.parametrize(
     ("given", "typed", "meant"),
     [
-        (discards, "none", ["discard nothing"]),
-        (discards, "all", ["discard Rook, Pawn×2, Sword, Shield"]),
-        (discards, "1 3", ["discard Rook, Pawn"]),
-        (discards, "pawn Pa", ["discard Pawn×2"]),
-        (discards, "2, 3 + sw", ["discard Pawn×2, Sword"]),
-        (discards, "#1", ["discard nothing"]),
+        (discards, "none", ["Keep all cards"]),
+        (discards, "all", ["Discard Rook, 2 × Pawn, Sword and Shield"]),
+        (discards, "1 3", ["Discard Rook and Pawn"]),
+        (discards, "pawn Pa", ["Discard 2 × Pawn"]),
+        (discards, "2, 3 + sw", ["Discard 2 × Pawn and Sword"]),
+        (discards, "#1", ["Keep all cards"]),
         (discards, "#99", []),
         (discards, "s", "s: Sword or Shield?"),
         (discards, "queen", "queen: not in your hand."),
         (discards, "6", "6: number your cards 1 to 5, each once."),
         (discards, "2 2", "2: number your cards 1 to 5, each once."),
         (discards, "pawn pawn pawn", "Pawn×3: not allowed now."),
-        (placements, "3", ["Ember Fox → c3"]),
+        (placements, "3", ["Ember Fox to c3"]),
         (placements, "5", []),
         (placements, "8", []),
         (placements, "\u00b2", []),
         (placements, 5000 * "1", []),
-        (placements, "ember", ["Ember → b1", "Ember Fox → b1", "Ember Fox → c3"]),
-        (placements, "ember b1", ["Ember → b1"]),
-        (placements, "fox c3", ["Ember Fox → c3"]),
-        (placements, "c3", ["Ember Fox → c3"]),
-        (placements, "m magma", ["Magma Moth → b1"]),
+        (placements, "ember", ["Ember to b1", "Ember Fox to b1", "Ember Fox to c3"]),
+        (placements, "ember b1", ["Ember to b1"]),
+        (placements, "fox c3", ["Ember Fox to c3"]),
+        (placements, "c3", ["Ember Fox to c3"]),
+        (placements, "m magma", ["Magma Moth to b1"]),
         (placements, "water", []),
-        (set_ups, "1 2 3 4 5", ["Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy"]),
-        (set_ups, "a k axe dra s", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "1 2 3 4 5", ["Gate: Knight and Axe Man; Castle: Axe Man and Dragon; keep Spy"]),
+        (
+            set_ups,
+            "a k axe dra s",
+            ["Gate: Axe Man and Knight; Castle: Axe Man and Dragon; keep Spy"],
+        ),
         (
             set_ups,
             "knight, axe",
             [
-                "Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy",
-                "Gate Knight, Axe Man; Castle Dragon, Axe Man; keep Spy",
+                "Gate: Knight and Axe Man; Castle: Axe Man and Dragon; keep Spy",
+                "Gate: Knight and Axe Man; Castle: Dragon and Axe Man; keep Spy",
             ],
         ),
-        (set_ups, "#3", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "#3", ["Gate: Axe Man and Knight; Castle: Axe Man and Dragon; keep Spy"]),
         (set_ups, "6", "6: number your cards 1 to 5, each once."),
         (set_ups, "\u00b2", "\u00b2: not in your hand."),
         (set_ups, "priest", "priest: not in your hand."),
@@ -365,11 +380,11 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
         (turn, "knight", ["Knight"]),
         (turn, "knight gate", ["Knight under the Gate"]),
         (turn, "k under", ["Knight under the Gate", "Knight under the Castle"]),
-        (turn, "dragon axe axe", ["Dragon, discarding Axe Man, Axe Man"]),
-        (turn, "dragon spy", ["Dragon, discarding Axe Man, Spy"]),
-        (turn, "priest archer", ["Priest against Archer, discarding Axe Man"]),
-        (turn, "end", ["end the turn"]),
-        (turn, "9", ["end the turn"]),
+        (turn, "dragon axe axe", ["Dragon, discarding 2 × Axe Man"]),
+        (turn, "dragon spy", ["Dragon, discarding Axe Man and Spy"]),
+        (turn, "priest archer", ["Priest, naming Archers, discarding Axe Man"]),
+        (turn, "end", ["End the turn"]),
+        (turn, "9", ["End the turn"]),
         (turn, "digger", []),
     ],
 )

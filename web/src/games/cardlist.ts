@@ -1,6 +1,7 @@
 // The cards of a match that has a list of its own.
 import type { Ruleset } from "../api/types";
 import type { Catalog } from "../state/catalog";
+import { Words } from "./words";
 
 type Specs = { cards?: readonly object[] };
 const specsOf = (ruleset?: Ruleset) => (ruleset?.game.value as Specs | undefined)?.cards ?? [];
@@ -15,21 +16,26 @@ export function under(catalog: Catalog, ruleset: Ruleset | undefined): Catalog {
 	const specs = specsOf(ruleset);
 	const { game } = catalog;
 	const standard = game.defaultRuleset;
-	const key = specs.map(printed).join();
+	const phrases = (ruleset && catalog.module.phrases?.(ruleset)) ?? {};
+	const listed = specs.map(printed).join();
+	const key = listed + JSON.stringify(phrases);
 	const places = specsOf(standard).map(printed);
-	if (specs.length === 0 || key === places.join() || !standard || game.cards[0]?.id !== "0")
-		return catalog;
+	const usual = specs.length === 0 || listed === places.join() || game.cards[0]?.id !== "0";
+	if (!standard || (usual && Object.keys(phrases).length === 0)) return catalog;
 	const known = shortened.get(catalog);
 	if (known?.key === key) return known.made;
-	const cards = specs.flatMap((spec, index) => {
+	const placed = (spec: object, index: number) => {
 		const card = game.cards[places.indexOf(printed(spec))];
 		return card ? [{ ...card, id: `${index}` }] : [];
-	});
-	const value = { ...(standard.game.value as object), cards: specs };
+	};
+	const cards = usual ? game.cards : specs.flatMap(placed);
+	const value = { ...(standard.game.value as object), cards: usual ? specsOf(standard) : specs };
 	const own = { ...standard, game: { ...standard.game, value } } as Ruleset;
+	const shown = { ...game, cards, defaultRuleset: own, phrases: { ...game.phrases, ...phrases } };
 	const made: Catalog = {
 		...catalog,
-		game: { ...game, cards, defaultRuleset: own },
+		game: shown,
+		words: new Words(shown),
 		cards: new Map(cards.map((card) => [card.id, card])),
 	};
 	shortened.set(catalog, { key, made });

@@ -9,7 +9,6 @@ import {
 	RulesetSchema,
 	type View,
 } from "../api/types";
-import { list, t } from "../i18n";
 import type { Choice, Click, Key } from "../match/choices";
 import type { Guide } from "../match/lesson";
 import type { Catalog } from "../state/catalog";
@@ -18,8 +17,6 @@ import type { Catalog } from "../state/catalog";
 export interface Line {
 	/** Who did it; not set if nobody did. */
 	seat?: number;
-	/** What the seat is called, if the text would not fit "You". */
-	name?: string;
 	text: string;
 	/** Whether it deserves to be seen, as a goal does. */
 	strong?: boolean;
@@ -148,8 +145,8 @@ export interface GameModule {
 	confirm(action: Action, context: Context): string;
 	/** Whether the last click is enough, so that no button has to confirm it. */
 	atOnce(clicks: readonly Click[]): boolean;
-	describeAction(action: Action, context: Context): string;
-	describeEvent(event: Event, context: Context): Line | undefined;
+	/** Whether an event deserves to be seen in the log, as a goal does. */
+	strong?(event: Event): boolean;
 	/** How long an event deserves to be seen before the next one, in milliseconds. */
 	pace(event: Event): number;
 	/** The score of a seat as the players count it, and what it counts. */
@@ -164,8 +161,8 @@ export interface GameModule {
 	blurb?(): string;
 	/** The cards on its picture in the lobby. */
 	cover?: string[];
-	/** The name of a place where hidden cards lie, if the web app has no word for it. */
-	place?(name: string): string | undefined;
+	/** Phrases that depend on the ruleset of a match. */
+	phrases?(ruleset: Ruleset): Record<string, string>;
 	/** The word for a theme of puzzles, if its name is none. */
 	theme?(name: string): string | undefined;
 	/** A view with what the other seat knew of its own side, for a replay; without it, the view as it is. */
@@ -199,10 +196,6 @@ export const cardProps = (catalog: Catalog, card: string) => ({
 
 export const titleOf = (context: Context, card: string) =>
 	context.catalog.cards.get(card)?.title ?? card;
-
-/** The titles of cards; of those that are hidden, their number. */
-export const titlesOf = (context: Context, cards: readonly string[], count = 0) =>
-	cards.length > 0 ? list(cards.map((card) => titleOf(context, card))) : t().cards(count);
 
 /** The name of an enum value without the prefix that the compiler has already removed. */
 export const nameOf = (names: Record<number, string>, value: number) => names[value] ?? "";

@@ -25,11 +25,9 @@ export const en = {
 	copied: "Copied",
 	share: "Share",
 	you: "You",
-	me: "You", // The subject of a line of the log.
 	friend: "Friend",
-	theOther: "Your friend", // The same of the other player, who gave no name.
+	theOther: "Your friend", // Who gave no name.
 	bot: "Bot",
-	theBot: "The bot",
 	strengths: {
 		RANDOM: "Random",
 		BEGINNER: "Beginner",
@@ -188,10 +186,6 @@ export const en = {
 	chooseCard: "Choose a card.",
 	chooseAction: "Choose what to do.",
 	chooseOn: "Go on choosing, or take it back.",
-	aCard: "a card",
-	yes: "yes",
-	no: "no",
-	nothing: "Nothing",
 	resign: "Resign",
 	resignSure: "Resign this match?",
 	resignYes: "Yes, resign",
@@ -238,19 +232,6 @@ export const en = {
 	keys: "Keys",
 	keyboard:
 		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
-	// Events of every game
-	// A line of the log that begins with a verb, as it is said to the one who did it.
-	toMe: (text: string) => text,
-	joined: "took the seat",
-	decided: "decided",
-	expired: "ran out of time",
-	ended: "The match is over.",
-	tokenReplaced: "moved to another device",
-	entropy: "added to the shuffle",
-	declined: "declined the match",
-	drew: (cards: string) => `drew ${cards}`,
-	played: (card: string) => `played ${card}`,
-	discarded: (cards: string) => `discarded ${cards}`,
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",
@@ -298,12 +279,6 @@ export const en = {
 	hintWin: "Win",
 	hintDraw: "Draw",
 	hintLoss: "Loss",
-	places: {
-		opponent_hand: "Hand",
-		opponent_pile: "Pile",
-		set_aside: "Set aside",
-		stock: "Stock",
-	} as Record<string, string>,
 	// Replay
 	replayStep: (n: number, all: number) => `Step ${n} of ${all}`,
 	replayFirst: "First step",

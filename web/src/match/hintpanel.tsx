@@ -9,6 +9,7 @@ import {
 	type View,
 } from "../api/types";
 import { type Context, cardProps, spaced } from "../games/module";
+import { describeAction } from "../games/words";
 import { inWords, number, percent, t } from "../i18n";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
@@ -99,13 +100,16 @@ export function Hidden(props: {
 	most?: number;
 }) {
 	const { cards, context, Title, most } = props;
-	const { module: game } = context.catalog;
+	const {
+		module: game,
+		game: { phrases },
+	} = context.catalog;
 	const places = [...new Set(cards.map(({ placeName }) => placeName))];
 	return places
 		.filter((place) => place !== "opponent_pile")
 		.map((place) => (
 			<div key={place}>
-				<Title>{t().places[place] ?? game.place?.(place) ?? spaced(place)}</Title>
+				<Title>{phrases[`place.${place}`] ?? spaced(place)}</Title>
 				<ul class="heat">
 					{cards
 						.filter(({ placeName }) => placeName === place)
@@ -144,8 +148,7 @@ const isMixed = ({ actions: [best, next] }: Hint) =>
 /** What to play, how often, and what it is worth, in one or two sentences. */
 function advice(hint: Hint, context: Context): string {
 	const [best, next] = hint.actions;
-	const title = (which: typeof best) =>
-		context.catalog.module.describeAction(which!.action!, context);
+	const title = (which: typeof best) => describeAction(which!.action!, context);
 	const worth = t().points(best!.expectedScore);
 	if (!next) return `${t().hintOnly(title(best))} ${t().hintWorth(worth)}`;
 	if (!isMixed(hint)) {
@@ -221,7 +224,7 @@ export function Moves(props: {
 				{hint.actions.slice(0, MOVES).map((each, index) => (
 					<tr key={index}>
 						<th scope="row">
-							{context.catalog.module.describeAction(each.action!, context)}
+							{describeAction(each.action!, context)}
 							{index > 0 && each.tied && !review && <span class="muted"> {t().hintTied}</span>}
 						</th>
 						{instead(each, index) ? (
@@ -253,7 +256,7 @@ export function Expected(props: { seat: number; found: ActionEvaluation; context
 					<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
 						{nameOfSeat(context, each.seat)}:
 					</b>{" "}
-					{context.catalog.module.describeAction(each.action!, context)}
+					{describeAction(each.action!, context)}
 				</li>
 			))}
 		</ol>

@@ -50,7 +50,7 @@ export function Log(props: {
 					<li key={index} class={classes.filter(Boolean).join(" ")}>
 						{line.seat !== undefined && (
 							<b class={`who ${line.seat === context.me ? "mine" : "theirs"}`}>
-								{line.name ?? nameOfSeat(context, line.seat)}
+								{nameOfSeat(context, line.seat)}
 							</b>
 						)}{" "}
 						{line.text}

@@ -241,9 +241,7 @@ function Announcer(props: { session: Session; context: Context; mine: boolean })
 		.map((event) => describeEvent(event, context))
 		.filter((line) => line !== undefined)
 		.map((line) =>
-			line.seat === undefined
-				? line.text
-				: `${line.name ?? nameOfSeat(context, line.seat)} ${line.text}`,
+			line.seat === undefined ? line.text : `${nameOfSeat(context, line.seat)} ${line.text}`,
 		);
 	const end = [outcome(context), reason(context)].filter(Boolean).join(" ");
 	return (

@@ -1,17 +1,26 @@
 // Lines of the log, and the sentences for the screen reader.
 import { EndReason, type Event } from "../api/types";
 import type { Context, Line } from "../games/module";
+import { capital, type Reader } from "../games/words";
 import { t } from "../i18n";
-import { sentence } from "./ending";
 
-/** Who sits in a seat, as the viewer calls them. */
-export function nameOfSeat(context: Context, seat: number): string {
-	if (seat === context.me) return t().me;
+/** Who sits in a seat, as the viewer calls them within a sentence. */
+function calledSeat(context: Context, seat: number): string {
+	const { words } = context.catalog;
+	if (seat === context.me) return words.word("word.you");
 	const player = context.view.players[seat];
 	if (player?.displayName) return player.displayName;
-	if (context.me === undefined) return context.catalog.game.seatTitles[seat] ?? `${seat}`;
-	return player?.kind.case === "bot" ? t().theBot : t().theOther;
+	if (context.me === undefined) return words.seatOf(seat);
+	return words.word(player?.kind.case === "bot" ? "word.bot" : "word.friend");
 }
+
+/** The same at the beginning of a sentence. */
+export const nameOfSeat = (context: Context, seat: number) => capital(calledSeat(context, seat));
+
+const readerOf = (context: Context): Reader => ({
+	me: context.me,
+	who: (seat) => calledSeat(context, seat),
+});
 
 /** Who plays there: a bot with its strength, or a person by name. */
 export function playerOfSeat(context: Context, seat: number): string {
@@ -39,36 +48,15 @@ const GENERAL: readonly string[] = [
 	"entropy",
 ];
 
+/** An event as a line of the log. */
 export function describeEvent(event: Event, context: Context): Line | undefined {
-	const line = lineOf(event, context);
-	if (line?.seat === undefined || line.seat !== context.me || line.name) return line;
-	return { ...line, text: t().toMe(line.text) };
+	const { words, module } = context.catalog;
+	const told = words.about(event, readerOf(context));
+	const strong = inGame(event) ? module.strong?.(event) : STRONG.includes(event.event.case ?? "");
+	return told && { ...told, strong: strong ?? false };
 }
 
-function lineOf(event: Event, context: Context): Line | undefined {
-	const what = event.event;
-	switch (what.case) {
-		case "seatDecided":
-			return { seat: what.value.seat, text: t().decided };
-		case "matchEnded":
-			return { text: t().ended, strong: true };
-		case "timeExpired":
-			return { seat: what.value.seats[0], text: t().expired, strong: true };
-		case "seatJoined":
-			return { seat: what.value.seat, text: t().joined };
-		case "seatTokenReplaced":
-			return { seat: what.value.seat, text: t().tokenReplaced };
-		case "seatDeclined":
-			return { seat: what.value.seat, text: t().declined };
-		case "entropyHash":
-		case "entropy":
-			return { seat: what.value.seat, text: t().entropy };
-		case undefined:
-			return undefined;
-		default:
-			return context.catalog.module.describeEvent(event, context);
-	}
-}
+const STRONG: readonly string[] = ["matchEnded", "timeExpired"];
 
 /** Whether whoever invited has given up before anybody came. */
 const isWithdrawn = ({ view }: Context) =>
@@ -90,7 +78,7 @@ export function outcome(context: Context): string | undefined {
 export function reason(context: Context): string | undefined {
 	const result = context.view.result;
 	if (!result) return undefined;
-	if (result.ending) return sentence(context, result.ending);
+	if (result.ending) return context.catalog.words.ending(result.ending);
 	const [first = 0, second = 0] = result.scores;
 	const loser = first === second ? undefined : first < second ? 0 : 1;
 	const who = loser === undefined ? undefined : nameOfSeat(context, loser);

@@ -13,6 +13,7 @@ import {
 } from "../api/types";
 import { under } from "../games/cardlist";
 import { type Context, type GameModule, spaced } from "../games/module";
+import { describeAction } from "../games/words";
 import { inWords, number, t } from "../i18n";
 import { ActionBar } from "../match/actions";
 import { Chances, Expected, Moves } from "../match/hintpanel";
@@ -273,8 +274,7 @@ const verdictOf = (attempt: Attempt, context: Context) =>
 
 /** What the answer and the move that was made are worth, in sentences. */
 function comparison({ action, response, shown }: Attempt, context: Context): string {
-	const game = context.catalog.module;
-	const title = (which: Action) => game.describeAction(which, context);
+	const title = (which: Action) => describeAction(which, context);
 	const [best, second] = response.hint!.actions;
 	const answer = t().hintWorth(t().points(best!.expectedScore));
 	if (response.correct) {

@@ -1,6 +1,7 @@
 // What a review says of one step: each decision with its reasons, hindsight apart from it, and luck.
 import { type DecisionReview, type MatchReview, type RevealedCard, Verdict } from "../api/types";
 import type { Context } from "../games/module";
+import { describeAction } from "../games/words";
 import { percent, signed, t } from "../i18n";
 import { Expected, Hidden, Moves } from "../match/hintpanel";
 import { nameOfSeat } from "../match/words";
@@ -80,11 +81,10 @@ export function StepReview(props: {
 
 function Judged(props: { context: Context; near: number; decision: DecisionReview }) {
 	const { near, decision } = props;
-	const game = props.context.catalog.module;
 	const { seat, verdict, hindsight, hint } = decision;
 	const context = contextOf(props.context, seat);
-	const played = game.describeAction(decision.action!, context);
-	const best = game.describeAction(decision.bestAction!, context);
+	const played = describeAction(decision.action!, context);
+	const best = describeAction(decision.bestAction!, context);
 	const expected = better(decision);
 	const off = hindsight && margin(hindsight.deviation);
 	const other = !playedBest(decision) && verdict !== Verdict.BEST;

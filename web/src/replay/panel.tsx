@@ -1,6 +1,7 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
+import { describeAction } from "../games/words";
 import { inWords, signed, t } from "../i18n";
 import { nameOfSeat } from "../match/words";
 import { Button } from "../ui/button";
@@ -212,10 +213,7 @@ function Entry(
 						<>
 							<Sign verdict={decision.verdict} own={decision.seat === near} />{" "}
 							<Who context={context} seat={decision.seat} />: {t().verdicts[decision.verdict]} ·{" "}
-							{context.catalog.module.describeAction(
-								decision.action!,
-								contextOf(context, decision.seat),
-							)}
+							{describeAction(decision.action!, contextOf(context, decision.seat))}
 						</>
 					) : (
 						t().reviewTerms[version <= all[0]!.version ? "deal" : "later"]

@@ -4,12 +4,15 @@ import { getGame, listGames } from "../api/calls";
 import type { CatalogCard, Game, Ruleset } from "../api/types";
 import { idOfGame, moduleOf } from "../games";
 import type { GameModule } from "../games/module";
+import { Words } from "../games/words";
 import { language } from "./settings";
 
 export interface Catalog {
 	game: Game;
 	/** The cards by id. */
 	cards: Map<string, CatalogCard>;
+	/** What is said in the game. */
+	words: Words;
 	/** What draws the game. */
 	module: GameModule;
 }
@@ -37,7 +40,12 @@ async function load(game: string, key: string): Promise<void> {
 	const module = await moduleOf(described);
 	// A game that cannot be read stays listed, and cannot be begun.
 	if (!module) return;
-	loaded.value = new Map(loaded.value).set(key, { game: described, cards, module });
+	loaded.value = new Map(loaded.value).set(key, {
+		game: described,
+		cards,
+		words: new Words(described),
+		module,
+	});
 	underway.delete(key);
 }
 

@@ -13,6 +13,7 @@ import {
 } from "../../src/api/types";
 import { under } from "../../src/games/cardlist";
 import { type GameModule, rulesetOf } from "../../src/games/module";
+import { Words } from "../../src/games/words";
 import { type Guide, type Moment, textOf } from "../../src/match/lesson";
 import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
@@ -41,7 +42,8 @@ describe(`the tips of a lesson (SEED=${SEED})`, () => {
 			(["en", "de"] as const).map(async (languageCode) => {
 				const { game } = await catalogs.getGame({ name: `games/${id}`, languageCode });
 				const cards = new Map(game!.cards.map((card) => [card.id, card]));
-				const catalog: Catalog = { game: game!, cards, module: {} as GameModule };
+				const words = new Words(game!);
+				const catalog: Catalog = { game: game!, cards, words, module: {} as GameModule };
 				return { languageCode, catalog };
 			}),
 		);

@@ -168,7 +168,7 @@ describe("a game of a package", () => {
 		};
 		await page.waitForSelector("[data-testid=replay] .anyboard");
 		await at(18);
-		expect(await page.textContent(".log")).toContain("South plays 5 of Diamonds");
+		expect(await page.textContent(".log")).toContain("The bot plays 5 of Diamonds");
 		await page.click("[aria-label='First step']");
 		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
 		await at(19);

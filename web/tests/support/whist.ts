@@ -44,10 +44,14 @@ const GLYPHS = [
 const PHRASES = {
 	en: {
 		"action.play": "Play {card}",
-		"event.dealt": "{seat} gets {cards}",
-		"event.played": "{seat} plays {card}",
-		"event.drawn": "{seat} draws a card: {card}",
+		"event.dealt": "{seat} {gets|get} {cards}",
+		"event.played": "{seat} {plays|play} {card}",
+		"event.drawn": "{seat} {draws|draw} a card[: {card}]",
 		"event.trick_won": "The trick goes to {winner}, in {suit}",
+		"word.and": "and",
+		"word.bot": "the bot",
+		"word.card": "a card",
+		"word.cards": "{count} cards",
 		"view.hand_cards": "Your thirteen",
 		"view.tricks_won": "Tricks",
 		"view.turn_up_card": "Turned up",
@@ -60,8 +64,9 @@ const PHRASES = {
 	},
 	de: {
 		"action.play": "{card} spielen",
-		"event.dealt": "{seat} bekommt {cards}",
-		"event.played": "{seat} spielt {card}",
+		"event.dealt": "{seat} {bekommt|bekommst} {cards}",
+		"event.played": "{seat} {spielt|spielst} {card}",
+		"word.card": "eine Karte",
 		"view.hand_cards": "Deine dreizehn",
 	},
 } satisfies Record<string, Record<string, string>>;

@@ -2,11 +2,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { anyGame } from "../../src/games/any";
 import { layoutOf } from "../../src/games/any/layout";
-import { inner, schemaOf } from "../../src/games/any/schema";
-import { Words } from "../../src/games/any/words";
 import type { Context, GameModule } from "../../src/games/module";
+import { inner, schemaOf } from "../../src/games/schema";
+import { describeAction, Words } from "../../src/games/words";
 import { matching, nextKeys } from "../../src/match/choices";
-import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
 import { action, event, HAND, rulesetIn, view, whist } from "../support/whist";
 
@@ -14,7 +13,7 @@ const moduleFor = (each: "en" | "de" = "en") => anyGame(whist(each)) as GameModu
 const contextFor = (module: GameModule, seen = view()): Context => {
 	const game = whist();
 	const cards = new Map(game.cards.map((card) => [card.id, card]));
-	return { catalog: { game, cards, module } as Catalog, me: 0, view: seen };
+	return { catalog: { game, cards, words: new Words(game), module }, me: 0, view: seen };
 };
 const click = (...keys: string[]) => keys.map((key) => ({ key, instance: 0 }));
 
@@ -39,7 +38,7 @@ describe("a game without a drawing", () => {
 		const { open, complete } = matching(choices, click("card:17"));
 		expect([open.length, complete.length]).toEqual([1, 1]);
 		expect(module.atOnce(click("card:17"))).toBe(true);
-		expect(module.describeAction(complete[0]!.action, context)).toBe("Play 6 of Diamonds");
+		expect(describeAction(complete[0]!.action, context)).toBe("Play 6 of Diamonds");
 		expect(module.button("card:17", [], context)).toBeUndefined();
 	});
 
@@ -79,30 +78,24 @@ describe("a game without a drawing", () => {
 	});
 
 	it("tells events by their phrases, and by the schema where there is none", () => {
-		const told = (json: Parameters<typeof event>[0], of = module) =>
-			of.describeEvent(event(json), context);
+		const told = (json: Parameters<typeof event>[0], of = whist()) =>
+			new Words(of).about(event(json), { me: 0, who: (seat) => (seat ? "the bot" : "you") });
 		expect(told({ played: { seat: 1, card: 16 } })).toEqual({
 			seat: 1,
-			name: "South",
 			text: "plays 5 of Diamonds",
 		});
 		expect(told({ played: { seat: 1 } })?.text).toBe("plays a card");
-		expect(told({ dealt: { seat: 0, count: 13 } })?.text).toBe("gets 13 cards");
-		expect(told({ drawn: { seat: 0 } })?.text).toBe("draws a card");
-		expect(told({ drawn: { seat: 0, card: 51 } })?.text).toBe("draws a card: Ace of Spades");
+		expect(told({ dealt: { seat: 0, count: 13 } })?.text).toBe("get 13 cards");
+		expect(told({ drawn: { seat: 0 } })?.text).toBe("draw a card");
+		expect(told({ drawn: { seat: 0, card: 51 } })?.text).toBe("draw a card: Ace of Spades");
 		expect(told({ dealt: { seat: 0, count: 2, cards: [0, 1] } })?.text).toBe(
-			"gets 2 of Clubs and 3 of Clubs",
+			"get 2 of Clubs and 3 of Clubs",
 		);
 		expect(told({ trickWon: { winner: 1, suit: "SUIT_HEARTS" } })).toEqual({
-			text: "The trick goes to South, in Hearts",
+			text: "The trick goes to the bot, in Hearts",
 		});
-		const german = moduleFor("de");
-		language.value = "de";
-		expect(told({ played: { seat: 0 } }, german)).toEqual({
-			seat: 0,
-			name: "North",
-			text: "spielt eine Karte",
-		});
+		const german = whist("de");
+		expect(told({ played: { seat: 0 } }, german)).toEqual({ seat: 0, text: "spielst eine Karte" });
 		expect(told({ trickWon: { winner: 1, suit: "SUIT_HEARTS" } }, german)?.text).toBe(
 			"Trick won: South, Hearts",
 		);
@@ -131,6 +124,16 @@ describe("a game without a drawing", () => {
 		expect(lay(undefined).hand).toEqual([]);
 	});
 
+	it("leaves out what a game calls by an empty phrase", () => {
+		const game = whist();
+		const schema = schemaOf(game)!;
+		const state = inner(schema, schema.view, view().game)!;
+		game.phrases["view.led_card"] = "";
+		const { middle } = layoutOf(new Words(game), state, 0);
+		expect(middle.filter((each) => "name" in each && each.name === "led_card")).toEqual([]);
+		expect(middle).toHaveLength(6);
+	});
+
 	it("calls a suit as the catalog calls the kind of its cards", () => {
 		const game = whist();
 		for (const [at, card] of game.cards.entries()) {
@@ -145,7 +148,6 @@ describe("a game without a drawing", () => {
 	it("knows the score and the hands of both", () => {
 		expect(module.score(view(), 1)).toEqual({ value: "1", label: "Tricks" });
 		expect(module.handSize(view(), 1)).toBe(12);
-		expect(module.place?.("opponent_hand")).toBeUndefined();
 	});
 
 	it("offers the options of its ruleset, within the bounds of their rules", () => {

@@ -1,8 +1,11 @@
 // Which tip is due, and the cards of a match with a list of its own.
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import type { CatalogCard, Ruleset, View } from "../../src/api/types";
 import { under } from "../../src/games/cardlist";
 import type { GameModule } from "../../src/games/module";
+import { Words } from "../../src/games/words";
+import { GameSchema } from "../../src/gen/croupier/v1/catalog_pb";
 import { dueTip, type Guide, type Moment } from "../../src/match/lesson";
 import type { Catalog } from "../../src/state/catalog";
 
@@ -37,8 +40,13 @@ describe("a card list of its own", () => {
 			game: { case: "powershotSoccer", value: { cards: powers.map((power) => ({ power })) } },
 		}) as unknown as Ruleset;
 	const cards = [1, 2, 3].map((power, index) => ({ id: `${index}`, title: `Pass ${power}` }));
+	const game = Object.assign(create(GameSchema, { name: "games/powershot_soccer" }), {
+		cards: cards as CatalogCard[],
+		defaultRuleset: ruleset(1, 2, 3),
+	});
 	const catalog: Catalog = {
-		game: { cards: cards as CatalogCard[], defaultRuleset: ruleset(1, 2, 3) } as Catalog["game"],
+		game,
+		words: new Words(game),
 		cards: new Map(cards.map((card) => [card.id, card as CatalogCard])),
 		module: {} as GameModule,
 	};

@@ -14,9 +14,6 @@ import {
 	type LobbyOption,
 	rulesetOf,
 } from "../module";
-import { AnyBoard } from "./board";
-import { AnyCard } from "./card";
-import { HELD, type Layout, layoutOf } from "./layout";
 import {
 	BOOL,
 	boundsOf,
@@ -31,8 +28,11 @@ import {
 	scalarOf,
 	schemaOf,
 	valuesOf,
-} from "./schema";
-import { Words } from "./words";
+} from "../schema";
+import { describeAction, Words } from "../words";
+import { AnyBoard } from "./board";
+import { AnyCard } from "./card";
+import { HELD, type Layout, layoutOf } from "./layout";
 import "./style.css";
 
 const ACT = "act:"; // Before what tells an action from all others.
@@ -60,10 +60,6 @@ function draw(game: Game, schema: Schema): GameModule {
 	};
 	const stateOf = (view: View) => inner(schema, schema.view, view.game);
 	const decisionOf = (action: Action) => inner(schema, schema.action, action.game);
-	const tell = (action: Action, seat?: number) => {
-		const decision = decisionOf(action);
-		return decision ? words.tell("action", decision, seat).text : "";
-	};
 	const keyOf = (action: Action) =>
 		ACT + bytesToHex(toBinary(schema.action, decisionOf(action)!.message as Message));
 	return {
@@ -79,22 +75,16 @@ function draw(game: Game, schema: Schema): GameModule {
 			const cards = view.legalActions.some((action) => cardsIn(words, decisionOf(action)).length);
 			return cards ? t().chooseCard : t().chooseAction;
 		},
-		button: (key, _clicks, { view }) => {
+		button: (key, _clicks, context) => {
+			const { view } = context;
 			if (key.startsWith(ACT)) {
 				const action = view.legalActions.find((each) => keyOf(each) === key);
-				return action && { label: tell(action, view.seat) };
+				return action && { label: describeAction(action, context) };
 			}
 			return isShown(layout(view), cardOf(key)) ? undefined : { label: words.titleOf(cardOf(key)) };
 		},
-		confirm: (action, { view }) => tell(action, view.seat),
+		confirm: describeAction,
 		atOnce: (clicks) => clicks.length === 1 || (clicks.at(-1)?.key.startsWith(ACT) ?? false),
-		describeAction: (action, { view }) => tell(action, view.seat),
-		describeEvent: (event) => {
-			const happened = inner(schema, schema.event, event.event);
-			if (!happened) return undefined;
-			const { seat, subject, text } = words.tell("event", happened);
-			return subject && seat !== undefined ? { seat, name: words.seatOf(seat), text } : { text };
-		},
 		pace: (event) => (showsCard(words, inner(schema, schema.event, event.event)) ? PACE_MS : 0),
 		score: (view, seat) => figureOf(stateOf(view), seat, SCORE, words),
 		handSize: (view, seat) => {
@@ -109,7 +99,6 @@ function draw(game: Game, schema: Schema): GameModule {
 			const desc = "legalActions" in outer ? schema.view : schema.action;
 			return inner(schema, desc, outer.game)?.message;
 		},
-		place: (name) => game.phrases[`place.${name}`],
 	};
 }
 

@@ -2,8 +2,8 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect";
 import { t } from "../../i18n";
-import { BOOL, BYTES, isList, isNumber, isSaid, messageOf, scalarOf, valuesOf } from "./schema";
-import type { Words } from "./words";
+import { BOOL, BYTES, isList, isNumber, isSaid, messageOf, scalarOf, valuesOf } from "../schema";
+import type { Words } from "../words";
 
 /** Something to be drawn. */
 export type Item =
@@ -88,7 +88,7 @@ const labelOf = (words: Words, path: string, field: DescField) =>
 
 function itemOf(words: Words, message: ReflectMessage, field: DescField, path: string): Item {
 	const label = labelOf(words, path, field);
-	if (label.includes("{")) return { kind: "sentence", text: words.fill(label, [message]) };
+	if (label.includes("{")) return { kind: "sentence", text: words.sentence(label, message) };
 	const values = valuesOf(message, field);
 	if (words.holdsCards(field)) {
 		const cards = words.cardsOf(message, field).map((card) => ({ card }));

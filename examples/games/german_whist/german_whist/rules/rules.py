@@ -72,12 +72,12 @@ class GermanWhist(PythonGame):
     unseen_order = True
     phrases: ClassVar = {
         "action.play": "Play {card}",
-        "event.dealt": "{seat} is dealt {count} cards: {cards}",
+        "event.dealt": "{seat} {is|are} dealt {count} cards[: {cards}]",
         "event.turned_up": "{card} is turned up",
-        "event.played": "{seat} plays {card}",
-        "event.trick_won": "{seat} wins the trick",
-        "event.taken": "{seat} takes {card}",
-        "event.drawn": "{seat} draws a card: {card}",
+        "event.played": "{seat} {plays|play} {card}",
+        "event.trick_won": "{seat} {wins|win} the trick",
+        "event.taken": "{seat} {takes|take} {card}",
+        "event.drawn": "{seat} {draws|draw} a card[: {card}]",
         "view.trump": "Trump",
         "view.leader": "Leads the trick",
         "view.tricks": "Tricks that count",

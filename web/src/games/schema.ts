@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect, type ScalarValue } from "@bufbuild/protobuf/reflect";
 import { type Any, anyUnpack, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { ActionSchema, EventSchema, type Game, RulesetSchema, ViewSchema } from "../../api/types";
+import { ActionSchema, EventSchema, type Game, RulesetSchema, ViewSchema } from "../api/types";
 
 /** The four messages of a game. */
 export interface Schema {
