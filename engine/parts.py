@@ -2,7 +2,7 @@
 
     rules/   the rules, and what each seat sees: rules.rules
     play/    what a seat can infer, and how it plays: play.sampler, play.playout, play.features
-    api/     the game in messages: api.translation, api.view_writer
+    api/     the game in messages: api.translation, api.view_writer, api.drawing
 
 No list names the games or their parts: the code here finds them by their modules.
 """
@@ -45,11 +45,12 @@ def module_of(game: type, module: str) -> str | None:
 def load_all(package: str) -> None:
     """Import every module of a package: one that is imported later may be of newer files.
 
-    A module that cannot be imported is left out. Whoever needs it is told.
+    A module that cannot be imported is left out. Whoever needs it is told. The drawing is left out
+    too: the terminal needs it, not the server.
     """
     path = getattr(importlib.import_module(package), "__path__", ())
     for found in pkgutil.walk_packages(path, f"{package}.", onerror=lambda name: None):
-        if not found.name.endswith(".__main__"):
+        if not found.name.endswith((".__main__", ".api.drawing")):
             with suppress(Exception, SystemExit):
                 importlib.import_module(found.name)
 

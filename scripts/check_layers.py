@@ -1,8 +1,9 @@
-"""Check that no import points up, that no imports form a circle, and how work is started.
+"""Check that no import points up or in a circle, that no game is named, and how work is started.
 
 Prints the number of modules, each arrow (one module imports another) that breaks a layer, a circle
-if there is one, and each place of the server, the client or the command line that starts a task, a
-thread or a callback by itself: what is not started by `service/common/tasks.py` could end unseen.
+if there is one, each line that names a game where all games are alike, and each place of the
+server, the client or the command line that starts a task, a thread or a callback by itself: what is
+not started by `service/common/tasks.py` could end unseen.
 Python and Cython count alike, and so do `import` and `cimport`. An import-linter contract would not
 do, because that library reads only `.py` files. A `.pyx` and its `.pxd` and `.pyi` are one module.
 
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from list_modules import tracked
 
 # Lowest first. A module may import from its own layer and from those below. Layers in one group may
 # not import each other.
@@ -61,6 +64,11 @@ STARTS = re.compile(
 )
 CALLBACKS = re.compile(r"\.(call_at|call_later|call_soon|call_soon_threadsafe)\b")
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
+# Here no game is named, by its id or by the first word of it. In `proto/` each game has a file, and
+# fields in the `oneof`s of one file more.
+NAMELESS = ("adapters", "ai", "cli", "croupier", "engine", "proto", "service", "web/src", "wire")
+ONEOFS = "proto/croupier/v1/game.proto"
+TEXTS = SUFFIXES | {".css", ".proto", ".toml", ".ts", ".tsx", ".txt"}
 STATEMENT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]*)|c?import[ \t]+([\w.]+))",
     re.MULTILINE,
@@ -124,6 +132,19 @@ def upward(graph: dict[str, set[str]]) -> Iterator[str]:
                 yield f"{module} may not import {target}: {layer} lies below or beside {other}"
 
 
+def named_games(root: Path) -> Iterator[str]:
+    """The lines that name a game where none may be named, each with its place."""
+    ids = {path.parent.name for path in (root / "games").glob("*/rules")}
+    names = re.compile("|".join(sorted({each.partition("_")[0] for each in ids})), re.IGNORECASE)
+    for path in tracked(root):
+        own = str(path) == ONEOFS or (path.suffix == ".proto" and path.stem in ids)
+        if path.suffix in TEXTS and not own and any(map(path.is_relative_to, NAMELESS)):
+            text = (root / path).read_text(encoding="utf-8")
+            for number, line in enumerate(text.splitlines(), 1):
+                if found := names.search(line):
+                    yield f"{path}:{number} may not name a game: {found.group()}"
+
+
 def bare_starts(root: Path) -> Iterator[str]:
     """The places of the product that start background work by themselves, each as a line."""
     for folder, patterns in (
@@ -144,7 +165,7 @@ def main() -> int:
     """Checks this checkout."""
     root = Path(__file__).parents[1]
     graph = read_modules(root)
-    faults = [*upward(graph), *bare_starts(root)]
+    faults = [*upward(graph), *named_games(root), *bare_starts(root)]
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -1,14 +1,16 @@
 """Draws games. `Drawing` draws any game from its messages alone.
 
-A game that deserves better has a subclass of it, which a distribution names by the id of the game
-among its entry points, in the group `croupier.drawings`.
+A game that deserves better has a subclass of it: the class `Drawing` of the module `api.drawing` in
+the package of the game. Where that package is not installed, the game is drawn like any other.
 """
 
 import re
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.resources import files
 from typing import Any, ClassVar
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -25,7 +27,7 @@ from croupier.phrases import Told, Words, capital, kind_of, over_sentence
 from croupier.terminal import texts
 from croupier.v1 import catalog_pb2, game_pb2
 
-GROUP = "croupier.drawings"
+GAMES = "croupier.games"  # The entry points of the packages of games.
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once, and fewer where they do not fit the screen.
 SHORT_LISTS = (32, 16, 8)
@@ -361,9 +363,11 @@ def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
 @cache
 def _kind(game_id: str) -> type[Drawing]:
     # To look through all distributions takes 10 ms.
-    found = entry_points(group=GROUP, name=game_id)
-    kind: type[Drawing] = next(iter(found)).load() if found else Drawing
-    return kind
+    for entry in entry_points(group=GAMES, name=game_id):
+        if (files(entry.value) / "api/drawing.py").is_file():
+            kind: type[Drawing] = import_module(f"{entry.value}.api.drawing").Drawing
+            return kind
+    return Drawing
 
 
 def table(*headings: str, right: Iterable[str] = ()) -> Table:
