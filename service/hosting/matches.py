@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
 from contextvars import Context, copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
@@ -278,7 +278,12 @@ class Matches:
             )
             if due is not None and stored.due is not None:
                 wrong = DueMatch(state.header.match_id, stored.due)
-                self.tasks.spawn("due time", self._store.reschedule, wrong, due)
+                self.tasks.finish("due time", self._correct_due, wrong, due)
+
+    async def _correct_due(self, wrong: DueMatch, due: int) -> bool:
+        with suppress(Refusal):  # It is found again when the match is read next.
+            await self._store.reschedule(wrong, due)
+        return True
 
     def damaged(self, damage: Damaged) -> Refusal:
         """Tells the operator of a damaged match; returns the refusal of calls that need it."""
