@@ -7,7 +7,7 @@ JOBS ?= $(shell expr 2 '*' $$(nproc) || echo auto)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest
-SOURCES := setup.py clients/python/build_proto.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
+SOURCES := setup.py clients/python/build_proto.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine wire games ai lab -name '*.pyx' -o -name '*.pxd')
 export PYTHON JOBS ARGS
 # Searches take what others leave, and parts beside each other leave nothing.
 test browser conformance examples games: export SEARCH_PRIORITY := normal

@@ -45,7 +45,7 @@ if FUZZ:
     # What the compiler calls is defined in tests/fuzz/block_counters.c.
     FLAGS += ["-O2", "-fsanitize-coverage=trace-pc,trace-cmp"]
 
-FOLDERS = ["engine", "ai", "lab", "service/wire"]  # Where extensions are.
+FOLDERS = ["engine", "wire", "games", "ai", "lab"]  # Where extensions are.
 if SANITIZE:
     FOLDERS.append("tests/planted")  # Faults that the sanitizers must report.
 BUILT = "build/inplace"

@@ -14,17 +14,9 @@ counts how often it was available (`Game.legal_among`), from when it was first t
 
 Some decisions call for a mixed strategy: those made at the same time as another, and those that the
 other seat must not be able to foresee. Where such a decision has few enough actions for the visits
-that it gets, it is made by regret matching: each visit adds to every action its estimated regret,
-the next choice is in proportion to the positive regrets, and the average of these choices is the
-answer. The estimated score of an action that was not tried is its mean so far, which is also the
-baseline that reduces the variance of the importance-weighted estimate of the action that was tried.
-Where a mixture takes long to learn, the first visits are by UCB1 (`Game.visits_before_mixing`), and
-the regrets begin with what these say.
-
-    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
-    Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.
-    M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
-    (VR-MCCFR)", AAAI 2019: the baseline.
+that it gets, it is made by regret matching (ai/regret_matching.pyx). Where a mixture takes long to
+learn, the first visits are by UCB1 (`Game.visits_before_mixing`), and the regrets begin with what
+these say.
 
 All other decisions are made by UCB1 over the available actions, and the answer is the most visited
 action; or by regret matching too, in a game where what a seat does gives its cards away. The scores
@@ -54,6 +46,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ai.memory cimport NO_ENTRY, Arena, Grant, prefetch
+from ai.regret_matching cimport Mixture, begin_regrets, choose_by_regret, update_regrets
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
@@ -73,7 +66,6 @@ cdef enum:
     RETRY = 4                  # If nothing is untried, a quarter of the visits go by until a retry.
 
 cdef double MAX_EXPLORATION_SHARE = 0.6
-cdef double MIN_REGRET = -3    # In units of the largest jump of an estimate.
 
 
 cdef extern from *:
@@ -85,11 +77,7 @@ cdef struct Step:              # A decision of the current iteration.
     uint16_t seat
     bint by_regret             # By regret matching, not by UCB1.
     int chosen                 # The number of the child that was chosen.
-    # By regret matching:
-    uint16_t count             # Actions available,
-    uint32_t first             # from here in the scratch,
-    uint32_t place             # the place of the chosen one there,
-    double probability         # and its probability.
+    Mixture mixture            # By regret matching.
 
 
 cdef struct Window:            # The figures of a child of the root as they were,
@@ -421,10 +409,6 @@ cdef class IsmctsWorker(Worker):
         cdef Action listed[MAX_ACTIONS]
         cdef const Action* actions = listed
         cdef uint16_t* available = self.available + self.scratch_used
-        cdef double* sigma = self.sigma + self.scratch_used
-        cdef Child* children
-        cdef Figures* figures
-        cdef double positive = 0, threshold, probability, uniform, share
         cdef int i, count, number = -1
         if step.node == self.root:
             actions = self.candidates
@@ -439,7 +423,8 @@ cdef class IsmctsWorker(Worker):
             return
         if not node.is_mixed:
             node.is_mixed = True
-            self.estimate_regrets(node)
+            begin_regrets(node, self.tree.children + node.first,
+                          self.tree.figures + node.first)
         for i in range(count):
             number = self.tree.child_of(node, actions[i], number)
             if number < 0:
@@ -447,41 +432,15 @@ cdef class IsmctsWorker(Worker):
             if number < 0:
                 return
             available[i] = number
-        children = self.tree.children + node.first
-        figures = self.tree.figures + node.first
-        for i in range(count):
-            children[available[i]].availability += 1
-            sigma[i] = max(0.0, figures[available[i]].regret)
-            positive += sigma[i]
-        uniform = 1.0 / count
-        share = self.exploration_share(count, node.visits)
-        threshold = rng_double(&self.rng)
-        for i in range(count):
-            sigma[i] = sigma[i] / positive if positive > 0 else uniform
-            figures[available[i]].strategy += sigma[i]
-            if threshold >= 0:
-                probability = (1 - share) * sigma[i] + share * uniform
-                threshold -= probability
-                if threshold < 0 or i == count - 1:
-                    step.place = i
-                    step.probability = probability
-        step.by_regret = True
-        step.chosen = available[step.place]
-        step.first = self.scratch_used
-        step.count = count
+        step.mixture.count = count
+        step.mixture.available = available
+        step.mixture.sigma = self.sigma + self.scratch_used
+        step.mixture.share = self.exploration_share(count, node.visits)
         self.scratch_used += count
-
-    cdef void estimate_regrets(self, const Node* node) noexcept nogil:
-        # What the visits by UCB1 say of the regret of each action.
-        cdef const Child* child
-        cdef Figures* figures
-        cdef int i
-        for i in range(node.count):
-            child = &self.tree.children[node.first + i]
-            figures = &self.tree.figures[node.first + i]
-            if child.visits:
-                figures.regret = child.availability * (
-                    figures.total / child.visits - node.total / node.visits)
+        choose_by_regret(&step.mixture, self.tree.children + node.first,
+                         self.tree.figures + node.first, rng_double(&self.rng))
+        step.by_regret = True
+        step.chosen = available[step.mixture.place]
 
     # Backpropagation
 
@@ -496,7 +455,8 @@ cdef class IsmctsWorker(Worker):
             node = &self.tree.nodes[step.node]
             own = score if step.seat == 0 else 1 - score
             if step.by_regret:
-                self.update_regrets(step, node, own)
+                update_regrets(&step.mixture, node, self.tree.children + node.first,
+                               self.tree.figures + node.first, own)
             self.tree.update(node, step.chosen, own)
             if step.node == self.root:
                 self.move_window(node, step.chosen)
@@ -509,35 +469,6 @@ cdef class IsmctsWorker(Worker):
             window.visits[0], window.visits[1] = window.visits[1], child.visits
             window.totals[0], window.totals[1] = window.totals[1], figures.total
             window.squares[0], window.squares[1] = window.squares[1], figures.squares
-
-    cdef void update_regrets(self, const Step* step, const Node* node, double score) noexcept nogil:
-        cdef const Child* children = self.tree.children + node.first
-        cdef Figures* figures = self.tree.figures + node.first
-        cdef const uint16_t* available = self.available + step.first
-        cdef const double* sigma = self.sigma + step.first
-        cdef double prior = node.total / node.visits if node.visits else 0.5
-        # The estimate of an action that is rarely tried comes in jumps of 1 / its probability. A
-        # regret a few jumps below 0 is enough to leave the action alone. Further down, it would
-        # take too long to unlearn what was true only of the play of the first visits.
-        cdef double lowest = MIN_REGRET * step.count / self.exploration_share(
-            step.count, node.visits)
-        cdef double mean = 0
-        cdef double estimate
-        cdef int i, number
-        for i in range(step.count):
-            number = available[i]
-            estimate = figures[number].total / children[number].visits if (
-                children[number].visits) else prior
-            if i == <int> step.place:
-                estimate += (score - estimate) / step.probability
-            mean += sigma[i] * estimate
-        for i in range(step.count):
-            number = available[i]
-            estimate = figures[number].total / children[number].visits if (
-                children[number].visits) else prior
-            if i == <int> step.place:
-                estimate += (score - estimate) / step.probability
-            figures[number].regret = max(lowest, figures[number].regret + estimate - mean)
 
     # What was found
 

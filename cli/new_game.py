@@ -15,9 +15,11 @@ FILES = {
     "setup.py": "setup.py.txt",
     "README.md": "README.md.txt",
     "$name/__init__.py": "init.py.txt",
-    "$name/rules.py": "rules.py.txt",
-    "$name/$name.proto": "schema.proto.txt",
-    "$name/wire.py": "wire.py.txt",
+    "$name/rules/__init__.py": "init.py.txt",
+    "$name/rules/rules.py": "rules.py.txt",
+    "$name/api/__init__.py": "init.py.txt",
+    "$name/api/$name.proto": "schema.proto.txt",
+    "$name/api/translation.py": "translation.py.txt",
     "tests/test_rules.py": "test_rules.py.txt",
 }
 LONGEST = 40  # Characters of an id.

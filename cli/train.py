@@ -70,11 +70,11 @@ def add_parser(commands: Commands) -> None:
         "ends it; the same command continues it. With --against served, a learner "
         "plays against hints as they are served instead, and what it gains tells how exploitable "
         "they are.",
-        epilog="A model that is copied to the folder of its game, engine/GAME/weights.json, is "
+        epilog="A model that is copied to the folder of its game, games/GAME/play/weights.json, is "
         "used for hints and bots. One that was learned --against served fits this opponent: "
         "compare it first, by `croupier arena`.",
     )
-    what = "the game: one with a file engine/GAME/features.pyx"
+    what = "the game: one with a file games/GAME/play/features.pyx"
     parser.add_argument("game", metavar="GAME", help=what)
     whole = arguments.whole
     types: dict[str, Any] = {"N": whole(1), "--seed": whole(), "--policy-matches": whole()}

@@ -14,7 +14,7 @@ For what the client does not have, use its stubs with `Client.call`.
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, Unpack
 
 import grpc
@@ -317,6 +317,20 @@ class Client(Connection):
             record=record, iterations=iterations, deep_iterations=deep_iterations
         )
         return self.follow_review(request)
+
+    def replay(
+        self,
+        record: match_pb2.MatchRecord,
+        *,
+        seats: Iterable[int] = (),
+        spectator: bool = False,
+        legal_actions: bool = False,
+    ) -> Iterator[review_pb2.ReplayMatchResponse]:
+        """Yields the views of a record at each version: those of both seats, if none is named."""
+        request = review_pb2.ReplayMatchRequest(
+            record=record, seats=seats, spectator=spectator, legal_actions=legal_actions
+        )
+        return self.follow_replay(request)
 
     def puzzles(self, game: str, *, theme: str = "") -> Iterator[str]:
         """Yields the names of all puzzles of a game, or of those of a theme, page by page."""

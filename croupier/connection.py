@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
@@ -218,17 +219,32 @@ class Connection:
     ) -> Iterator[review_pb2.ReviewMatchResponse]:
         """Yields the reports of a review, each once, also if the connection is lost meanwhile."""
         told: set[tuple[str | None, int, int, bool]] = set()
+        with closing(self._follow(self.review_stub.ReviewMatch, request, token)) as responses:
+            for response in responses:
+                made = response.decision
+                key = (response.WhichOneof("report"), made.version, made.seat, made.deep)
+                if key not in told:
+                    told.add(key)
+                    yield response
+
+    def follow_replay(
+        self, request: review_pb2.ReplayMatchRequest, token: str | None = None
+    ) -> Iterator[review_pb2.ReplayMatchResponse]:
+        """Yields the versions of a replay, each once, also if the connection is lost meanwhile."""
+        with closing(self._follow(self.review_stub.ReplayMatch, request, token)) as responses:
+            for response in responses:
+                request.after_version = response.version
+                yield response
+
+    def _follow(self, rpc: Any, request: Any, token: str | None) -> Generator[Any, None, None]:
+        # The responses to a stream, which is called again if the connection is lost meanwhile.
         retry = self.retry()
         while True:
-            stream: Any = self.review_stub.ReviewMatch(request, metadata=self.metadata(token))
+            stream: Any = rpc(request, metadata=self.metadata(token))
             try:
                 for response in stream:
                     retry = self.retry()
-                    made = response.decision
-                    key = (response.WhichOneof("report"), made.version, made.seat, made.deep)
-                    if key not in told:
-                        told.add(key)
-                        yield response
+                    yield response
                 return
             except grpc.RpcError as error:
                 self.wait(retry, CroupierError.from_call(error))

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
@@ -149,6 +149,15 @@ class Spectator:
             match_name=self.match, iterations=iterations, deep_iterations=deep_iterations
         )
         return self.client.follow_review(request, self.token)
+
+    def replay(
+        self, *, seats: Iterable[int] = (), spectator: bool = False, legal_actions: bool = False
+    ) -> Iterator[review_pb2.ReplayMatchResponse]:
+        """Yields the views of the match, which must be over, as `Client.replay` does."""
+        request = review_pb2.ReplayMatchRequest(
+            match_name=self.match, seats=seats, spectator=spectator, legal_actions=legal_actions
+        )
+        return self.client.follow_replay(request, self.token)
 
     @property
     def version(self) -> int | None:

@@ -1,3 +1,3 @@
-"""The rules of the games: what every game fulfils, and in each folder one game."""
+"""What every game fulfils, and what all games share: the contract, chance, events, matches."""
 
 from engine.packages import games as games

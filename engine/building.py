@@ -4,7 +4,7 @@
 
     setup_game("german_whist")
 
-The schema `german_whist/german_whist.proto` is compiled to `german_whist_pb2.py` beside it, and
+The schema `german_whist/api/german_whist.proto` is compiled to `german_whist_pb2.py` beside it, and
 each `.pyx` of the folder to an extension, by the flags by which this distribution was compiled. All
 else about a distribution stands in its pyproject.toml, whose `[build-system]` requires setuptools,
 croupier-server, grpcio-tools for a schema, and cython for a `.pyx`.
@@ -63,8 +63,8 @@ def setup_game(folder: str) -> None:
             extensions, include_path=[".", include_path()], compiler_directives=DIRECTIVES
         )
     setup(
-        packages=[folder],
-        package_data={folder: list(DATA)},
+        packages=sorted(".".join(path.parent.parts) for path in Path(folder).rglob("__init__.py")),
+        package_data={"": list(DATA)},
         include_package_data=False,  # It would ship the generated C.
         ext_modules=extensions,
     )
@@ -72,7 +72,7 @@ def setup_game(folder: str) -> None:
 
 def compile_schema(folder: Path) -> None:
     """Compiles the schema of a game, if it has one that has changed."""
-    schema = folder / f"{folder.name}.proto"
+    schema = folder / "api" / f"{folder.name}.proto"
     compiled = schema.with_name(f"{folder.name}_pb2.py")
     if not schema.exists():
         return

@@ -35,8 +35,12 @@ class RulesetError(GameError):
 
 
 class ActionError(GameError):
-    """An action cannot be read, or is not legal now."""
+    """An action cannot be read, or is not legal now.
 
+    `legal` are the legal actions, if the rules have no sentence that says why it is not.
+    """
+
+    legal: tuple[int, ...] = ()
     reason = "MALFORMED_ACTION"
 
 

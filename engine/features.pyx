@@ -35,7 +35,7 @@ cdef class Features:
     @staticmethod
     def of(Game game not None, weights=None, net=None):
         """The features of a game, with what a model has or without; None if the game has none."""
-        found = part(type(game), "features", Features)
+        found = part(type(game), "play.features", Features)
         return None if found is Features else found(game, weights, net)
 
     def __init__(self, Game game not None, weights=None, net=None):

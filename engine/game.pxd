@@ -15,7 +15,7 @@ from engine.integers cimport uint8_t, uint64_t
 cpdef enum:
     # The version of this contract. It rises whenever a compiled game must be compiled again, or a
     # game must be written otherwise (docs/adding-a-game.md).
-    ABI = 1
+    ABI = 2
     SEATS = 2
     SPECTATOR = 2          # A viewer without a seat, which sees only what both seats see.
     STATE_WORDS = 768

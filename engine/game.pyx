@@ -66,11 +66,11 @@ cdef class Game:
     def under(self, rules_version):
         """The game under the same ruleset and this version of its rules; None if it is not kept.
 
-        A game keeps an earlier version as a subclass in the module `rules_<version>` of its folder.
+        A game keeps an earlier version as a subclass in the module `rules.rules_<version>`.
         """
         if rules_version == self.rules_version:
             return self
-        kept = part(type(self), f"rules_{rules_version}", type(self))
+        kept = part(type(self), f"rules.rules_{rules_version}", type(self))
         guard_methods(kept)
         return kept(self.ruleset) if kept.rules_version == rules_version else None
 
@@ -151,16 +151,18 @@ cdef class Game:
         return MAX_MIXED
 
     def stand_in(self, name):
-        """The class for a part, such as "sampler", of which the game's folder has no module.
+        """The class for a part, such as "sampler", of which the game's package has no module.
 
         None for that of all games.
         """
         return None
 
     def explain(self, position, int seat, action):
-        """Why an action is not legal now: an identifier of the rule, and a sentence."""
-        legal = ", ".join(str(self.read_action(a)) for a in position.legal(seat)[:8])
-        return "NOT_LEGAL", f"{self.read_action(action)} is not legal now; legal are {legal}, ..."
+        """Why an action is not legal now: an identifier of the rule, and a sentence.
+
+        Without a sentence, whoever refuses it says which actions are legal, by the phrases.
+        """
+        return "NOT_LEGAL", ""
 
     # The rules
 

@@ -1,15 +1,15 @@
 """What was learned of a game from matches, as data of the game.
 
-A model is a file `weights.json` in the folder of a game: whole numbers, one for each of the game's
-features (engine/features.pyx), the layers of a net for values (engine/net.pyx), what play uses them
-for, and where they come from. It is found by its folder, as the other parts of a game are. It
-belongs to one ruleset, whose hash it names; under any other, play is as without it. `croupier
-train` makes such files.
+A model is a file `play/weights.json` in the package of a game: whole numbers, one for each of the
+game's features (engine/features.pyx), the layers of a net for values (engine/net.pyx), what play
+uses them for, and where they come from. It belongs to one ruleset, whose hash it names; under any
+other, play is as without it. `croupier train` makes such files.
 """
 
 import base64
 import copy
 import hashlib
+import importlib
 import json
 import struct
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +19,7 @@ from typing import Any
 
 from engine.features import Features
 from engine.game import Game
+from engine.parts import package_of
 
 FORMAT = "croupier-model/2"
 FILE = "weights.json"
@@ -167,8 +168,8 @@ def nothing(game: Game) -> Model | None:
 
 def file_of(game: type) -> Path | None:
     """The file of weights of a game; None if it has none."""
-    folder = Path(__file__).parent / game.__module__.split(".")[-2]
-    path = folder / FILE
+    package = importlib.import_module(package_of(game)).__file__
+    path = Path(package or "").parent / "play" / FILE
     return path if path.is_file() else None
 
 

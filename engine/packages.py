@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from engine.faults import guard_methods
 from engine.game import ABI, Game
-from engine.parts import subclasses
+from engine.parts import package_of, subclasses
 
 GROUP = "croupier.games"
 # Of the environment: if it is set, a package that cannot be used is left out with a line on
@@ -51,11 +51,13 @@ def _found(skip_broken: bool) -> dict[str, type[Game]]:
 def load(entry: EntryPoint) -> type[Game]:
     """Returns the game of an entry point; raises PackageError."""
     with using(entry.name, "it cannot be imported"):
-        found = subclasses(f"{entry.value}.rules", Game)
+        found = subclasses(f"{entry.value}.rules.rules", Game)
     named = [game for game in found if game.id == entry.name]
     if len(named) != 1:
         ids = ", ".join(repr(game.id) for game in found if game.id) or "none"
-        raise fault(entry.name, f"{entry.value}.rules must have one game of this id, and has {ids}")
+        raise fault(
+            entry.name, f"{entry.value}.rules.rules must have one game of this id, and has {ids}"
+        )
     [game] = named
     if package_of(game).partition(".")[0] != entry.value.partition(".")[0]:
         raise fault(entry.name, f"its class is in {game.__module__}, and not in {entry.value}")
@@ -101,11 +103,6 @@ def origin(game_id: str) -> str:
         if entry.name == game_id and entry.dist
     }
     return " and ".join(sorted(named)) or "no distribution"
-
-
-def package_of(game: type[Game]) -> str:
-    """Returns the name of the package with the parts of a game."""
-    return game.__module__.rpartition(".")[0]
 
 
 def clashes() -> Iterator[str]:

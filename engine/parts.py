@@ -1,4 +1,8 @@
-"""The parts of a game. Each game has a folder with a module for each part.
+"""The parts of a game. Each game is a package, and has a module for each part in one of its rooms:
+
+    rules/   the rules, and what each seat sees: rules.rules
+    play/    what a seat can infer, and how it plays: play.sampler, play.playout, play.features
+    api/     the game in messages: api.translation, api.view_writer
 
 No list names the games or their parts: the code here finds them by their modules.
 """
@@ -15,12 +19,27 @@ Part = TypeVar("Part")
 
 @cache
 def part(game: type, module: str, base: type[Part]) -> type[Part]:
-    """Return the subclass of `base` in a module of the game's folder; `base` without the module."""
-    name = f"{game.__module__.rpartition('.')[0]}.{module}"
-    if importlib.util.find_spec(name) is None:
+    """Return the subclass of `base` in a module such as "play.sampler"; `base` without it."""
+    name = module_of(game, module)
+    if name is None:
         return base
     [found] = subclasses(name, base)
     return found
+
+
+def package_of(game: type) -> str:
+    """Return the name of the package of a game, whose class is in a module of its room `rules`."""
+    return ".".join(game.__module__.split(".")[:-2])
+
+
+def module_of(game: type, module: str) -> str | None:
+    """Return the full name of a module of the package of a game; None if it has none such."""
+    name = package_of(game)
+    for part in module.split("."):
+        name = f"{name}.{part}"
+        if importlib.util.find_spec(name) is None:  # It would raise if the room were missing.
+            return None
+    return name
 
 
 def load_all(package: str) -> None:

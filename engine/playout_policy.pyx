@@ -22,7 +22,7 @@ cdef class PlayoutPolicy:
 
         With a model of the game, it plays and estimates by what was learned.
         """
-        policy = part(type(game), "playout", PlayoutPolicy)
+        policy = part(type(game), "play.playout", PlayoutPolicy)
         if policy is PlayoutPolicy:
             policy = game.stand_in("playout") or PlayoutPolicy
         return policy(game) if model is None else policy(game, model)

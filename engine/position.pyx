@@ -15,6 +15,7 @@ from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
 
+LISTED = 8                 # Legal actions that a refusal names.
 SEATS_IN = ((), (0,), (1,), (0, 1))  # The seats in each set of seats.
 
 
@@ -172,7 +173,13 @@ cdef class Position:
         legal = self.legal(seat)
         if action not in legal:
             reason, why = self.game.explain(self, seat, action)
-            raise ActionError("action", why, reason)
+            if why:
+                raise ActionError("action", why, reason)
+            said = [" ".join(map(str, self.game.read_action(each).values()))
+                    for each in (action, *legal[:LISTED])]
+            error = ActionError("action", f"{said[0]} is not legal now; legal are {', '.join(said[1:])}", reason)
+            error.legal = legal
+            raise error
 
     def apply(self, joint, uint64_t seed):
         """Applies the actions of all deciders, a dict by seat, and returns the events.

@@ -2,7 +2,7 @@
 
     class Rules(PythonGame):
         id = "german_whist"
-        abi = 1
+        abi = 2
         State, View = WhistState, WhistView
         actions = {"play": {"card": 52}}
 

@@ -57,7 +57,17 @@ cdef class PythonSampler(Sampler):
         self.rules.view(&state, self.seat, &shown)
         raise_fault()
         if memcmp(&shown, &self.view, sizeof(View)):
-            raise ViewError("", "must be what its seat can have seen")
+            raise ViewError(*self.difference(&shown))
+
+    cdef difference(self, const View* shown):
+        # Of the view that a drawn world shows: the first field that differs, and why it is wrong.
+        from engine.encoding import labels, numbers  # It imports what imports this.
+        given = numbers(self.rules.view_fields(&self.view))
+        due = numbers(self.rules.view_fields(shown))
+        for path, mine, other in zip(labels(self.rules), given, due):
+            if mine != other:
+                return path, f"must be what its seat can have seen: a world drawn for it shows {other}, not {mine}"
+        return "", "must be what its seat can have seen"
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         if failed_here():

@@ -79,10 +79,6 @@ cdef class PythonRules(Game):
     def make_action(self, fields):
         return self.action_codes.make(fields)
 
-    def explain(self, position, int seat, action):
-        legal = ", ".join(text_of(self.action_codes.action(a)) for a in position.legal(seat)[:8])
-        return "NOT_LEGAL", f"{text_of(self.action_codes.action(action))} is not legal now: {legal}"
-
     # What the methods of the contract have in common. These raise errors.
 
     cdef object state_struct(self, const State* state):
@@ -402,7 +398,3 @@ def parts_of(cls):
         )
     return _parts[cls]
 
-
-def text_of(action):
-    """An action of the rules in words, such as "play 7"."""
-    return " ".join(map(str, action))

@@ -66,7 +66,10 @@ cdef class Chance:
             PyMem_Free(order)
 
     def take(self, list items not None, int count):
-        """Takes so many items out of a list, drawn uniformly; what is left has any order."""
+        """Takes so many items out of a list, drawn uniformly; what is left in it has any order.
+
+        The list itself changes: a slice of an array is a copy, from which nothing is taken.
+        """
         cdef uint8_t[MOST_KINDS] order
         cdef int i, n = len(items)
         if not 0 <= count <= n or n > MOST_KINDS:

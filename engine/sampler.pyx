@@ -54,7 +54,7 @@ cdef class Sampler:
 
         With a model of the game, worlds are drawn by the likelihood of the opponent's past choices.
         """
-        sampler = part(type(view.game), "sampler", Sampler)
+        sampler = part(type(view.game), "play.sampler", Sampler)
         if sampler is Sampler:
             sampler = view.game.stand_in("sampler") or Sampler
         return sampler(view) if model is None else sampler(view, model)

@@ -9,19 +9,24 @@ import collections
 import contextlib
 import itertools
 import random
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from engine.errors import ActionError
 from engine.game import SEATS, SPECTATOR, Game, SeatView
 from engine.match import Match
+from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import compare, upper_tail
 
+# Yields the numbers of matches, and tells somebody how far it is.
+Watch = Callable[[range], Iterator[int]]
+
 VIEWERS = (*range(SEATS), SPECTATOR)
 CLOSELY = 0.2  # Of the states that are copied, restored and left by either seat first.
-P = 0.001  # Of a right sampler that is called wrong.
+P = 4e-5  # Of a right sampler that is called wrong, by each of two tests.
+SHOWN = 6  # Differences that a failure names.
 
 Joint = dict[int, int]
 # Asserts that the fields of a state have each card of the ruleset in one place.
@@ -38,6 +43,37 @@ def note_on_failure(**what: object) -> Iterator[None]:
     except Exception as error:
         error.add_note(", ".join(f"{name}={value}" for name, value in what.items()))
         raise
+
+
+def check_same(what: str, expected: object, found: object) -> None:
+    """Raises AssertionError, with where and how they differ, unless two values are equal."""
+    if expected != found:
+        where = [*itertools.islice(_differences(expected, found, ""), SHOWN)]
+        raise AssertionError("\n    ".join([f"{what} differs:", *where]))
+
+
+def brief(fields: Any) -> Any:
+    """Returns fields without what is 0, and lists without the zeros at their end."""
+    if isinstance(fields, Mapping):
+        short = {name: brief(value) for name, value in fields.items()}
+        return {name: value for name, value in short.items() if value or name == "seat"}
+    if isinstance(fields, list):
+        items = [brief(value) for value in fields]
+        while items and not items[-1]:
+            items.pop()
+        return items
+    return fields
+
+
+def _differences(expected: Any, found: Any, path: str) -> Iterator[str]:
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for name in {**expected, **found}:
+            yield from _differences(expected.get(name), found.get(name), f"{path}.{name}")
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for place, pair in enumerate(zip(expected, found, strict=True)):
+            yield from _differences(*pair, f"{path}[{place}]")
+    elif expected != found:
+        yield f"{path.removeprefix('.')}{': ' * bool(path)}{expected}, and {found}"
 
 
 def random_joint(position: Position, rng: random.Random) -> Joint:
@@ -67,7 +103,7 @@ def _nothing(game: Game, fields: dict[str, Any]) -> None:
 
 
 def check_matches(
-    game: Game, seeds: range, longest: int = 1000, conserved: Conserved = _nothing
+    game: Game, seeds: Iterable[int], longest: int = 1000, conserved: Conserved = _nothing
 ) -> set[tuple[float, float]]:
     """Checks every state of random matches; returns the scores with which they ended.
 
@@ -101,7 +137,9 @@ def check_matches(
             conserved(game, match.position.fields)
             assert match.deciders == () and match.legal(0) == match.legal(1) == ()
             scores = match.scores
-            assert scores and sum(scores) == 1 and all(0 <= score <= 1 for score in scores)
+            _check_reading(match.position)
+            assert scores and sum(scores) == 1, f"the scores {scores} do not add up to 1"
+            assert all(0 <= score <= 1 for score in scores), f"the scores {scores} are not 0 to 1"
             ends.add(scores)
             _check_replay(steps)
     assert choices, "no seat ever has a choice"
@@ -120,12 +158,30 @@ def _check_legal(match: Match) -> list[tuple[int, ...]]:
 
 def _check_bytes(match: Match) -> None:
     position = match.position
+    _check_reading(position)
     assert Match.from_bytes(match.game, bytes(match)) == match
     assert Position.from_fields(position.game, position.fields) == position
     for viewer in VIEWERS:
         view = position.view(viewer)
         assert view.seat == viewer
         assert SeatView.from_fields(match.game, view.fields) == view
+
+
+def _check_reading(position: Position) -> None:
+    before = bytes(position)
+    for what, read in (
+        ("deciders", lambda _: position.deciders),
+        ("legal", position.legal),
+        ("outcome", lambda _: position.scores),
+        ("view", position.view),
+        ("hidden", position.hidden),
+        ("root_key", position.root_key),
+    ):
+        for viewer in VIEWERS if what == "view" else range(SEATS):
+            first, again = read(viewer), read(viewer)
+            fields = position.game.read_state(before)
+            check_same(f"the state before and after {what}", fields, position.fields)
+            assert first == again, f"{what} is not the same twice"
 
 
 def _apply_closely(match: Match, joint: Joint, order: list[int]) -> list[Any]:
@@ -183,10 +239,11 @@ def _check_replay(steps: list[tuple[Match, Joint]]) -> None:
     for expected, joint in steps:
         for seat, action in joint.items():
             match.apply(seat, action)
+        check_same("the state of a replay", expected.position.fields, match.position.fields)
         assert bytes(match) == bytes(expected), "a replay is the same match"
 
 
-def check_refusals(game: Game, seeds: range) -> None:
+def check_refusals(game: Game, seeds: Iterable[int]) -> None:
     """Checks that an action that is not legal is refused and changes nothing."""
     seen: set[int] = set()
     refused = 0
@@ -210,7 +267,7 @@ def check_refusals(game: Game, seeds: range) -> None:
     assert refused, "no action was ever refused"
 
 
-def check_actions(game: Game, seeds: range) -> None:
+def check_actions(game: Game, seeds: Iterable[int]) -> None:
     """Checks that every legal action can be read as fields and made from them."""
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -226,7 +283,7 @@ def check_actions(game: Game, seeds: range) -> None:
 # Secrecy
 
 
-def check_secrets(game: Game, seeds: range) -> None:
+def check_secrets(game: Game, seeds: Iterable[int]) -> None:
     """Checks that neither the secret of a match nor a held decision shows in a view."""
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -246,7 +303,7 @@ def check_secrets(game: Game, seeds: range) -> None:
                     match.apply(seat, action)
 
 
-def check_unseen_order(game: Game, seeds: range) -> None:
+def check_unseen_order(game: Game, seeds: Iterable[int]) -> None:
     """Checks that what is drawn again, since nobody has seen its order, shows in no view."""
     changed = 0
     for seed in seeds:
@@ -276,52 +333,12 @@ def _check_held(match: Match, rng: random.Random) -> None:
     assert held[0] == held[1], "a held decision shows"
 
 
-def check_leaks(game: Game, seeds: range, worlds: int = 60) -> None:
-    """Checks that what happens tells a seat no more than its view.
-
-    Worlds with equal views before and after an action give the seat equal events and keys. Each
-    world draws other chance for the action, too.
-    """
-    compared = 0
-    for seed in seeds:
-        rng = _rng(game, "leaks", seed)
-        position = Position.deal(game, seed)
-        while not position.over:
-            joint = random_joint(position, rng)
-            for seat in range(SEATS):
-                sampler = Sampler.of(position.view(seat))
-                told_by_view = collections.defaultdict(list)
-                for n in range(worlds):
-                    world = sampler.sample(n)
-                    try:
-                        events = world.apply(joint, n)
-                    except ActionError:
-                        continue  # The action of the other seat is not legal in this world.
-                    pair = [joint.get(each, 0) for each in range(SEATS)]
-                    told = _reading(events, seat), world.observe(pair, seat)
-                    told_by_view[world.view(seat)].append(told)
-                for view, all_told in told_by_view.items():
-                    with note_on_failure(seed=seed, seat=seat, view=view.fields):
-                        assert all(one == all_told[0] for one in all_told)
-                    compared += len(all_told) - 1
-            position.apply(joint, seed)
-    assert compared, "no two worlds had the same view"
-
-
-def _reading(events: list[Any], viewer: int) -> tuple[list[Any], list[Any]]:
-    # The events that a viewer reads. The order of events that only it sees is left out.
-    public = [event for event in events if event.seen_by(SPECTATOR)]
-    private = [e for e in events if e.seen_by(viewer) and not e.seen_by(SPECTATOR)]
-    return (
-        [event for event in public if event.seat != viewer],
-        [(event.kind, event.seat, sorted(event.values)) for event in private],
-    )
-
-
 # Sampling
 
 
-def check_sound(game: Game, seeds: range, worlds: int = 8, conserved: Conserved = _nothing) -> None:
+def check_sound(
+    game: Game, seeds: Iterable[int], worlds: int = 8, conserved: Conserved = _nothing
+) -> None:
     """Checks that every world that is drawn would have shown the seat its view."""
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -334,10 +351,7 @@ def check_sound(game: Game, seeds: range, worlds: int = 8, conserved: Conserved 
                     sampler = Sampler.of(view)
                     for n in range(worlds):
                         world = sampler.sample(n)
-                        assert world.view(seat) == view, "the view of a drawn world"
-                        assert world.deciders == position.deciders
-                        assert world.legal(seat) == position.legal(seat)
-                        assert world.root_key(seat) == position.root_key(seat)
+                        _check_world(position, world, seat)
                         assert world == sampler.sample(n), "a seed draws one world"
                         conserved(game, world.fields)
                 if match.over:
@@ -346,7 +360,49 @@ def check_sound(game: Game, seeds: range, worlds: int = 8, conserved: Conserved 
                     match.apply(seat, action)
 
 
-def check_drawn_over(game: Game, seeds: range) -> None:
+def _check_world(position: Position, world: Position, seat: int) -> None:
+    read = position.game.read_action
+    for what, expected, found in (
+        ("the view", position.view(seat).fields, world.view(seat).fields),
+        ("who decides", position.deciders, world.deciders),
+        ("what is legal", *([read(each) for each in of.legal(seat)] for of in (position, world))),
+        ("root_key", position.root_key(seat), world.root_key(seat)),
+        ("how many cards are hidden", *(_hidden_cards(of, seat) for of in (position, world))),
+        ("the view of spectators", *(of.view(SPECTATOR).fields for of in (position, world))),
+    ):
+        with note_on_failure(seat=seat, view=brief(position.view(seat).fields)):
+            check_same(
+                f"{what}, in the match and in a world drawn for seat {seat},", expected, found
+            )
+    assert world.view(seat) == position.view(seat), "the bytes of a view that no field shows"
+
+
+def _hidden_cards(position: Position, seat: int) -> int:
+    return sum(map(sum, position.hidden(seat).values()))
+
+
+def check_policy(game: Game, seeds: Iterable[int], worlds: int = 6) -> None:
+    """Checks that the playout policy of a game chooses legal actions by what a seat knows."""
+    policy = PlayoutPolicy.of(game)
+    for seed in seeds:
+        with note_on_failure(seed=seed):
+            rng = _rng(game, "policy", seed)
+            position = Position.deal(game, seed)
+            while not position.over:
+                for seat in position.deciders:
+                    drawn = rng.getrandbits(64)
+                    action = policy.action(position, seat, drawn)
+                    assert action in position.legal(seat), "the policy chooses a legal action"
+                    chosen = game.read_action(action)
+                    sampler = Sampler.of(position.view(seat))
+                    for n in range(worlds):
+                        other = game.read_action(policy.action(sampler.sample(n), seat, drawn))
+                        with note_on_failure(seat=seat, view=brief(position.view(seat).fields)):
+                            check_same("the choice in two worlds with the same view", chosen, other)
+                position.apply(random_joint(position, rng), rng.getrandbits(64))
+
+
+def check_drawn_over(game: Game, seeds: Iterable[int]) -> None:
     """Checks that a world does not depend on the state that it is drawn over."""
     for seed in seeds:
         with note_on_failure(seed=seed):
@@ -361,7 +417,7 @@ def check_drawn_over(game: Game, seeds: range) -> None:
                 assert sampler.sample(n, earlier) == sampler.sample(n)
 
 
-def check_habits(game: Game, seeds: range) -> None:
+def check_habits(game: Game, seeds: Iterable[int]) -> None:
     """Checks that every view has worlds, also where seats play by a habit.
 
     Seats that often play the first or the last legal action reach positions that uniform play does
@@ -395,6 +451,8 @@ def check_proportion(
     most_views: int = 30,
     least: int = 40,
     drawn: int = 4,
+    seed: int = 0,
+    watch: Watch = iter,
 ) -> int:
     """Checks that worlds are drawn completely and in proportion; returns how many views it tested.
 
@@ -403,11 +461,11 @@ def check_proportion(
     the `most_views` most frequent views, those of several worlds first, as far as they came up
     `least` times, against `drawn` worlds for each time.
     """
-    rng = _rng(game, "proportion", 0)
+    rng = _rng(game, "proportion", seed)
     seen: list[Any] = [collections.defaultdict(collections.Counter) for _ in range(steps)]
-    for seed in range(matches):
+    for _ in watch(range(matches)):
         # One state of each match and one seat, so that the samples are independent.
-        position = Position.deal(game, seed)
+        position = Position.deal(game, rng.getrandbits(64))
         step, seat = rng.randrange(steps), rng.randrange(SEATS)
         for _ in range(step):
             if not position.over:
@@ -423,11 +481,18 @@ def check_proportion(
         return 0
     total, freedom = 0.0, 0
     for step, view, worlds in tested:
-        with note_on_failure(step=step, view=view.fields):
+        with note_on_failure(step=step, view=brief(view.fields)):
             counted = count_worlds(Sampler.of(view), drawn * worlds.total(), rng, hidden)
-            assert {world for world, n in worlds.items() if n > 5} <= counted.keys(), "complete"
+            for world, n in worlds.items():
+                assert n <= 5 or world in counted, f"never drawn, but {n} times in matches: {world}"
             statistic, degrees = compare(worlds, counted)
-            assert upper_tail(statistic, degrees) > P / len(tested), "in proportion"
+            assert upper_tail(statistic, degrees) > P / len(tested), "\n    ".join(
+                ["not in proportion: times in matches, and drawn for them"]
+                + [
+                    f"{n}, {counted[world] / drawn:.1f}: {world}"
+                    for world, n in worlds.most_common(9)
+                ]
+            )
         total, freedom = total + statistic, freedom + degrees
     assert upper_tail(total, freedom) > P, "in proportion, all views together"
     return len(tested)

@@ -6,6 +6,7 @@ which an ending fills in one.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.message import Message
@@ -14,12 +15,12 @@ from croupier.v1 import game_pb2
 from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
-from lab.contract import VIEWERS, note_on_failure, random_joint, random_secret, seeded
+from lab.contract import VIEWERS, check_same, note_on_failure, random_joint, random_secret, seeded
 from service import wire
 from service.common.validation import first_violation
 
 
-def check_messages(game: Game, seeds: range) -> None:
+def check_messages(game: Game, seeds: Iterable[int]) -> None:
     """Checks what becomes of random matches in messages, there and back."""
     ruleset = wire.write_ruleset(game)
     _check_valid(game, ruleset)
@@ -54,12 +55,17 @@ def _check_view(match: Match, ruleset: game_pb2.Ruleset, viewer: int) -> None:
     message.seat = viewer
     message.ruleset.CopyFrom(ruleset)
     _check_valid(match.game, message)
-    assert wire.read_view(message, "view") == view, "a view is read as it was written"
+    read = wire.read_view(message, "view")
+    check_same("a view, as it was written and read back,", view.fields, read.fields)
+    assert read == view, "a view is read as it was written"
 
 
 def _check_ending(match: Match, events: list[Event]) -> None:
-    # Writing it fails if its phrase or the value of a field is missing.
-    ending = wire.write_ending(match.view(SPECTATOR), events)
+    try:
+        ending = wire.write_ending(match.view(SPECTATOR), events)
+    except KeyError as error:
+        text = "`endings` of the translation, or the values that `ending` returns, have no"
+        raise AssertionError(f"{text} {error}") from error
     if ending is None:
         return
     violation = first_violation(ending)

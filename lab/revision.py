@@ -69,7 +69,8 @@ def build(revision: str) -> Path:
         subprocess.run(git, check=True)
         with tarfile.open(archive) as tar:
             tar.extractall(sources, filter="data")
-        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        # Its games are found by its own entry points, which `egg_info` writes beside it.
+        command = [sys.executable, "setup.py", "-q", "egg_info", "build_ext", "--inplace"]
         built = subprocess.run(command, cwd=sources, capture_output=True, text=True)
         if built.returncode:
             raise ConfigurationError(f"@{revision} cannot be built:\n{built.stderr[-2000:]}")

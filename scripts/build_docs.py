@@ -145,8 +145,8 @@ def place(target: Path) -> Path:
         return staged(target)
     if target.is_relative_to(SCHEMAS):
         return Path("reference", target.stem + ".md")
-    if target.match("engine/*/rules.pyx"):
-        return Path("games", target.parent.name + ".md")
+    if target.match("games/*/rules/rules.pyx"):
+        return Path("games", target.parts[1] + ".md")
     copy = Path("source", f"{target}.txt")  # As text, a browser shows it.
     (PAGES / copy).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / target, PAGES / copy)

@@ -8,7 +8,7 @@ ruff format --check .
 ruff check .
 mypy
 scripts/check_stubs.sh
-cython-lint $(find engine ai lab service -name '*.pyx' -o -name '*.pxd')
+cython-lint $(find engine wire games ai lab -name '*.pyx' -o -name '*.pxd')
 python scripts/check_layers.py
 python scripts/count_code.py --check
 scripts/check_schemas.sh

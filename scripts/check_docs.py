@@ -60,7 +60,7 @@ class Block(NamedTuple):
 def pages(root: Path) -> list[Path]:
     """The pages to check."""
     found = {*root.glob("*.md"), *(root / "docs").rglob("*.md"), root / "web/README.md"}
-    for folder in ("clients", "examples"):
+    for folder in ("clients", "examples", "games"):
         found |= {*(root / folder).glob("README.md"), *(root / folder).glob("*/README.md")}
     return sorted(found)
 

@@ -21,8 +21,9 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 from steps import PYTHON, CheckError, free_port, say
@@ -122,14 +123,17 @@ def check_group(group: Path) -> None:
 def load(address: str, metrics: int, seats: int, seconds: float) -> None:
     """Asks for hints, reviews and moves at once; checks what must hold, and prints figures."""
     hurried = Client(address, timeout=2.0, patience=0.0)  # A hint that waits for longer is none.
-    with hurried, Client(address) as client:
-        idle, record = play(client, QUIET_SECONDS), finished(client)
+    # Who plays has a process of its own: here, moves would wait for the other threads.
+    players = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with hurried, Client(address) as client, players:
+        idle = players.submit(play, address, QUIET_SECONDS).result()
+        record = finished(client)
         before = read(metrics)
         done = threading.Event()
-        with ThreadPoolExecutor(seats + 2) as threads:
+        with ThreadPoolExecutor(seats + 1) as threads:
             hints = [threads.submit(hint, hurried, seconds) for _ in range(seats)]
             reviews = threads.submit(review, client, record, done)
-            busy = threads.submit(play, client, seconds)
+            busy = players.submit(play, address, seconds)
             most: Counter[str] = Counter()
             while not all(each.done() for each in hints):
                 most |= Counter({name: int(value) for name, value in read(metrics).items()})
@@ -163,16 +167,17 @@ def review(client: Client, record: MatchRecord, done: threading.Event) -> int:
     return count
 
 
-def play(client: Client, seconds: float) -> list[float]:
+def play(address: str, seconds: float) -> list[float]:
     """Plays for some time against a bot; returns how long each move took."""
     took = []
     began = time.monotonic()
-    while time.monotonic() < began + seconds:
-        seat = client.create_match("skystones", seats=(OPEN, bot("casual"))).seats[0]
-        for view in seat.turns():
-            since = time.monotonic()
-            seat.submit(view.legal_actions[0])
-            took.append(time.monotonic() - since)
+    with Client(address) as client:
+        while time.monotonic() < began + seconds:
+            seat = client.create_match("skystones", seats=(OPEN, bot("casual"))).seats[0]
+            for view in seat.turns():
+                since = time.monotonic()
+                seat.submit(view.legal_actions[0])
+                took.append(time.monotonic() - since)
     return took
 
 

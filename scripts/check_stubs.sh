@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 
-modules="$(find engine ai lab service -name '*.pyx' |
+modules="$(find engine wire games ai lab -name '*.pyx' |
     while read -r source; do test ! -e "${source%.pyx}.pyi" || echo "${source%.pyx}"; done |
     sort | tr / .)"
 # Every cdef class is a disjoint base, so a mark on each of them would tell a reader nothing.

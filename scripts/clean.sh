@@ -9,5 +9,5 @@ rm -rf examples/frontend/.venv examples/schemas examples/go/bin examples/go/crou
 rm -rf clients/typescript/dist clients/typescript/src/gen clients/*/node_modules examples/*/node_modules examples/*/dist
 rm -rf clients/python/build clients/python/dist clients/python/*.egg-info
 rm -rf croupier/v1/*_pb2* croupier/v1/schemas
-find ai engine lab service '(' -name '*.c' -o -name '*.so' ')' -delete
-find ai cli croupier engine lab scripts service tests -name __pycache__ -prune -exec rm -rf {} +
+find engine wire games ai lab '(' -name '*.c' -o -name '*.so' ')' -delete
+find adapters ai cli croupier engine games lab scripts service tests wire -name __pycache__ -prune -exec rm -rf {} +

@@ -15,5 +15,6 @@ TEST_MATCHES=2000 TEST_SNAPSHOTS=1000 python -m pytest -o faulthandler_timeout=0
 TEST_SOAK=10000 python -m pytest tests/service/searching/test_analysis.py -k leave_nothing "$@"
 TEST_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
 TEST_CFR=100 python -m pytest -n "${JOBS:-auto}" tests/ai/test_cfr.py -k "gains or linear" "$@"
+TEST_REPLAYS=50 python -m pytest -s -o faulthandler_timeout=0 tests/service/test_replays.py "$@"
 TEST_KILLS=200 python -m pytest -s -o faulthandler_timeout=0 tests/service/test_crashes.py "$@"
 TEST_FAULTS=60 python -m pytest tests/service/store/test_recovery.py "$@"

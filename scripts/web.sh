@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds or checks the web app in web/, with the drawings of games in engine/<game>/web/.
+# Builds or checks the web app in web/, with the drawings of games in games/<game>/web/.
 #
 #   scripts/web.sh build     into service/gateway/static/, if a source is newer than the last build
 #   scripts/web.sh check     format, linter, types
@@ -69,7 +69,7 @@ cd web
 case "$1" in
 build)
     static="$root/service/gateway/static/index.html"
-    if stale "$static" src ../engine/*/web scripts public index.html vite.config.ts package-lock.json; then
+    if stale "$static" src ../games/*/web scripts public index.html vite.config.ts package-lock.json; then
         npm run --silent build
         touch "$static"
     fi
@@ -87,7 +87,7 @@ site | frontend)
 pictures)
     if [ ! -x "$CHROMIUM" ]; then
         echo "No pictures are taken: there is no Chromium (apt-get install chromium; CHROMIUM= is its path)."
-    elif stale "$root/build/pictures/.taken" src ../engine/*/web tests/pictures index.html package-lock.json; then
+    elif stale "$root/build/pictures/.taken" src ../games/*/web tests/pictures index.html package-lock.json; then
         npm run --silent pictures
         touch "$root/build/pictures/.taken"
     fi

@@ -174,9 +174,9 @@ def test_the_commands_of_a_page(page, language, program, folder, addresses, path
 def checkout(tmp_path):
     """A small checkout without a fault."""
     files = {
-        "docs/architecture.md": "## Layers\n\n`docs/`, `engine/`, `engine/<game>/`, `web/`\n",
+        "docs/architecture.md": "## Layers\n\n`docs/`, `engine/`, `games/`, `games/*/`, `web/`\n",
         "engine/match.py": '"""A match."""\n',
-        "engine/poker/state.pxd": '# Sizes.\n"""The state of poker."""\n',
+        "games/poker/state.pxd": '# Sizes.\n"""The state of poker."""\n',
         "web/README.md": "# Web\n",
         "web/src/calls.ts": "// The calls.\n",
     }
@@ -193,7 +193,7 @@ def checkout(tmp_path):
     ("name", "text"),
     [
         ("engine/clocks.py", "import time\n"),
-        ("engine/poker/rules.pyx", '""""""\ncdef int one = 1\n'),
+        ("games/poker/rules.pyx", '""""""\ncdef int one = 1\n'),
         ("web/src/errors.ts", 'import { t } from "./i18n";\n// What was refused.\n'),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_module_that_does_not_say_what_it_holds_is_found(checkout, name, text)
     assert check_docs.check(checkout) == [f"{name}: its first line does not say what it holds"]
 
 
-@pytest.mark.parametrize("name", ["ai/search.py", "engine/poker/old/rules.pyx", "lab/notes.txt"])
+@pytest.mark.parametrize("name", ["ai/search.py", "games/poker/old/rules.pyx", "lab/notes.txt"])
 def test_a_folder_that_no_layer_names_is_found(checkout, name):
     (checkout / name).parent.mkdir()
     (checkout / name).write_text('"""A module."""\n')
@@ -216,6 +216,6 @@ def test_the_list_of_modules_has_their_first_sentences(checkout):
     sources = list_modules.sources(checkout)
     assert {str(path): list_modules.first_sentence(checkout / path) for path in sources} == {
         "engine/match.py": "A match.",
-        "engine/poker/state.pxd": "The state of poker.",
+        "games/poker/state.pxd": "The state of poker.",
         "web/src/calls.ts": "The calls.",
     }

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".gz", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
 FORMS = ("full", "plain")
+OURS = ("adapters", "ai", "cli", "engine", "games", "lab", "service", "wire")
 BENCHES = ("lab/search_bench/", "lab/service_bench/", "lab/overload/")
 BUILT = (".binpb", ".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
@@ -93,7 +94,7 @@ def test_sdist_holds_every_source_and_nothing_built(tmp_path):
     [archive] = tmp_path.glob("*.tar")
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    assert sources("ai", "cli", "croupier", "engine", "lab", "proto", "service", "tests") <= names
+    assert sources(*OURS, "croupier", "proto", "tests") <= names
     assert {"pyproject.toml", "setup.py", "constraints.txt", "LICENSE"} <= names
     assert "clients/python/build_proto.py" in names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.*")} <= names
@@ -133,7 +134,7 @@ def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
     names = built_files(ROOT, tmp_path, "build_py")
     ours = {
         name
-        for name in sources("ai", "cli", "engine", "lab", "service")
+        for name in sources(*OURS)
         if not name.endswith(".pyx") and not name.startswith(BENCHES)
     }
     assert not names & sources(*BENCHES)

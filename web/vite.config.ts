@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type UserConfig } from "vite";
 
 const web = fileURLToPath(new URL(".", import.meta.url));
-const engine = fileURLToPath(new URL("../engine/", import.meta.url));
+const folder = fileURLToPath(new URL("../games/", import.meta.url));
 
 /** The drawings of games lie with the games, outside this folder: they find packages as if inside. */
 const games: Plugin = {
 	name: "games",
 	resolveId(source, importer) {
-		if (importer?.startsWith(engine) && /^[@a-z]/.test(source))
+		if (importer?.startsWith(folder) && /^[@a-z]/.test(source))
 			return this.resolve(source, `${web}src/main.tsx`);
 	},
 };
@@ -17,7 +17,7 @@ const games: Plugin = {
 /** What the tests need as well. */
 export const shared: UserConfig = {
 	plugins: [games],
-	// Said here, since no tsconfig.json lies above a folder in engine/.
+	// Said here, since no tsconfig.json lies above a folder in games/.
 	oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
 	resolve: { alias: { "@app": `${web}src` } },
 };
@@ -36,7 +36,7 @@ export default defineConfig({
 		assetsInlineLimit: 0, // A data: address would need an exception in the content security policy.
 	},
 	server: {
-		fs: { allow: [web, engine] },
+		fs: { allow: [web, folder] },
 		proxy: { "/croupier.v1.": { target: proxy }, "/games/": { target: proxy } },
 	},
 });

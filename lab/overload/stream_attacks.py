@@ -14,7 +14,7 @@ from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2, match_pb2_grpc, revi
 from lab.overload.attacker import Attacker
 from lab.overload.places import Metadata, channel
 from service.listening.connections import MAX_REQUEST_BYTES
-from service.wire.encoding import field
+from wire.encoding import field
 
 CONNECTIONS = 60
 STREAMS = 15  # On each of them.

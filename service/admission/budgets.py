@@ -71,7 +71,7 @@ DESCRIPTIONS: dict[Budget, str] = {
     Budget.LIVE_MATCHES: "matches that are not over",
     Budget.STREAMS: "streams and waiting calls at once",
     Budget.SEARCHES: "searches at once, waiting ones included",
-    Budget.REVIEWS: "reviews at once",
+    Budget.REVIEWS: "reviews, and replays of records, at once",
     Budget.WEB_CONNECTIONS: "connections of browsers with a call",
     Budget.BYTES: "bytes of requests and unread responses at once",
 }
@@ -85,7 +85,6 @@ class BudgetExhausted(Refusal):
     def __init__(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         """`wait` is the number of seconds after which to come back."""
         self.payer = payer
-        self.wait = wait
         allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,

@@ -227,6 +227,15 @@ class Authenticator:
             )
         return caller
 
+    async def read(self, call: Call, match: str) -> MatchState:
+        """A match that the operator and all holders of its tokens may know; raises Refusal."""
+        if self.is_operator(call):
+            match_id = match.removeprefix("matches/")
+            call.match = match_id
+            return await self._matches.load(match_id)
+        _, state = await self.enter(call, match)
+        return state
+
     async def enter(self, call: Call, match: str) -> tuple[Caller, MatchState]:
         """As `admit`, and the match as the log has it now; the token is the newest of its seat."""
         caller = await self.admit(call, match)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from engine.model import learned
-from engine.packages import origin, package_of, using
+from engine.packages import origin, using
+from engine.parts import package_of
 from service import wire
 from service.common.call import Call
 from service.searching.options import Models

@@ -19,7 +19,13 @@ from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.api.paging import invalid_page_token, read_page_token, write_page_token
 from service.common.call import Call, Kind
-from service.common.errors import Refusal, as_refusal, invalid_field, shutting_down
+from service.common.errors import (
+    Refusal,
+    as_refusal,
+    invalid_field,
+    shutting_down,
+    version_in_future,
+)
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import NewMatch, rematch_id
@@ -288,18 +294,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def GetMatch(
         self, request: match_pb2.GetMatchRequest, call: Call
     ) -> match_pb2.GetMatchResponse:
-        state = await self._read(request.name, call)
+        state = await self._authenticator.read(call, request.name)
         match = write_match(list_item(state), state.result, state.origin)
         return match_pb2.GetMatchResponse(hosted_match=match)
-
-    async def _read(self, name: str, call: Call) -> MatchState:
-        # A match that the operator and all holders of its tokens may know.
-        if self._authenticator.is_operator(call):
-            match_id = name.removeprefix("matches/")
-            call.match = match_id
-            return await self._matches.load(match_id)
-        _, state = await self._authenticator.enter(call, name)
-        return state
 
     async def GetView(self, request: match_pb2.GetViewRequest, call: Call) -> bytes:
         fields = read_mask(request.read_mask, match_pb2.GetViewResponse)
@@ -356,11 +353,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             caller, state = await self._authenticator.enter(call, request.name)
             version = request.after_version if request.HasField("after_version") else -1
             if version > state.version:
-                raise Refusal(
-                    ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
-                    f"the match is at version {state.version}",
-                    metadata={"current_version": str(state.version)},
-                )
+                raise version_in_future(state.version)
             if request.etag and version >= 0 and request.etag != state.etag(version):
                 raise SetBack(state)
             sent = None if version < 0 else version
@@ -433,7 +426,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return await self._matches.carry_out(caller, Resignation.ask, write)
 
     async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
-        state = await self._read(request.name, call)
+        state = await self._authenticator.read(call, request.name)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,

@@ -62,7 +62,7 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
             action = wire.read_action(position.game, request.action)
             position.check(packed.puzzle.origin.seat, action)
         except ActionError as error:
-            raise wire.illegal_action(error, request.action, "action") from None
+            raise wire.illegal_action(error, position.game, request.action, "action") from None
         answer = wire.read_action(position.game, packed.hint.action)
         return puzzle_pb2.SolvePuzzleResponse(correct=action == answer, hint=packed.hint)
 

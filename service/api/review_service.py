@@ -1,26 +1,32 @@
-"""ReviewService: what was good and what was luck in a match that is over."""
+"""ReviewService: what happened in a match that is over, what was good in it, and what was luck."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from functools import partial
+from typing import TypeVar
 
-from croupier.v1 import match_pb2, review_pb2, review_pb2_grpc
+from croupier.v1 import game_pb2, match_pb2, review_pb2, review_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SPECTATOR
 from engine.model import learned
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
 from service.common.call import Call
-from service.common.errors import Refusal, invalid_field
-from service.common.event_loop import LongWork
+from service.common.errors import Refusal, invalid_field, shutting_down, version_in_future
+from service.common.event_loop import LongWork, Work
+from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.records import RecordError, digest
+from service.hosting.records import RecordError, digest, replaying_record
+from service.hosting.replays import replaying
 from service.reviewing.reviews import Kept, Options, Reviewer
-from service.reviewing.steps import Steps, reading_steps
+from service.reviewing.steps import reading_steps
 from service.searching.options import Models
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester
-from service.wire.fields import read_mask
+from service.wire.fields import all_but, read_mask
+
+_T = TypeVar("_T")
 
 ITERATIONS = 10_000
 DEEP_ITERATIONS = 30_000
@@ -29,10 +35,11 @@ DEEPEN_ABOVE = 0.03
 RANK = 1  # Of its searches: after those for hints.
 MAX_REVIEWS = 32  # At a time: each keeps all positions of its match, which are some megabytes.
 RETRY_SECONDS = 5.0
+BATCH_BYTES = 65_536  # Of a replay, which are made at once and then sent.
 
 
 class ReviewService(review_pb2_grpc.ReviewServiceServicer):
-    """Reviews a hosted match, or a record that is sent."""
+    """Reviews or replays a hosted match, or a record that is sent."""
 
     def __init__(
         self,
@@ -69,7 +76,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
     @contextmanager
     def _place(self) -> Iterator[None]:
         if self._running >= MAX_REVIEWS:
-            rule = f"at most {MAX_REVIEWS} reviews of all callers together at a time"
+            rule = f"at most {MAX_REVIEWS} reviews, and replays of records, of all callers together"
             raise Refusal(
                 ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
                 f"{rule}; come back when one has ended",
@@ -85,8 +92,13 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
     async def _reports(
         self, request: review_pb2.ReviewMatchRequest, call: Call
     ) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
-        record = await self._read_record(request, call)
-        steps = await self._read_steps(record)
+        if request.WhichOneof("source") == "record":
+            self._admission.check_restriction(call, "hint_without_match")
+            record = request.record
+        else:
+            state = await self._hosted(request.match_name, call)
+            record = match_pb2.MatchRecord.FromString(await self._matches.record(state))
+        steps = await self._finish(reading_steps(record))
         identity = digest(record)
         reviewer = Reviewer(
             steps,
@@ -117,26 +129,64 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                 async for report in reports:
                     yield priced(report)
 
-    async def _read_record(
-        self, request: review_pb2.ReviewMatchRequest, call: Call
-    ) -> match_pb2.MatchRecord:
-        if request.WhichOneof("source") == "record":
-            self._admission.check_restriction(call, "hint_without_match")
-            return request.record
-        _, state = await self._authenticator.enter(call, request.match_name)
+    async def ReplayMatch(
+        self, request: review_pb2.ReplayMatchRequest, call: Call
+    ) -> AsyncIterator[bytes]:
+        sent = request.after_version if request.HasField("after_version") else -1
+        viewers = sorted(request.seats) or ([] if request.spectator else [0, 1])
+        viewers += [SPECTATOR] * request.spectator
+        left_out = set() if request.legal_actions else {"legal_actions"}
+        with ExitStack() as held:
+            if request.WhichOneof("source") == "record":
+                # Only this caller has the match: it costs memory as that of a review does.
+                held.enter_context(self._admission.hold(call, Budget.REVIEWS))
+                held.enter_context(self._place())
+                self._admission.check_restriction(call, "hint_without_match")
+                state = await self._finish(replaying_record(request.record))
+                left_out.add("etag")
+            else:
+                state = await self._hosted(request.match_name, call)
+            if sent > state.version:
+                raise version_in_future(state.version)
+            fields = all_but(game_pb2.View, *sorted(left_out))
+            replay = replaying(state, viewers, fields, sent)
+            while responses := await self._long_work.finish(_next_batch(replay)):
+                for response in responses:
+                    if self._matches.closing:
+                        raise shutting_down(None if sent < 0 else sent)
+                    yield response
+                    sent += 1
+
+    async def _hosted(self, name: str, call: Call) -> MatchState:
+        state = await self._authenticator.read(call, name)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
-                "a review shows hidden cards: it is for matches that are over",
+                "hidden cards are shown of matches that are over, and of no others",
             )
-        return match_pb2.MatchRecord.FromString(await self._matches.record(state))
+        return state
 
-    async def _read_steps(self, record: match_pb2.MatchRecord) -> Steps:
+    async def _finish(self, work: Work[_T]) -> _T:
+        # Work with a record.
         try:
-            return await self._long_work.finish(reading_steps(record))
+            return await self._long_work.finish(work)
         except RecordError as error:
             field = f"record.{error.field}" if error.field else "record"
             raise invalid_field(field, "NOT_A_RECORD", str(error)) from None
+
+
+def _next_batch(replay: Iterator[bytes | None]) -> Work[list[bytes]]:
+    # The next responses of a replay; none at its end.
+    batch: list[bytes] = []
+    size = 0
+    for response in replay:
+        if response is not None:
+            batch.append(response)
+            size += len(response)
+            if size >= BATCH_BYTES:
+                break
+        yield
+    return batch
 
 
 def read_options(request: review_pb2.ReviewMatchRequest, digest: bytes) -> Options:

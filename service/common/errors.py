@@ -91,6 +91,7 @@ class Refusal(Exception):
         """
         super().__init__(message)
         self.reason = reason
+        self.wait = retry_seconds  # After which to come back; 0.0: never by itself.
         details = [
             error_details_pb2.ErrorInfo(
                 reason=ErrorReason.Name(reason).removeprefix("ERROR_REASON_"),
@@ -143,6 +144,15 @@ def invalid_field(path: str, reason: str, rule: str) -> Refusal:
     """
     return Refusal(
         ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, reason, rule)]
+    )
+
+
+def version_in_future(current_version: int) -> Refusal:
+    """A match has not come to the version from which to go on."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
+        f"the match is at version {current_version}",
+        metadata={"current_version": str(current_version)},
     )
 
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
@@ -67,38 +67,36 @@ def paid(work: Callable[[*_Arguments], _T]) -> Callable[[*_Arguments], _T]:
 
 
 class Turns:
-    """Lets few pieces of work begin in each turn of the event loop.
+    """Lets one piece of work begin in each turn of the event loop.
 
-    The requests of many connections that come at once would otherwise all be answered in one turn,
-    and everybody else would wait for its end.
+    What many connections send at once would otherwise all be read and answered in one turn, and
+    everybody else would wait for its end. Owners take turns, each with its own line.
     """
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._begun = 0  # In this turn.
-        self._waiting: deque[asyncio.Future[None]] = deque()
+    def __init__(self) -> None:
+        self._begun = False  # Whether one has begun in this turn.
+        self._lines: dict[Hashable, deque[Callable[[], None]]] = {}
 
-    async def wait(self) -> None:
-        """Returns when it is the caller's turn, in the order of the calls."""
-        loop = asyncio.get_running_loop()
+    def begin(self, owner: Hashable, work: Callable[[], None]) -> None:
+        """Calls `work` now, or in a later turn, after what its owner has begun before."""
         if not self._begun:
-            loop.call_soon(self._go_on)
-        if self._begun < self._at_once:
-            self._begun += 1
-            return
-        turn = loop.create_future()
-        self._waiting.append(turn)
-        await turn
+            self._begun = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+            work()
+        else:
+            self._lines.setdefault(owner, deque()).append(work)
 
     def _go_on(self) -> None:
-        self._begun = 0
-        while self._waiting and self._begun < self._at_once:
-            turn = self._waiting.popleft()
-            if not turn.cancelled():
-                turn.set_result(None)
-                self._begun += 1
-        if self._begun:
-            asyncio.get_running_loop().call_soon(self._go_on)
+        self._begun = bool(self._lines)
+        if not self._begun:
+            return
+        asyncio.get_running_loop().call_soon(self._go_on)  # First: the work may fail.
+        owner = next(iter(self._lines))
+        line = self._lines.pop(owner)
+        work = line.popleft()
+        if line:
+            self._lines[owner] = line
+        work()
 
 
 PIECE_SECONDS = 0.001

@@ -7,11 +7,9 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from service.admission.budgets import BudgetExhausted
 from service.api.calls import OUR_METHODS
 from service.common.call import Call, current_call
-from service.common.errors import log_failure
-from service.common.event_loop import Turns
+from service.common.errors import Refusal, log_failure
 from service.gateway.origins import Origins
 from service.listening.http import (
     UNREADABLE,
@@ -35,7 +33,6 @@ NOT_STORED = (b"cache-control", b"no-store")
 # A call by GET needs no token (the schema allows GET for the catalog alone), and is answered alike
 # to everybody until a newer server takes over.
 STORED = (b"cache-control", b"public, max-age=300")
-AT_ONCE = 2  # Requests that begin in one turn of the event loop.
 MAX_PATH = 100  # Characters of a path in the log.
 MAX_QUERY_BYTES = 2 << 10  # Of a call by GET: the library reads all parameters first.
 
@@ -54,12 +51,11 @@ class WebApplication:
     ) -> None:
         """The paths of the services begin with `prefix`.
 
-        `admit` raises BudgetExhausted for what is no call, if its address may not have it. `count`
+        `admit` raises Refusal for what is no call, if its address may not have it. `count`
         is told the status of each response.
         """
         self._prefix = prefix
         self._origins = origins
-        self._turns = Turns(AT_ONCE)
         self._services = services
         self._site = site
         self._admit = admit
@@ -90,18 +86,17 @@ class WebApplication:
                 await self._admit(Call("", "", metadata, peer_of(scope["client"][0])))
             await send_all(message)
 
-        await self._turns.wait()
         try:
             try:
                 await self._answer(scope, receive_all, send_admitted)
-            except BudgetExhausted:
+            except Refusal:
                 raise
             except Exception as error:
                 # The HTTP server would log what the error says, which could name cards.
                 log_failure(scope["path"][:MAX_PATH], error)
                 if not started:
                     await respond_text(send_admitted, 500, "something went wrong here")
-        except BudgetExhausted as refusal:
+        except Refusal as refusal:
             later = b"%d" % ceil(refusal.wait)
             await respond_text(send_all, 429, str(refusal), [(b"retry-after", later)])
         finally:

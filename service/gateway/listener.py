@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from croupier.transport import is_loopback
 from service.api.calls import Calls, Service
-from service.common.tasks import KeptTask
+from service.common.tasks import KeptTask, Tasks
 from service.gateway.application import WebApplication
 from service.gateway.options import WebOptions
 from service.gateway.origins import Origins
@@ -16,7 +16,6 @@ from service.gateway.rpc import RpcApplication
 from service.gateway.site import Site
 from service.listening.connections import ConnectionLimits, accept, listen, max_connections
 from service.listening.http import Connections
-from service.observability.metrics import Metrics
 
 LOOPBACK_NAMES = ("localhost",)
 # Where a browser on this machine finds a server that listens on all addresses.
@@ -32,15 +31,20 @@ class WebListener:
         limits: ConnectionLimits,
         calls: Calls,
         context: Callable[[], ssl.SSLContext] | None,
-        metrics: Metrics,
+        tasks: Tasks,
+        count: Callable[[int], None],
     ) -> None:
-        """`context` gives the TLS context for the next connection; None: in the clear."""
+        """`context` gives the TLS context for the next connection; None: in the clear.
+
+        `count` is told the status of each response.
+        """
         self.options = options
         self.most_connections = max_connections(limits, listeners=2)
         self._limits = limits
         self._calls = calls
         self._context = context
-        self._metrics = metrics
+        self._tasks = tasks
+        self._count = count
         self._connections: Connections | None = None
         self._listening: socket.socket | None = None
         self._accepting: KeptTask | None = None
@@ -48,23 +52,22 @@ class WebListener:
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the web app. Raises OSError if it cannot."""
         self._listening = listening = _open_port(self.options)
-        tasks = self._metrics.tasks
         application = WebApplication(
             self._origins(),
             RpcApplication(self._calls, services),
             Site(),
             self._calls.admit_file,
-            self._metrics.web_answered,
+            self._count,
         )
         self._connections = Connections(
             application,
             self.most_connections,
             self._limits.idle,
             self._context,
-            tasks,
+            self._tasks,
             self._calls.admission.holding_connection,
         )
-        self._accepting = tasks.keep(
+        self._accepting = self._tasks.keep(
             "web port", accept, listening, self._connections.admit, needed=True
         )
         scheme = "http" if self._context is None else "https"

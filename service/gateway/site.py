@@ -17,7 +17,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from engine.packages import package_of
+from engine.parts import package_of
 from service.listening.http import Headers, Receive, Scope, Send, respond, respond_text
 from service.wire import hosted_games
 

@@ -97,7 +97,7 @@ class Action(Kind, number=EntryKind.ACTION):
             state.check_clocks(entry)
             return Commit(state.with_action(entry, number))
         except ActionError as error:
-            raise wire.illegal_action(error, action, "action") from None
+            raise wire.illegal_action(error, state.game, action, "action") from None
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         return state.with_action(entry, wire.parse_action(state.game, entry.action))

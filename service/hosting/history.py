@@ -187,7 +187,7 @@ def code_of(game_id: str) -> bytes:
     return code
 
 
-_OURS = {"ai", "cli", "croupier", "engine", "lab", "service"}
+_OURS = {"adapters", "ai", "cli", "croupier", "engine", "games", "lab", "service", "wire"}
 _distributions = cache(packages_distributions)
 
 

@@ -141,12 +141,13 @@ def _word_ending(result: game_pb2.MatchResult, given: game_pb2.MatchResult) -> N
             result.ClearField("ending")
 
 
-def check_result(record: match_pb2.MatchRecord, state: MatchState) -> None:
-    """Raises RecordError unless a record tells the result of its match, which is over.
+def check_end(record: match_pb2.MatchRecord, state: MatchState) -> None:
+    """Raises RecordError unless a match is over after its record, which tells the result.
 
     What a replay does not need, such as times, must not have been changed either.
     """
-    assert state.result is not None
+    if state.result is None:
+        raise RecordError("entries", "the match does not end with them")
     result = game_pb2.MatchResult()
     result.CopyFrom(state.result)
     _word_ending(result, record.result)
@@ -158,8 +159,11 @@ def check_result(record: match_pb2.MatchRecord, state: MatchState) -> None:
 # Reading
 
 
-def replaying_record(record: match_pb2.MatchRecord, version: int) -> Work[MatchState]:
-    """The match of a record that a caller sends, as it was at a version; raises RecordError."""
+def replaying_record(record: match_pb2.MatchRecord, version: int | None = None) -> Work[MatchState]:
+    """The match of a record that a caller sends, as it was at a version or else at its end.
+
+    Raises RecordError, also if the record tells another end than the match has.
+    """
     yield from checking_sent(record)
     state = yield from beginning_record(record)
     for number, entry in enumerate(record.entries):
@@ -168,7 +172,9 @@ def replaying_record(record: match_pb2.MatchRecord, version: int) -> Work[MatchS
         if not entry.HasField("event"):
             state = after_entry(state, entry, f"entries[{number}]")
         yield
-    if state.version != version:
+    if version is None:
+        check_end(record, state)
+    elif state.version != version:
         raise RecordError("entries", f"they end before version {version}")
     return state
 

@@ -115,9 +115,10 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
     if state.contributions is not None and (whole or "entropy_owed" in fields):
         owed = state.contributions.owed
         parts.append(_write(game_pb2.View(entropy_owed=owed), fields))
-    if match is not None and (whole or state.game.id in fields):
+    # The field of the game: that of its name, or the one of all packages.
+    if match is not None and (whole or (part := wire.messages(state.game.id).field) in fields):
         view = wire.write_view(state.game, match.view(viewer))
-        parts.append(view if whole else _prune(view, fields, state.game.id))
+        parts.append(view if whole else _prune(view, fields, part))
     if header.seeded and (whole or "seeded" in fields):
         parts.append(number_field(_SEEDED, 1))
     if whole or "players" in fields:

@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.common.errors import Refusal
+from service.common.event_loop import Turns
 from service.common.memory import give_back_soon
 from service.common.tasks import Tasks
 from service.listening.connections import (
@@ -154,8 +155,8 @@ class Connections:
     """All connections of a listener, from when they are accepted: at most so many.
 
     One without a running call costs a file and some memory. When there are too many, the one that
-    has been silent for the longest makes room for a new one, so that nobody is locked out by
-    connections that only wait.
+    has been silent for the longest makes room for a new one, else the one that has not taken its
+    response for the longest, so that nobody is locked out by connections that only wait.
     """
 
     def __init__(
@@ -190,6 +191,7 @@ class Connections:
         self.config.load()
         self.context = context
         self.tasks = tasks
+        self.turns = Turns()  # To read what has come.
         self.state = ServerState()
         self.arriving = 0  # Bytes of requests that have come in part.
         self.holding = holding or (lambda peer, most: (_Unlimited(), _Unlimited()))
@@ -198,6 +200,7 @@ class Connections:
         self._open: set[HttpConnection] = set()
         # Those without a running call; the one that has been silent for the longest comes first.
         self._silent: dict[HttpConnection, None] = {}
+        self._stalled: dict[HttpConnection, None] = {}  # Those that do not take a response.
         self._removed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -215,7 +218,7 @@ class Connections:
 
     def _admit(self, accepted: socket.socket, address: Any) -> None:
         if len(self._open) >= self._most:
-            oldest = next(iter(self._silent), None)
+            oldest = next(iter(self._silent or self._stalled), None)
             if oldest is None:
                 accepted.close()
                 return
@@ -229,6 +232,7 @@ class Connections:
         """Forgets a connection that is closed."""
         self._open.discard(connection)
         self._silent.pop(connection, None)
+        self._stalled.pop(connection, None)
         self._removed.set()
         give_back_soon()
 
@@ -237,6 +241,12 @@ class Connections:
         self._silent.pop(connection, None)
         if silent and connection in self._open:
             self._silent[connection] = None
+
+    def set_stalled(self, connection: "HttpConnection", stalled: bool) -> None:
+        """A connection has stopped taking what is sent, or goes on."""
+        self._stalled.pop(connection, None)
+        if stalled and connection in self._open:
+            self._stalled[connection] = None
 
     async def close(self, seconds: float) -> None:
         """Closes each connection when its response has been sent, and all of them after a time."""
@@ -262,6 +272,8 @@ class HttpConnection(H11Protocol):
         self._address: Any = None
         self._opening: asyncio.Task[None] | None = None
         self._bytes = 0  # Of the request that comes in.
+        self._unread = bytearray()  # Of these, what h11 has not got yet.
+        self._waits = False  # For its turn.
         self._answering = 0  # Bytes of the request whose response is not sent,
         self._unsent = 0  # and of responses that the other end does not take.
         self._place: Held
@@ -379,9 +391,25 @@ class HttpConnection(H11Protocol):
         elif self.conn.their_state is not h11.MUST_CLOSE and not self.transport.is_closing():
             if self._bytes == len(data):
                 self._expect(REQUEST_SECONDS)
-            super().data_received(data)
+            self._unset_keepalive_if_required()
+            self._unread += data
+            self.handle_events()
 
     def handle_events(self) -> None:
+        # uvicorn calls this also when a response is sent, since the next request may have come.
+        if not (self._unread or self.conn.waiting):
+            self._read()
+        elif not self._waits:
+            self._waits = True
+            self._all.turns.begin(self.client and self.client[0], self._read)
+
+    def _read(self) -> None:
+        self._waits = False
+        if self.conn.their_state is h11.MUST_CLOSE or self.transport.is_closing():
+            return
+        if self._unread:
+            unread, self._unread = bytes(self._unread), bytearray()
+            self.conn.receive_data(unread)
         super().handle_events()
         if self.conn.is_reading or self.transport.is_closing():
             return
@@ -441,9 +469,11 @@ class HttpConnection(H11Protocol):
         self._unsent = self.transport.get_write_buffer_size()
         self._hold()
         self._stalled = self.loop.call_later(STALLED_SECONDS, self.abort)
+        self._all.set_stalled(self, True)
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._all.set_stalled(self, False)
         self._unsent = 0
         self._hold()
         if self._stalled is not None:

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from croupier.v1 import game_pb2, match_pb2, puzzle_pb2
 from engine.game import Game, SeatView
-from engine.packages import package_of
+from engine.parts import package_of
 from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
@@ -30,7 +30,7 @@ class PackError(ValueError):
 
 def pack_of(game: type[Game]) -> puzzle_pb2.PuzzlePack | None:
     """The pack of a game; None if it has none. Raises PackError."""
-    path = files(package_of(game)).joinpath(FILE)
+    path = files(package_of(game)).joinpath("play", FILE)
     return read_pack(path.read_bytes(), game) if path.is_file() else None
 
 

@@ -8,13 +8,7 @@ from engine.position import Position
 from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
-from service.hosting.records import (
-    RecordError,
-    after_entry,
-    beginning_record,
-    check_result,
-    checking_sent,
-)
+from service.hosting.records import after_entry, beginning_record, check_end, checking_sent
 from service.hosting.views import serialize_position
 
 
@@ -78,9 +72,7 @@ def reading_steps(record: match_pb2.MatchRecord) -> Work[Steps]:
                     Step(state.version, before.match.position, joint, state.match.position)
                 )
         yield
-    if not state.over:
-        raise RecordError("entries", "the match does not end with them")
-    check_result(record, state)
+    check_end(record, state)
     return Steps(state, decisions, steps)
 
 

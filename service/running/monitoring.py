@@ -22,7 +22,6 @@ from typing import TypeAlias
 from prometheus_client import make_asgi_app
 
 from service import wire
-from service.common.event_loop import Turns
 from service.common.tasks import KeptTask, Tasks
 from service.listening.connections import accept, cannot_listen, listen
 from service.listening.http import (
@@ -61,7 +60,6 @@ class Monitoring:
         self._metrics = metrics
         shown = registry or metrics.registry
         self._read_metrics: Application = make_asgi_app(shown, disable_compression=True)
-        self._turns = Turns(1)  # All metrics take long to write: other answers come between.
         self._turned = time.monotonic()  # When the event loop was last seen to turn.
         self._sampling: KeptTask | None = None
         self._port: _Port | None = None
@@ -101,7 +99,6 @@ class Monitoring:
         elif scope["method"] not in ("GET", "HEAD"):
             await respond_text(send, 405, "only GET", [(b"allow", b"GET, HEAD")])
         elif path == "/metrics":
-            await self._turns.wait()
             await self._read_metrics(scope, receive, send)
         elif path == "/readyz":
             state = self._readiness()

@@ -223,7 +223,14 @@ class Server:
 
         context = None if self._certificate is None else self._certificate.context
         connections = self._options.connections
-        web = WebListener(options, connections, self._calls, context, self.metrics)
+        web = WebListener(
+            options,
+            connections,
+            self._calls,
+            context,
+            self.metrics.tasks,
+            self.metrics.web_answered,
+        )
         self.metrics.add_web(web.most_connections, lambda: web.connections)
         return web
 

@@ -179,7 +179,7 @@ def _read_legal(
             action = wire.read_action(view.game, message)
             position.check(view.seat, action)
         except ActionError as error:
-            raise wire.illegal_action(error, message, path) from None
+            raise wire.illegal_action(error, view.game, message, path) from None
         actions.add(action)
     return actions
 

@@ -1,18 +1,18 @@
 """Translates between the engine and the messages of the API.
 
-Games are found, not registered, and nothing here names one. The module `wire` of a game has a class
-`Translation` with what is particular to the game; all else is in `service/wire/translation.py`. The
-module `view_writer` writes the views of a game faster than its translation does.
+Games are found, not registered, and nothing here names one. `api/translation.py` of a game has a
+class `Translation` with what is particular to the game; all else is in `wire/translation.py`. Its
+`api/view_writer.pyx` writes the views of a game faster than its translation does.
 """
 
 import importlib
-import importlib.util
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache, partial
 from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 
+from croupier.enums import words
 from croupier.phrases import fill, pieces
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
@@ -20,10 +20,8 @@ from engine import events
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.faults import guarded
 from engine.game import SPECTATOR, Game, SeatView
-from engine.packages import package_of
+from engine.parts import module_of
 from service.common.errors import Refusal, invalid_field
-from service.wire.encoding import field as field
-from service.wire.encoding import number_field as number_field
 from service.wire.games import PACKAGED
 from service.wire.games import discard_unknown as discard_unknown
 from service.wire.games import game_of as game_of
@@ -31,10 +29,13 @@ from service.wire.games import hosted_games as hosted_games
 from service.wire.games import messages as messages
 from service.wire.games import packaged_type as packaged_type
 from service.wire.games import translation as _translation
+from wire.encoding import field as field
+from wire.encoding import number_field as number_field
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
 _EVENTS_KEPT = 16384
+_LISTED = 8  # Legal actions that a refusal names.
 _EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
 
 
@@ -47,9 +48,9 @@ class WriteView(Protocol):
 
 @cache
 def _view_writer(game_id: str) -> WriteView:
-    name = f"{package_of(hosted_games()[game_id])}.view_writer"
+    name = module_of(hosted_games()[game_id], "api.view_writer")
     own = messages(game_id)
-    if importlib.util.find_spec(name) is not None:
+    if name is not None:
         write = cast(WriteView, importlib.import_module(name).write_view)
         if own.field == PACKAGED:
             write = cast(WriteView, guarded(write, "write_view"))
@@ -147,8 +148,13 @@ def check_game(game: Game, message: MatchAction, path: str) -> None:
         )
 
 
-def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
+def illegal_action(error: ActionError, game: Game, action: MatchAction, path: str) -> Refusal:
     """Returns the refusal of an action from the field `path` of a request."""
+    if error.legal:
+        legal = ", ".join(_in_words(game, each) for each in error.legal[:_LISTED])
+        refused = _in_words(game, read_action(game, action))
+        rule = f"not legal now: {refused}. Legal are: {legal}"
+        error = ActionError(error.field, rule, error.reason)
     field = "" if error.field in ("seat", "action", "kind") else error.field
     game_field = str(action.WhichOneof("game"))
     kind = _kind(getattr(action, game_field)) if game_field != PACKAGED else ""
@@ -159,6 +165,31 @@ def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusa
         error,
         {"rule": error.reason},
     )
+
+
+def _in_words(game: Game, action: int) -> str:
+    # An action in the words of the game's phrases.
+    whole = messages(game.id).read(write_action(game, action))
+    kind = _kind(whole)
+    inner = getattr(whole, kind)
+    titles = {card["id"]: card["title"] for card in game.cards()}
+    said = {}
+    for described in inner.DESCRIPTOR.fields:
+        value = getattr(inner, described.name)
+        items = value if described.is_repeated else [value]
+        said[described.name] = ", ".join(_value_word(described, each, titles) for each in items)
+    phrase = game.phrases.get(f"action.{kind}")
+    if phrase is None:
+        return " ".join([kind, *said.values()]).replace("_", " ")
+    return "".join(text + said.get(name, "") for text, name in pieces(phrase))
+
+
+def _value_word(described: Any, value: Any, titles: Mapping[str, str]) -> str:
+    # Cards are called by their titles: ids, or values of an enum of their names.
+    if described.enum_type:
+        name = words(described.enum_type).get(value, "")
+        return titles.get(name.upper(), name.replace("_", " "))
+    return titles.get(str(value), str(value)) if "card" in described.name else str(value)
 
 
 # Events and views

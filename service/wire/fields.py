@@ -76,6 +76,12 @@ def _read(paths: tuple[str, ...]) -> Fields:
     return _fields(tree)
 
 
+@cache
+def all_but(message: type[Message], *names: str) -> Fields:
+    """All fields of a message but some."""
+    return Fields({name: ALL for name in _names(message.DESCRIPTOR) if name not in names})
+
+
 def _fields(tree: dict[str, Any] | None) -> Fields:
     if tree is None:
         return ALL

@@ -1,13 +1,12 @@
 """The games that this server can host, and the messages of each.
 
 The messages of the games of this repository are in `croupier.v1`, and each has a field in every
-`oneof` over the games. A game of another distribution brings its own schema: the folder of the game
-has `<folder>.proto`, compiled to `<folder>_pb2.py`, with the messages `<Name>Ruleset`,
+`oneof` over the games. A game of another distribution brings its own schema: its room `api` has
+`<package>.proto`, compiled to `<package>_pb2.py`, with the messages `<Name>Ruleset`,
 `<Name>Action`, `<Name>Event` and `<Name>View`. They travel in the field `packaged`.
 """
 
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -27,12 +26,12 @@ from engine import games
 from engine.errors import GameError
 from engine.faults import Guarded
 from engine.game import Game
-from engine.packages import SKIP_BROKEN, PackageError, fault, package_of, using
-from engine.parts import load_all, part
+from engine.packages import SKIP_BROKEN, PackageError, fault, using
+from engine.parts import load_all, module_of, package_of, part
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from service.common.validation import first_violation
-from service.wire.translation import Translation
+from wire.translation import Translation
 
 MAX_NAME = 100  # Characters of the name of an unknown message that a refusal repeats.
 MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.
@@ -208,10 +207,12 @@ def _type_of(outer: Any, field: str) -> Any:
 
 
 def _schema_module(game_id: str) -> ModuleType:
-    package = package_of(games()[game_id])
-    name = f"{package}.{package.rpartition('.')[2]}_pb2"
-    if importlib.util.find_spec(name) is None:
-        raise fault(game_id, f"it has no schema: {name} is missing")
+    game = games()[game_id]
+    package = package_of(game)
+    module = f"api.{package.rpartition('.')[2]}_pb2"
+    name = module_of(game, module)
+    if name is None:
+        raise fault(game_id, f"it has no schema: {package}.{module} is missing")
     # Protobuf raises, too, if another file has a message or a file of the same name.
     with using(game_id, "its schema cannot be used"):
         return importlib.import_module(name)
@@ -221,15 +222,15 @@ def _schema_module(game_id: str) -> ModuleType:
 def translation(game_id: str) -> Translation:
     """Returns what translates a game; raises PackageError if it cannot be made."""
     game: Any = games()[game_id]
-    with using(game_id, "its module wire fails"):
-        made: Any = part(game, "wire", Translation)(game)
+    with using(game_id, "its module api.translation fails"):
+        made: Any = part(game, "api.translation", Translation)(game)
     guards = messages(game_id).field == PACKAGED
     return cast(Translation, Guarded(made, game_id) if guards else made)
 
 
 def _load_parts(game_id: str, game: Any) -> None:
     # At the start, and not in the first call that needs them.
-    for name, base in (("sampler", Sampler), ("playout", PlayoutPolicy)):
+    for name, base in (("play.sampler", Sampler), ("play.playout", PlayoutPolicy)):
         with using(game_id, f"its module {name} fails"):
             part(game, name, base)
     with using(game_id, "its default ruleset fails"):

@@ -35,7 +35,7 @@ def test_a_game_of_a_package_is_listed_with_its_origin(tmp_path):
 def test_a_package_for_another_contract_is_refused(tmp_path):
     plant(tmp_path, abi=7)
     said = refusal(run(tmp_path, "games"))
-    assert said == "it was made for contract 7 of a game, and this server has contract 1"
+    assert said == "it was made for contract 7 of a game, and this server has contract 2"
 
 
 def test_a_package_that_cannot_be_imported_is_refused(tmp_path):
@@ -47,12 +47,12 @@ def test_a_package_that_cannot_be_imported_is_refused(tmp_path):
 def test_a_package_without_the_game_that_it_names_is_refused(tmp_path):
     plant(tmp_path, rules="x = 1")
     assert refusal(run(tmp_path, "games")) == (
-        "acme_planted.rules must have one game of this id, and has none"
+        "acme_planted.rules.rules must have one game of this id, and has none"
     )
 
 
 def test_a_game_whose_class_is_in_another_package_is_refused(tmp_path):
-    rules = plant(tmp_path) / "rules.py"
+    rules = plant(tmp_path) / "rules/rules.py"
     rules.rename(tmp_path / "acme_rules.py")
     rules.write_text("from acme_rules import Planted")
     said = refusal(run(tmp_path, "games"))
@@ -73,7 +73,7 @@ def test_two_packages_with_a_game_of_one_id_are_refused(tmp_path):
 def test_a_package_without_a_schema_is_refused(tmp_path):
     plant(tmp_path)
     said = refusal(run(tmp_path, "games"))
-    assert said == "it has no schema: acme_planted.acme_planted_pb2 is missing"
+    assert said == "it has no schema: acme_planted.api.acme_planted_pb2 is missing"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_package_without_a_schema_is_refused(tmp_path):
         ),
         (
             SCHEMA.replace("PlantedEvent", "PlantedEvents"),
-            "acme_planted/acme_planted.proto must have one message each of PlantedRuleset, "
+            "acme_planted/api/acme_planted.proto must have one message each of PlantedRuleset, "
             "PlantedAction, PlantedEvent, PlantedView",
         ),
     ],

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import grpc
 import pytest
@@ -460,6 +461,50 @@ def test_a_match_whose_name_was_lost_is_created_once(
         assert (again.name, again.seats[0].token) == (kept.name, kept.seats[0].token)
         assert kept.name != match.name != far.create_match("champion_chess").name
     cable.cut()
+
+
+def test_a_replay_goes_on_where_the_connection_was_lost(
+    client: Client, match: NewMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat = match.seats[0]
+    seat.resign()
+    whole = list(seat.replay(spectator=True))
+    assert [each.version for each in whole] == [0, 1]
+    replay, asked = client.review_stub.ReplayMatch, []
+
+    class Losing:
+        """A connection on which one response comes; then an earlier server shuts down."""
+
+        def __init__(self, request: Any, metadata: Any) -> None:
+            asked.append(request.after_version if request.HasField("after_version") else None)
+            self.stream = replay(request, metadata=metadata)
+
+        def __iter__(self) -> Iterator[Any]:
+            yield next(self.stream)
+            if len(asked) == 1:
+                raise LostError
+
+        def cancel(self) -> None:
+            self.stream.cancel()
+
+    monkeypatch.setattr(client.review_stub, "ReplayMatch", Losing)
+    assert list(seat.replay(spectator=True)) == whole
+    assert asked == [None, 0]
+    monkeypatch.undo()
+    from_record = list(client.replay(seat.record(), seats=[1]))
+    assert [view.seat for each in from_record for view in each.views] == [1, 1]
+
+
+class LostError(grpc.RpcError):
+    """The connection is lost."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return ""
+
+    trailing_metadata = details
 
 
 def test_an_action_is_tried_until_the_server_is_up_again(

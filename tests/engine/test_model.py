@@ -381,7 +381,7 @@ def test_what_is_committed_can_be_used():
         except RulesetError:
             continue
         found = learned(game)
-        assert (found is None) == (model.file_of(game_class) is None)
+        assert (found is None) == game.reference
         if found is not None:
             passed, made = set(), found.provenance
             while made:

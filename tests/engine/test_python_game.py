@@ -117,7 +117,7 @@ def test_several_threads_search_at_once():
 def test_a_key_of_the_view_stands_in_for_observe():
     class Plain(PythonGame):
         id = "plain"
-        abi = 1
+        abi = 2
         State, View, actions = KuhnState, KuhnView, PythonKuhn.actions
         view = PythonKuhn.view
 
@@ -146,7 +146,7 @@ class WideView(Structure):
 
 class Wide(PythonGame):
     id = "wide"
-    abi = 1
+    abi = 2
     State, View = WideState, WideView
     actions: ClassVar = {
         "play": {"card": 52, "face_down": 2},

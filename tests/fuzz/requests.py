@@ -45,7 +45,7 @@ FAULTS = {grpc.StatusCode[name] for name in ("INTERNAL", "UNKNOWN", "DATA_LOSS",
 _WAITING = {"GetView", "WatchMatch", "WatchMatches"}
 _WAIT = 0.3
 _HINTS = "/croupier.v1.HintService/"
-_REVIEWS = "/croupier.v1.ReviewService/"
+_REVIEWS = "/croupier.v1.ReviewService/ReviewMatch"
 _MOST_REVIEWED = 200  # Iterations of a search.
 _DECIDING = {"SubmitAction", "SuggestAction", "AnalyzePosition"}
 _KEPT = 400  # Matches, views and other things that later requests are made of.
@@ -212,10 +212,13 @@ class Requests:
                     search.view.CopyFrom(view)
                     if view.legal_actions and rng.random() < 0.3:
                         search.include_actions.append(rng.choice(view.legal_actions))
-            case "ReviewMatch":
+            case "ReviewMatch" | "ReplayMatch":
                 request.match_name = name
                 if memory.records and rng.random() < 0.7:
                     request.record.CopyFrom(rng.choice(memory.records))
+                if method.path.endswith("ReplayMatch"):
+                    request.spectator = rng.random() < 0.5
+                    return request, token
                 request.iterations = request.deep_iterations = rng.choice((100, _MOST_REVIEWED))
                 request.validate_only = rng.random() < 0.5
             case "GetGame":

@@ -47,7 +47,7 @@ _KINDS = {
     "fork": lambda: _os.waitpid(_os.fork() or _loop(), 0) and None,
     "nonsense": lambda: object(),
 }
-_FILE = _pathlib.Path(__file__).parents[1] / "mischief"
+_FILE = _pathlib.Path(__file__).parents[2] / "mischief"
 
 def _do(method):
     name, _, kind = _FILE.read_text().partition(" ") if _FILE.exists() else ("", "", "")
@@ -69,9 +69,9 @@ def _plant(cls):
 def packages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("packages")
     plant_new_game(folder)
-    for module, cls in (("rules", "HighCard"), ("wire", "Translation")):
+    for module, cls in (("rules/rules", "HighCard"), ("api/translation", "Translation")):
         path = folder / GAME / f"{module}.py"
-        path.write_text(f"{path.read_text()}{MISCHIEF}\n_do('{module}')\n_plant({cls})\n")
+        path.write_text(f"{path.read_text()}{MISCHIEF}\n_do('{path.stem}')\n_plant({cls})\n")
     return folder
 
 
@@ -213,7 +213,7 @@ def test_a_bot_or_a_clock_that_fails_stops_no_others(
 @pytest.mark.parametrize(
     ("at", "kind"),
     [
-        *product(("rules", "wire", "read_ruleset", "cards"), ("error", "exit")),
+        *product(("rules", "translation", "read_ruleset", "cards"), ("error", "exit")),
         *product(("read_ruleset", "cards"), ("nonsense",)),
     ],
 )

@@ -10,7 +10,6 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from unittest.mock import AsyncMock
 
 import grpc
 import pytest
@@ -269,18 +268,6 @@ def test_slow_readers_hold_up_nobody(monitored):
     assert "croupier_rpcs_total" in get(port, "/metrics")[1]
     for reader in slow:
         reader.close()
-
-
-def test_other_answers_come_between_metrics():
-    answers, told = monitoring.Monitoring(Metrics()), []
-    answers._read_metrics = send = AsyncMock(side_effect=lambda *given: told.append(len(given)))
-
-    async def ask(*paths):
-        asked = [{"method": "GET", "state": {}, "path": path} for path in paths]
-        await asyncio.gather(*(answers._answer(each, None, send) for each in asked))
-
-    asyncio.run(ask("/metrics", "/metrics", "/livez"))
-    assert told == [3, 1, 1, 3]  # Three for metrics, and one for each part of the other answer.
 
 
 def test_a_connection_is_kept(monitored):

@@ -16,7 +16,7 @@ from tests.support.waiting import FOREVER
 GAME = "high_card"
 TELLS = '        log.add("won", seat=cards.index(max(cards)))\n'
 FIRST_RULES = """
-from high_card.rules import HighCard
+from high_card.rules.rules import HighCard
 
 
 class FirstHighCard(HighCard):
@@ -37,7 +37,7 @@ def packages(tmp_path):
     folder = tmp_path / "packages"
     folder.mkdir()
     plant_new_game(folder)
-    change(folder, "rules.py", '"cards_per_hand": 4', '"cards_per_hand": 3', TELLS, "")
+    change(folder, "rules/rules.py", '"cards_per_hand": 4', '"cards_per_hand": 3', TELLS, "")
     return folder
 
 
@@ -54,13 +54,13 @@ def release_second_rules(folder):
     """Replaces the package by its second version, which keeps the first rules."""
     change(
         folder,
-        "rules.py",
-        *("    abi = 1\n", "    abi = 1\n    rules_version = 2\n"),
+        "rules/rules.py",
+        *("    abi = 2\n", "    abi = 2\n    rules_version = 2\n"),
         *("first if seat == 0 else 1 - first", "1 - first if seat == 0 else first"),
         *("        state.round_count += 1\n", f"        state.round_count += 1\n{TELLS}"),
     )
-    change(folder, "wire.py", "\n    def message_fields(", RECORDED)
-    (folder / GAME / "rules_1.py").write_text(FIRST_RULES)
+    change(folder, "api/translation.py", "\n    def message_fields(", RECORDED)
+    (folder / GAME / "rules/rules_1.py").write_text(FIRST_RULES)
 
 
 @pytest.fixture
@@ -131,13 +131,13 @@ def test_a_match_stays_under_the_rules_under_which_it_began(served, packages, tm
     assert verified.returncode == 0, verified
 
     # What they told is not compared, and what they led to is.
-    (packages / GAME / "rules_1.py").write_text(FIRST_RULES.replace("1 - super()", "super()"))
+    (packages / GAME / "rules/rules_1.py").write_text(FIRST_RULES.replace("1 - super()", "super()"))
     client = served()
     with pytest.raises(CroupierError, match="lead elsewhere at version 6"):
         Seat(client, finished.name, finished.seats[0].token).view()
     assert Seat(client, left.name, left.seats[0].token).view()
 
-    (packages / GAME / "rules_1.py").unlink()
+    (packages / GAME / "rules/rules_1.py").unlink()
     client = served()
     with pytest.raises(CroupierError) as caught:
         Seat(client, left.name, left.seats[0].token).view()

@@ -5,7 +5,6 @@ where they lay: what it would take from a snapshot of the older one may be anoth
 """
 
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -14,20 +13,15 @@ from croupier.client import Client, CroupierError, Seat
 from engine.parts import load_all
 from service.hosting import history
 from service.hosting.matches import SNAPSHOT_EVERY
-from tests.support.planted_games import ROOT, environment_of, plant_entry, plant_new_game
+from tests.support.planted_games import build_example, environment_of, plant_example, plant_new_game
 from tests.support.server_process import ServerProcess
 from tests.support.stores import PostgresPlace
 from tests.support.waiting import FOREVER
 
-BUILD = """
-from engine import building
-building.FLAGS[0] = "-O0"
-building.setup_game("gin_rummy")
-"""
 # By the game, a file of its package and what makes the newer one of it.
 CHANGES = {
-    "high_card": ("rules.py", "    _fields_ = (\n", '        ("spare", ctypes.c_uint8 * 24),\n'),
-    "gin_rummy": ("state.pxd", "cdef struct GinState:", "\n    uint8_t spare[24]"),
+    "high_card": ("rules/rules.py", "    _fields_ = (\n", '("spare", ctypes.c_uint8 * 24),\n'),
+    "gin_rummy": ("rules/state.pxd", "cdef struct GinState:", "\n    uint8_t spare[24]"),
 }
 
 
@@ -38,11 +32,6 @@ def change(folder, game, file, at, more):
     path.write_text(text.replace(at, at + more, 1))
 
 
-def build(folder):
-    command = [sys.executable, "-c", BUILD, "-q", "build_ext", "--inplace"]
-    subprocess.run(command, cwd=folder, env=environment_of(folder), check=True)
-
-
 @pytest.fixture(scope="module", params=CHANGES)
 def packages(request, tmp_path_factory):
     """The id of a game, in plain Python and compiled, and the folders of both packages."""
@@ -50,15 +39,11 @@ def packages(request, tmp_path_factory):
     if game == "high_card":
         plant_new_game(older)
     else:
-        # Without what only the search needs.
-        unused = shutil.ignore_patterns("sampler.*", "playout.*", "*.c", "*.so")
-        shutil.copytree(ROOT / "examples/games" / game / game, older / game, ignore=unused)
-        plant_entry(older, game)
-        build(older)
+        plant_example(older, game)
     newer = shutil.copytree(older, tmp_path_factory.mktemp("newer") / "packages")
     change(newer, game, *CHANGES[game])
     if game != "high_card":
-        build(newer)
+        build_example(newer, game)
     return game, older, newer
 
 
@@ -177,7 +162,7 @@ def test_a_match_that_is_led_elsewhere_is_refused(how, serve, tmp_path):
     while played.version < 4:
         played.act()
     server.kill()
-    change(tmp_path, "high_card", "rules.py", *ELSEWHERE[how])
+    change(tmp_path, "high_card", "rules/rules.py", *ELSEWHERE[how])
     server, client = serve(tmp_path, sqlite_log(tmp_path))
     for match in (played, begun) if "deal" in how else (played,):
         for seat in (0, 1):
@@ -195,7 +180,7 @@ def test_every_file_of_a_game_counts_as_its_code(file, archived, tmp_path, monke
         __module__ = "family"
 
     class Acme(Base):
-        __module__ = "acme.rules"
+        __module__ = "acme.rules.rules"
 
     monkeypatch.setattr(history, "games", lambda: {"acme": Acme})
     folder = tmp_path / "packages"

@@ -1,6 +1,7 @@
 """A game of an installed package is played, hinted at and kept as our own games are."""
 
 import json
+import re
 import urllib.error
 import urllib.request
 
@@ -53,6 +54,26 @@ def test_the_catalog_tells_the_schema_the_origin_and_the_phrases(client):
     assert not client.game("skystones").schema
     [listed] = [each for each in client.games() if each.name == f"games/{GAME}"]
     assert not (listed.cards or listed.schema or listed.phrases)
+
+
+def test_a_refusal_says_in_the_phrases_of_the_game_what_is_legal(client):
+    seat = client.create_match(GAME, seats=(OPEN, OPEN)).seats[0]
+    legal = [*seat.view().legal_actions]
+    with pytest.raises(CroupierError) as caught:
+        held = {action.packaged.value for action in legal}
+        seat.submit(next(each for each in actions() if each.packaged.value not in held))
+    assert re.search(
+        r"not legal now: Play the \d\. Legal are: (Play the \d(, )?){4}$", str(caught.value)
+    )
+
+
+def actions():
+    """Yields every action of the game."""
+    for card in range(1, 10):
+        action = game_pb2.MatchAction()
+        action.packaged.type_url = f"type.googleapis.com/{PACKAGE}.HighCardAction"
+        action.packaged.value = bytes([10, 2, 8, card])
+        yield action
 
 
 def play(client, match):
@@ -126,7 +147,7 @@ def refused_ruleset(client, message):
     )
     with pytest.raises(grpc.RpcError) as caught:
         client.match_stub.CreateMatch(request)
-    return read_error(caught.value), caught.value.details()
+    return read_error(caught.value), str(caught.value)
 
 
 def test_a_ruleset_that_cannot_be_used_is_refused_by_field(client):
@@ -170,7 +191,7 @@ def test_an_action_of_another_game_or_type_is_refused_and_changes_nothing(client
             client.match_stub.SubmitAction(
                 request, metadata=(("authorization", f"Bearer {seat.token}"),)
             )
-        assert message in caught.value.details()
+        assert message in str(caught.value)
         assert seat.view() == before
 
 
@@ -230,7 +251,7 @@ CRASHES = {
 @pytest.mark.parametrize("method", CRASHES)
 def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path, method):
     plant_new_game(tmp_path)
-    rules = tmp_path / "high_card/rules.py"
+    rules = tmp_path / "high_card/rules/rules.py"
     planted = f"{CRASHES[method]}\n    def replaced("
     rules.write_text(rules.read_text().replace(f"    def {method}(", planted))
     with (
@@ -261,7 +282,7 @@ VIEW = """
 def with_view(folder, fails):
     """Plants the game, whose `view` fails where an expression is true."""
     plant_new_game(folder)
-    rules = folder / GAME / "rules.py"
+    rules = folder / GAME / "rules/rules.py"
     rules.write_text(rules.read_text().replace("\n    def view(", VIEW.format(fails)))
     return ServerProcess("--store", "memory", environment=environment_of(folder))
 
@@ -356,7 +377,7 @@ def test_rules_that_make_something_else_of_a_match_are_noticed(tmp_path, change)
                 seat.submit(seat.view().legal_actions[0])
             assert match.spectator.view().HasField("result") == (change == "outcome")
         server.stop()
-    rules = tmp_path / GAME / "rules.py"
+    rules = tmp_path / GAME / "rules/rules.py"
     text = rules.read_text()
     assert old in text
     rules.write_text(text.replace(old, new))

@@ -30,7 +30,7 @@ import time
 import types
 
 import asyncpg
-from engine.castle_rampage.rules import CastleRampage
+from games.castle_rampage.rules.rules import CastleRampage
 
 import service.api.calls
 import service.api.grpc_listener
@@ -101,7 +101,7 @@ def _identity_in_order(cls):
 
 def _plant_older_rules():
     # As if the game still kept the version before: nothing differs but its number.
-    name = "engine.castle_rampage.rules_1"
+    name = "games.castle_rampage.rules.rules_1"
     older = types.ModuleType(name)
     older.__spec__ = importlib.machinery.ModuleSpec(name, None)
     older.OlderRules = type(

@@ -14,7 +14,7 @@ from engine.building import compile_schema
 
 ROOT = Path(__file__).parents[2]
 RULES = """
-    from engine.kuhn_poker.rules import KuhnPoker
+    from games.kuhn_poker.rules.rules import KuhnPoker
 
     class Planted(KuhnPoker):
         id = {id!r}
@@ -30,16 +30,17 @@ def plant(folder, game_id="planted", rules="", **values):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-planted\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(f"[croupier.games]\n{game_id} = acme_planted\n")
     package = folder / "acme_planted"
-    package.mkdir()
+    (package / "rules").mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    given = {"id": game_id, "abi": 1, "reference": False} | values
-    (package / "rules.py").write_text(dedent(rules or RULES.format(**given)))
+    given = {"id": game_id, "abi": 2, "reference": False} | values
+    (package / "rules/rules.py").write_text(dedent(rules or RULES.format(**given)))
     return package
 
 
 def add_schema(package, text):
     """Writes the schema of a planted package, and compiles it."""
-    (package / f"{package.name}.proto").write_text(dedent(text))
+    (package / "api").mkdir()
+    (package / f"api/{package.name}.proto").write_text(dedent(text))
     _compile_schema(package)
 
 
@@ -57,10 +58,33 @@ def plant_new_game(folder):
     _compile_schema(folder / "high_card")
 
 
+def plant_example(folder, game_id):
+    """Makes a game of examples/games/, but for what only searches need, an installed one."""
+    unused = shutil.ignore_patterns("sampler.*", "playout.*", "*.c", "*.so")
+    shutil.copytree(ROOT / "examples/games" / game_id / game_id, folder / game_id, ignore=unused)
+    plant_entry(folder, game_id)
+    build_example(folder, game_id)
+
+
+BUILD = """
+import sys
+from engine import building
+building.FLAGS[0] = "-O0"
+building.setup_game(sys.argv.pop(1))
+"""
+
+
+def build_example(folder, game_id):
+    """Compiles the schema and the extensions of a planted game."""
+    command = [sys.executable, "-c", BUILD, game_id, "-q", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=folder, env=environment_of(folder), check=True)
+
+
 def plant_entry(folder, game_id):
     """Makes the package of a game, which has its name, an installed one."""
     name = f"croupier-{game_id}".replace("_", "-")
-    info = folder / f"{name}-0.1.0.dist-info"
+    # A hyphen would end the name of the distribution, and hide others.
+    info = folder / f"croupier_{game_id}-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
     (info / "entry_points.txt").write_text(f"[croupier.games]\n{game_id} = {game_id}\n")

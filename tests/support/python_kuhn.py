@@ -30,7 +30,7 @@ def is_showdown(decisions):
 
 class PythonKuhn(PythonGame):
     id = "python_kuhn"
-    abi = 1
+    abi = 2
     title = "Kuhn poker"
     event_kinds: ClassVar = {1: "dealt", 2: "decided", 3: "shown"}
     hidden_places = ("opponent_hand",)

@@ -350,6 +350,11 @@ class Player:
         request = review_pb2.ReviewMatchRequest(match_name=self.match, **fields)
         return self._call(self._client.reviews.ReviewMatch, request)
 
+    def replay(self, **fields):
+        """Calls ReplayMatch, and returns the stream."""
+        request = review_pb2.ReplayMatchRequest(match_name=self.match, **fields)
+        return self._call(self._client.reviews.ReplayMatch, request)
+
     def hint(self, limits, seed=None):
         return self.hint_later(limits=limits, seed=seed).result()
 

@@ -2,11 +2,10 @@
 
 import csv
 from collections import Counter
-from pathlib import Path
+from importlib.resources import files
 
 import pytest
 
-import engine
 from engine import games
 from engine.errors import ViewError
 from engine.game import SeatView
@@ -26,7 +25,7 @@ CHANGES = 4
 
 
 def test_the_characters_are_those_of_the_rule_sheet():
-    with (Path(engine.__file__).parent / "skystones" / "cards.csv").open() as file:
+    with (files("games.skystones") / "cards.csv").open() as file:
         rows = list(csv.DictReader(file))
     words = TOTALS.split()
     expected = [(words[i], word) for i in range(0, len(words), 4) for word in words[i + 1 : i + 4]]

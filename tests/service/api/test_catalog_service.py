@@ -15,7 +15,7 @@ TRANSLATED = sorted(
     {
         file.name.removesuffix(".toml")
         for game_id in wire.hosted_games()
-        for file in files("engine").joinpath(game_id).iterdir()
+        for file in files("games").joinpath(game_id).iterdir()
         if file.name.endswith(".toml")
     }
 )
@@ -43,7 +43,7 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
     assert list(english.language_codes) == LANGUAGES
     wanted = set(filter(None, texts_of(english)))
     for language in TRANSLATED:
-        file = files("engine").joinpath(game_id, f"{language}.toml")
+        file = files("games").joinpath(game_id, f"{language}.toml")
         translated = tomllib.loads(file.read_text(encoding="utf-8"))
         assert set(translated["texts"]) == wanted
         assert all(translated["texts"].values())

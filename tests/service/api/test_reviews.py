@@ -184,7 +184,8 @@ def test_a_match_that_was_never_dealt_has_nothing_to_judge(client):
     assert summary.rest == summary.result.scores[0] - 0.5
 
 
-def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
+@pytest.mark.parametrize("method", ["ReviewMatch", "ReplayMatch"])
+def test_a_record_that_is_none_is_refused_with_its_field(client, chess, method):
     whole = chess.players[0].record()
     cut, illegal = copy.deepcopy(whole), copy.deepcopy(whole)
     del cut.entries[len(cut.entries) // 2 :]
@@ -203,7 +204,8 @@ def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
         (later, "record.digest"),
         (illegal, f"record.entries[{first + 1}].action"),
     ):
-        refusal = refused(lambda record=record: list(review_of(client, record, **QUICK)))
+        request = getattr(review_pb2, f"{method}Request")(record=record)
+        refusal = refused(lambda request=request: list(getattr(client.reviews, method)(request)))
         assert refusal.code == grpc.StatusCode.INVALID_ARGUMENT
         assert refusal.fields == [field]
 

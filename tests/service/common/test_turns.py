@@ -1,14 +1,12 @@
 """What comes at once begins a little at a time, and others have their turns between."""
 
 import asyncio
+import socket
 from collections import Counter
 
-import pytest
-
-from service.common.call import current_call
 from service.common.event_loop import Turns
-from service.gateway.application import AT_ONCE, WebApplication
-from service.listening.http import UNREADABLE
+from service.common.tasks import Tasks
+from service.listening.http import Connections, respond_text
 
 
 class Loop:
@@ -24,52 +22,70 @@ class Loop:
         self._loop.call_soon(self._count)
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 7])
-async def test_few_begin_in_one_turn_in_their_order(at_once):
-    loop, turns, begun = Loop(), Turns(at_once), []
+async def turns_of(loop, count):
+    until = loop.turn + count
+    while loop.turn < until:
+        await asyncio.sleep(0)
 
-    async def work(number):
-        await turns.wait()
-        begun.append((loop.turn, number))
 
+async def test_one_begins_in_each_turn_in_the_order_of_its_owner():
+    loop, turns, begun = Loop(), Turns(), []
     for _ in range(3):
         begun.clear()
-        await asyncio.gather(*map(work, range(50)))
+        for number in range(50):
+            turns.begin("one", lambda number=number: begun.append((loop.turn, number)))
+        await turns_of(loop, 60)
         assert [number for _, number in begun] == list(range(50))
-        assert max(Counter(turn for turn, _ in begun).values()) == at_once
+        assert max(Counter(turn for turn, _ in begun).values()) == 1
 
 
-async def test_requests_of_the_web_that_come_at_once_begin_in_turns():
-    loop, begun = Loop(), []
-
-    async def admit(call):
-        begun.append(loop.turn)
-
-    async def send(message):
-        pass
-
-    current_call.set(None)
-    answer = WebApplication(None, None, None, admit, lambda status: None)
-    scope = {"state": {UNREADABLE: 400}, "headers": [], "client": ("127.0.0.1", 1)}
-    await asyncio.gather(*(answer(scope, send, send) for _ in range(50)))
-    assert max(Counter(begun).values()) == AT_ONCE
+async def test_owners_take_turns():
+    loop, turns, begun = Loop(), Turns(), []
+    for owner in "aaaaaaaaaabbc":
+        turns.begin(owner, lambda owner=owner: begun.append(owner))
+    await turns_of(loop, 20)
+    assert "".join(begun) == "aabcabaaaaaaa"
 
 
 async def test_one_alone_does_not_wait():
-    loop, turns = Loop(), Turns(1)
+    loop, turns, begun = Loop(), Turns(), []
     for _ in range(3):
-        before = loop.turn
-        await turns.wait()
-        assert loop.turn == before
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        turns.begin("one", lambda: begun.append(loop.turn))
+        assert begun.pop() == loop.turn
+        await turns_of(loop, 3)
 
 
-async def test_who_has_gone_takes_no_turn():
-    turns = Turns(1)
-    tasks = [asyncio.create_task(turns.wait()) for _ in range(10)]
-    await asyncio.sleep(0)
-    for task in tasks[1:9]:
-        task.cancel()
-    await asyncio.wait(tasks)
-    assert [task.cancelled() for task in tasks] == [False, *[True] * 8, False]
+async def test_work_that_fails_stops_nobody():
+    loop, turns, begun = Loop(), Turns(), []
+    failed = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, told: failed.append(told))
+    for number in range(5):
+        turns.begin("one", lambda number=number: begun.append(1 // (number % 2 - 1) + number) or 0)
+    await turns_of(loop, 10)
+    assert len(begun) + len(failed) == 5
+
+
+async def test_what_many_connections_send_at_once_is_read_in_turns():
+    loop, begun = Loop(), []
+
+    async def answer(scope, receive, send):
+        begun.append(loop.turn)
+        await respond_text(send, 200, "here")
+
+    connections = Connections(answer, 50, 10.0, None, Tasks())
+    clients = []
+    for _ in range(20):
+        client, accepted = socket.socketpair()
+        client.setblocking(False)
+        connections.admit(accepted, ("127.0.0.1", 1))
+        clients.append(client)
+    await turns_of(loop, 50)
+    request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    for client in clients:
+        client.send(request * 2)  # The second one in a turn of its own as well.
+    while len(begun) < 2 * len(clients):
+        await asyncio.sleep(0)
+    assert max(Counter(begun).values()) == 1
+    await connections.close(0)
+    for client in clients:
+        client.close()

@@ -190,6 +190,41 @@ def test_a_connection_that_is_reset_at_once_has_an_address(web_servers, monkeypa
     assert asked in ([], [address])
 
 
+def test_who_does_not_take_a_response_makes_room(web_servers):
+    # Even where every place has a call: the second of each connection.
+    most, large = 3, b"x" * (8 << 20)
+
+    async def answer(scope, receive, send):
+        body = large if scope["path"] == "/large" else b"small"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    async def ask():
+        loop = asyncio.get_running_loop()
+        open_ones = Connections(answer, most, 60.0, None, Tasks())
+
+        async def open_one(path):
+            client = socket.create_connection(listening.getsockname())
+            client.setblocking(False)
+            request = f"GET {path} HTTP/1.1\r\nhost: a\r\n\r\n".encode()
+            await loop.sock_sendall(client, 2 * request)
+            open_ones.admit(*listening.accept())
+            return client
+
+        stalled = [await open_one("/large") for _ in range(most)]
+        while open_ones._silent or len(open_ones._stalled) < most:
+            await asyncio.sleep(0)
+        quick = await open_one("/small")
+        assert b"small" in await loop.sock_recv(quick, 1 << 10)
+        assert len(open_ones) == most
+        for client in (*stalled, quick):
+            client.close()
+        await open_ones.close(0)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        web_servers.run(ask())
+
+
 # The log
 
 

@@ -1,8 +1,10 @@
 """Rulesets, views and actions of every game survive a round trip through their messages."""
 
 import re
+from types import MappingProxyType
 
 import pytest
+from google.protobuf.empty_pb2 import Empty
 from protovalidate import Validator
 
 from croupier.v1 import game_pb2
@@ -15,6 +17,7 @@ from service.common.errors import Refusal
 from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
+from wire.translation import Translation
 
 MATCHES = 3 if LONG_FORM else 1
 VALIDATOR = Validator()
@@ -123,6 +126,23 @@ def test_a_view_that_does_not_fit_the_engine_is_refused_by_field(game_id, given,
     message = game_pb2.View(seat=0, ruleset=ruleset_of(game_id), **{game_id: given})
     with pytest.raises(Refusal, match="^" + re.escape(f"view.{game_id}.{field}: {rule}")):
         wire.read_view(message, "view")
+
+
+class Pair:
+    event_kinds = MappingProxyType({})
+
+    def empty_view(self):
+        return {"seat": 0, "pair_count": 0, "pair": [0, 0]}
+
+
+class OfOne(Translation):
+    def view_fields(self, game, message):
+        return super().view_fields(game, {"pair": [3]})
+
+
+def test_an_array_of_two_that_has_a_count_may_be_shorter():
+    read = OfOne(Pair).read_view(Pair(), Empty(), 0)
+    assert read == {"seat": 0, "pair_count": 1, "pair": [3, 0]}
 
 
 @pytest.mark.parametrize("game_id", ["castle_rampage", "champion_chess"])

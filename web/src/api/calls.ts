@@ -12,6 +12,7 @@ import {
 	HintService,
 	MatchService,
 	PuzzleService,
+	type ReplayMatchResponse,
 	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
@@ -215,6 +216,15 @@ export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSign
 		{ source: { case: "matchName", value: access.match }, validateOnly: planOnly },
 		as(access, signal, planOnly ? undefined : NO_TIMEOUT),
 	);
+}
+
+/** The views of both seats at each version of a match that is over. */
+export async function replayMatch(access: Access) {
+	const source = { case: "matchName", value: access.match } as const;
+	const versions: ReplayMatchResponse[] = [];
+	for await (const each of reviews.replayMatch({ source }, as(access, undefined, NO_TIMEOUT)))
+		versions.push(each);
+	return versions;
 }
 
 /** All puzzles of a game, without what is to be seen in them. */

@@ -1,10 +1,10 @@
-// The drawings of games. Each folder in engine/ may have one; every other game is drawn from its schema.
+// The drawings of games. Each folder in games/ may have one; every other game is drawn from its schema.
 import type { Game } from "../api/types";
 import { anyGame } from "./any";
 import { drawn } from "./drawing";
 import type { GameModule } from "./module";
 
-const found = import.meta.glob<GameModule>("../../../engine/*/web/index.ts", {
+const found = import.meta.glob<GameModule>("../../../games/*/web/index.ts", {
 	eager: true,
 	import: "game",
 });

@@ -1,16 +1,13 @@
 // What a game adds to the web app. Everything else is the same for all games.
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ComponentType } from "preact";
 import {
 	type Action,
 	type CatalogCard,
 	create,
 	type Event,
-	type MatchRecord,
 	type Ruleset,
 	RulesetSchema,
 	type View,
-	type ViewSchema,
 } from "../api/types";
 import { list, t } from "../i18n";
 import type { Choice, Click, Key } from "../match/choices";
@@ -111,17 +108,6 @@ export interface LobbyOption {
 	max?: number;
 }
 
-/** A game that follows the events of a record and draws the table as it is then. */
-export interface Follower {
-	/** What each kind of event does, with the seat that it is about. */
-	on: Record<string, ((what: never, seat: number) => void) | undefined>;
-	game(): MessageInitShape<typeof ViewSchema>["game"];
-	/** The cards of each seat, by number. */
-	hands(): [number[], number[]];
-	/** The id in the catalog of the card with a number. */
-	nameOf(card: number): string;
-}
-
 /** Numbers drawn from the chance of a match. */
 export interface Draws {
 	/** A number from 0 to n - 1. */
@@ -182,8 +168,8 @@ export interface GameModule {
 	place?(name: string): string | undefined;
 	/** The word for a theme of puzzles, if its name is none. */
 	theme?(name: string): string | undefined;
-	/** Follows the events of a record; without it a replay has no board. */
-	follow?(record: MatchRecord): Follower;
+	/** A view with what the other seat knew of its own side, for a replay; without it, the view as it is. */
+	opened?(view: View, other: View): View;
 	/** The lesson, and what the rules explain with pictures; without it there is no lesson. */
 	guide?(): Promise<Guide>;
 	/** How the deal is checked; without it only the hash of the secret is. */

@@ -307,8 +307,6 @@ export const de: Texts = {
 		set_aside: "Beiseitegelegt",
 		stock: "Stapel",
 	},
-	replayNoBoard:
-		"Das Spielfeld dieses Spiels kann diese Seite nicht wieder aufbauen. Die Liste zeigt, was geschah, auch die verdeckten Karten.",
 	replayStep: (n, all) => `Schritt ${n} von ${all}`,
 	replayFirst: "Erster Schritt",
 	replayBack: "Ein Schritt zurück",

@@ -305,8 +305,6 @@ export const en = {
 		stock: "Stock",
 	} as Record<string, string>,
 	// Replay
-	replayNoBoard:
-		"This page cannot set up the board of this game again. The log shows what happened, hidden cards included.",
 	replayStep: (n: number, all: number) => `Step ${n} of ${all}`,
 	replayFirst: "First step",
 	replayBack: "One step back",

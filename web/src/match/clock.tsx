@@ -18,25 +18,28 @@ export function clockInWords(control: TimeControl | undefined): string {
 	);
 }
 
-export function Clock(props: { view: View; seat: number; offset: number }) {
-	const clock = props.view.clocks?.seats.find((each) => each.seat === props.seat);
+/** `offset` is the servers' clock minus ours; without it, the clock stands as it did in the view. */
+export function Clock(props: { view: View; seat: number; offset: number | undefined }) {
+	const { view, offset } = props;
+	const clock = view.clocks?.seats.find((each) => each.seat === props.seat);
 	const deadline = clock?.deadline && milliseconds(clock.deadline);
 	const [now, setNow] = useState(Date.now);
 	useEffect(() => {
-		if (deadline === undefined) return;
+		if (deadline === undefined || offset === undefined) return;
 		setNow(Date.now());
 		const timer = setInterval(() => setNow(Date.now()), 250);
 		return () => clearInterval(timer);
-	}, [deadline]);
+	}, [deadline, offset === undefined]);
 	if (!clock) return null;
+	const time = offset === undefined ? milliseconds(view.clocks!.time!) : now + offset;
 	const left =
 		deadline !== undefined
-			? Math.max(0, deadline - now - props.offset)
+			? Math.max(0, deadline - time)
 			: clock.timeLeft
 				? milliseconds(clock.timeLeft)
 				: undefined;
 	if (left === undefined) return null;
-	const running = deadline !== undefined && !props.view.result;
+	const running = deadline !== undefined && !view.result;
 	return (
 		<span
 			class={`clock ${running ? "running" : ""} ${running && left < 20_000 ? "short" : ""}`}

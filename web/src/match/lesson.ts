@@ -1,4 +1,4 @@
-// A match that teaches: what to tell the player next. Each game has its own tips, in engine/<game>/web/guide.ts.
+// A match that teaches: what to tell the player next. Each game has its own tips, in games/<game>/web/guide.ts.
 
 import { useEffect, useState } from "preact/hooks";
 import type { CatalogCard, Event, Ruleset, View } from "../api/types";

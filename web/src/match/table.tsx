@@ -52,7 +52,7 @@ export function Table<Name extends string>(
 		near: number;
 		/** What can be clicked on the board and in the hand; a table without it is only looked at. */
 		chooser?: Chooser;
-		/** The servers' clock minus ours. */
+		/** The servers' clock minus ours; without it, the clocks stand as they did at this version. */
 		offset?: number;
 		/** In place of the board, as long as there is none. */
 		boardless?: ComponentChildren;
@@ -70,7 +70,7 @@ export function Table<Name extends string>(
 		panelRef?: RefObject<HTMLElement | null>;
 	},
 ) {
-	const { root, kind = "", context, events, near, chooser, offset = 0, boardless, hands } = props;
+	const { root, kind = "", context, events, near, chooser, offset, boardless, hands } = props;
 	const { bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = props;
 	const {
 		catalog: { module: game },
@@ -141,7 +141,7 @@ export function Table<Name extends string>(
 /** A seat: who sits there, its score and its clock, and its cards if they are shown. */
 function Player(props: {
 	context: Context;
-	offset: number;
+	offset: number | undefined;
 	at: number;
 	far?: boolean;
 	cards?: readonly string[];

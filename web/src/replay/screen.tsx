@@ -1,7 +1,6 @@
 // The replay of a finished match, from its record: both hands, step by step, with its review, and the
 // check of the deal.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { EndReason, Verdict as Judgement, type MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
@@ -21,34 +20,34 @@ import { Loading, Notice } from "../ui/notice";
 import { Sign } from "./graph";
 import { StepReview, Who } from "./judged";
 import { MatchFigures, Overview, Progress } from "./panel";
+import { replayed } from "./replaying";
 import { type Filter, isError, neighbour, passes, stepOf } from "./review";
 import { reviewOf } from "./reviewing";
-import { type Moment, moments } from "./states";
+import { type Moment, moments, type Replayed } from "./states";
 import type { Verdict } from "./verify";
 import "../style/review.css";
 
 export function ReplayScreen({ seat }: { seat: Seat }) {
-	const [record, setRecord] = useState<MatchRecord>();
+	const [match, setMatch] = useState<Replayed>();
 	const [failed, setFailed] = useState<string>();
 	useEffect(() => {
-		getRecord(seat).then(setRecord, (error) => {
+		replayed(seat).then(setMatch, (error) => {
 			const refusal = refusalOf(error);
 			setFailed(refusal.reason === "MATCH_NOT_OVER" ? t().replayNotOver : refusal.message);
 		});
 	}, [seat.match, seat.token]);
 	const standard = catalogOf(seat.game);
-	const catalog = standard && under(standard, record?.ruleset);
+	const catalog = standard && under(standard, match?.record.ruleset);
 	const module = catalog?.module;
 	const all = useMemo(
-		() => (record && module ? moments(record, module.follow?.(record)) : []),
-		[record, module],
+		() => (match && module ? moments(match, module, seat.seat ?? 0) : []),
+		[match, module, seat.seat],
 	);
 	if (failed)
 		return <Notice says={failed} link={linkTo.match(idOf(seat.match))} label={t().backToMatch} />;
-	if (!record || !catalog || all.length === 0) return <Loading />;
-	return (
-		<Replay {...{ seat, record, all }} context={{ catalog, me: seat.seat, view: all[0]!.view }} />
-	);
+	if (!match || !catalog || all.length === 0) return <Loading />;
+	const context = { catalog, me: seat.seat, view: all[0]!.view };
+	return <Replay {...{ seat, all, context }} record={match.record} />;
 }
 
 function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context: Context }) {
@@ -82,7 +81,9 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 		return () => review.stop();
 	}, [review]);
 	const [playingOn, setPlayingOn] = useState(false);
-	const decided = at === all.length - 1 && record.result?.reason === EndReason.RULES;
+	const { result } = moment.view;
+	// A match that ended early is played on from what was owed then.
+	const owed = result && result.reason !== EndReason.RULES ? all[at - 1] : moment;
 	const panel = useRef<HTMLElement>(null);
 	useEffect(() => panel.current?.scrollTo(0, 0), [at, tab]);
 	useEffect(() => {
@@ -139,14 +140,8 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			{...{ root, context, events, near }}
 			kind="replay"
 			data-testid="replay"
+			data-version={`${moment.version}`}
 			hands={moment.hands}
-			boardless={
-				!moment.view.game.case && (
-					<div class="board">
-						<p class="noboard">{t().replayNoBoard}</p>
-					</div>
-				)
-			}
 			bar={
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">
@@ -157,7 +152,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 								<Who context={context} seat={each.seat} />: {t().verdicts[each.verdict]}
 							</span>
 						))}
-						{moment.view.result && (
+						{result && (
 							<>
 								<b class="told">{outcome(context)}</b> {reason(context)}
 							</>
@@ -194,7 +189,11 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 								</Button>
 							</>
 						)}
-						<Button data-testid="playon" disabled={decided} onClick={() => setPlayingOn(true)}>
+						<Button
+							data-testid="playon"
+							disabled={!owed?.view.deciders.length}
+							onClick={() => setPlayingOn(true)}
+						>
 							{t().playOn}
 						</Button>
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
@@ -235,7 +234,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					id={seat.game}
 					from={{
 						token: seat.token,
-						version: moment.version,
+						version: owed!.version,
 						ruleset: record.ruleset!,
 						seat: near as 0 | 1,
 					}}

@@ -24,11 +24,11 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const MOST_MATCHES = 150; // A tip that none of so many matches needs is one too many.
 const MOST_WORDS = 45;
 
-const guides = import.meta.glob<Guide>("../../../engine/*/web/guide.ts", {
+const guides = import.meta.glob<Guide>("../../../games/*/web/guide.ts", {
 	eager: true,
 	import: "guide",
 });
-const guideFor = (game: string) => guides[`../../../engine/${game}/web/guide.ts`]!;
+const guideFor = (game: string) => guides[`../../../games/${game}/web/guide.ts`]!;
 
 describe(`the tips of a lesson (SEED=${SEED})`, () => {
 	it.each(GAMES)("all come up in %s, in both languages", async (id) => {

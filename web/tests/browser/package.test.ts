@@ -3,7 +3,7 @@ import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { CatalogService, MatchService } from "../../src/api/types";
+import { CatalogService, MatchService, ReviewService } from "../../src/api/types";
 import { MatchRecordSchema } from "../../src/gen/croupier/v1/match_pb";
 import { event, registry, view, whist } from "../support/whist";
 import { chance, play, playWithMouse } from "./players";
@@ -27,16 +27,26 @@ const record = create(MatchRecordSchema, {
 	})),
 });
 
+const replayed = [1n, 2n].map((version) => ({
+	version,
+	endVersion: 2n,
+	views: [
+		view({ stockSize: 20 - Number(version) }, []),
+		{ ...view({ handCards: [2, 4] }, []), seat: 1 },
+	],
+}));
+
 /** Answers the calls about the made-up game; returns what was sent in them. */
 async function answer(page: Page, language: "en" | "de") {
 	const sent: Message[] = [];
 	const game = whist(language);
-	const answers: Record<string, () => Record<string, unknown>> = {
+	const answers: Record<string, () => Record<string, unknown> | Record<string, unknown>[]> = {
 		ListGames: () => ({ games: [game] }),
 		GetGame: () => ({ game }),
 		CreateMatch: () => ({ name: "matches/made1up", seatTokens: [{ seat: 0, token: "t" }] }),
 		GetView: () => ({ view: view() }),
-		WatchMatch: () => ({ version: 7n, events: happened, view: view() }),
+		WatchMatch: () => [{ version: 7n, events: happened, view: view() }],
+		ReplayMatch: () => replayed,
 		GetRecord: () => ({ record }),
 		SubmitAction: () => {
 			const after = view({ handCards: [1, 3], ledCard: 16 }, []);
@@ -44,7 +54,7 @@ async function answer(page: Page, language: "en" | "de") {
 			return { view: after };
 		},
 	};
-	const methods = [...CatalogService.methods, ...MatchService.methods];
+	const methods = [...CatalogService.methods, ...MatchService.methods, ...ReviewService.methods];
 	await page.route("**/croupier.v1.*/*", async (route) => {
 		const call = new URL(route.request().url()).pathname.split("/").at(-1)!;
 		const method = methods.find(({ name }) => name === call);
@@ -52,9 +62,12 @@ async function answer(page: Page, language: "en" | "de") {
 		if (!method || !made) return route.continue();
 		if (["CreateMatch", "SubmitAction"].includes(call))
 			sent.push(fromBinary(method.input, new Uint8Array(route.request().postDataBuffer()!)));
-		const body = Buffer.from(toBinary(method.output, create(method.output, made)));
-		if (call !== "WatchMatch") return route.fulfill({ contentType: "application/proto", body });
-		const stream = Buffer.concat([frame(body), frame(Buffer.from("{}"), 2)]);
+		const write = (response: Record<string, unknown>) =>
+			Buffer.from(toBinary(method.output, create(method.output, response)));
+		if (!Array.isArray(made))
+			return route.fulfill({ contentType: "application/proto", body: write(made) });
+		const frames = made.map((response) => frame(write(response)));
+		const stream = Buffer.concat([...frames, frame(Buffer.from("{}"), 2)]);
 		return route.fulfill({ contentType: "application/connect+proto", body: stream });
 	});
 	return sent;
@@ -140,7 +153,7 @@ describe("a game of a package", () => {
 		expect(await page.locator(".hand .card").count()).toBe(13);
 	});
 
-	it("has a log and no board in its replay, and says so", async () => {
+	it("has its board and both hands in its replay", async () => {
 		const { page } = await visit(site.browser, site.url);
 		await answer(page, "en");
 		await page.reload();
@@ -149,10 +162,16 @@ describe("a game of a package", () => {
 		await page.evaluate(() => {
 			location.hash = "#/replay/made1up";
 		});
-		await page.waitForSelector(".noboard");
+		const at = async (stock: number) => {
+			expect(await page.locator(".smallhand li").count()).toBe(13 + 2);
+			expect(await page.textContent(".anyboard")).toContain(`Stock${stock} cards`);
+		};
+		await page.waitForSelector("[data-testid=replay] .anyboard");
+		await at(18);
 		expect(await page.textContent(".log")).toContain("South plays 5 of Diamonds");
 		await page.click("[aria-label='First step']");
 		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
+		await at(19);
 		expect(await verified(page)).not.toContain("derived again");
 		expect(await audit(page)).toEqual([]);
 	});
@@ -177,7 +196,7 @@ describe("a game of a package", () => {
 		await play(page, chance(SEED));
 		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);
 		await page.click("text=Replay");
-		await page.waitForSelector(".noboard");
+		await page.waitForSelector("[data-testid=replay] .anyboard");
 		expect(await verified(page)).toMatch(/✓.*this browser kept/);
 	});
 });

@@ -1,53 +1,69 @@
-// The table of a replay: each step keeps its own.
+// The steps of a replay, put together from the views of both seats and the events of the record.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { follow } from "../../../engine/castle_rampage/web/replay";
-import { follow as followStones } from "../../../engine/skystones/web/replay";
-import { MatchRecordSchema } from "../../src/api/types";
+import { game as castle } from "../../../games/castle_rampage/web";
+import { MatchRecordSchema, ReplayMatchResponseSchema, ViewSchema } from "../../src/api/types";
 import {
 	CastleRampageCard,
-	CastleRampageStructure,
 	type CastleRampageView,
 } from "../../src/gen/croupier/v1/castle_rampage_pb";
-import { SkystonesField, type SkystonesView } from "../../src/gen/croupier/v1/skystones_pb";
 import { moments } from "../../src/replay/states";
 
-type Happened = NonNullable<MessageInitShape<typeof MatchRecordSchema>["entries"]>[number]["entry"];
+type Entry = NonNullable<MessageInitShape<typeof MatchRecordSchema>["entries"]>[number];
+const drawn = {
+	event: { case: "castleRampage", value: { event: { case: "drawn", value: {} } } },
+} as const;
+const { ARCHER, KNIGHT } = CastleRampageCard;
 
-const recordOf = (game: "castleRampage" | "skystones", events: object[]) =>
-	create(MatchRecordSchema, {
-		ruleset: { game: { case: game, value: {} } },
-		entries: events.map((value, index) => ({
-			version: BigInt(index),
-			entry: { case: "event", value: { event: { case: game, value } } } as Happened,
-		})),
+/** A seat knows its own Gate, and not the other one. */
+const viewOf = (seat: number) =>
+	create(ViewSchema, {
+		seat,
+		game: {
+			case: "castleRampage",
+			value: {
+				hand: [seat ? KNIGHT : ARCHER],
+				sides: [0, 1].map((each) => ({
+					gate: { standing: [{ card: each === seat ? KNIGHT : 0 }] },
+				})),
+			},
+		} as const,
 	});
 
-it.each([
-	[CastleRampageStructure.GATE, "gate"],
-	[CastleRampageStructure.CASTLE, "castle"],
-] as const)("a card that falls later has not fallen before: %s, %s", (structure, place) => {
-	const value = { structure, card: CastleRampageCard.KNIGHT };
-	const record = recordOf("castleRampage", [
-		{ event: { case: "shuffled", value: {} } },
-		{ seat: 0, event: { case: "destroyed", value } },
-	]);
-	const fallen = moments(record, follow()).map(
-		({ view }) => (view.game.value as CastleRampageView).sides[0]![place]!.fallen,
+/** A match of these versions, dealt in one of them, in some of which something happened. */
+function stepsOf(versions: number, dealt: number, happened: number[], before = 0) {
+	const start = before ? { events: Array(before).fill(drawn) } : undefined;
+	const entries = happened.map(
+		(at): Entry => ({ version: BigInt(at), entry: { case: "event", value: drawn } }),
 	);
-	expect(fallen).toEqual([[], [CastleRampageCard.KNIGHT]]);
+	const responses = Array.from({ length: versions }, (_, version) =>
+		create(ReplayMatchResponseSchema, {
+			version: BigInt(version),
+			endVersion: BigInt(versions - 1),
+			views: version < dealt ? [create(ViewSchema), create(ViewSchema)] : [viewOf(0), viewOf(1)],
+		}),
+	);
+	const record = create(MatchRecordSchema, { start, entries });
+	return moments({ record, versions: responses }, castle, 0);
+}
+
+it("has a step for each version in which something happened, and for the end", () => {
+	const steps = stepsOf(7, 1, [1, 3, 3, 4]);
+	expect(steps.map(({ version, events }) => [Number(version), events.length])).toEqual([
+		[1, 1],
+		[3, 2],
+		[4, 1],
+		[6, 0],
+	]);
 });
 
-it("a field under a card is there again in the next round", () => {
-	const record = recordOf("skystones", [
-		{ event: { case: "fieldLaid", value: { square: 4, field: SkystonesField.FIRE } } },
-		{ event: { case: "placed", value: { seat: 1, card: 7, square: 4 } } },
-		{ event: { case: "roundEnded", value: {} } },
-	]);
-	const squares = moments(record, followStones(record)).map(
-		({ view }) => (view.game.value as SkystonesView).board[4]!,
-	);
-	expect(squares[1]).toMatchObject({ field: SkystonesField.FIRE, card: 7, owner: 1 });
-	expect(squares[2]!.field).toBe(SkystonesField.FIRE);
-	expect(squares[2]!.card).toBe(undefined);
+it("begins with all that had happened before a match was played on, once it is dealt", () => {
+	expect(stepsOf(4, 1, [2], 5).map(({ events }) => events.length)).toEqual([5, 1, 0]);
+});
+
+it("shows both hands, and what each seat knew of its own side", () => {
+	const [{ view, hands }] = stepsOf(1, 0, [0]) as [ReturnType<typeof stepsOf>[number]];
+	expect(hands).toEqual([["ARCHER"], ["KNIGHT"]]);
+	const { sides } = view.game.value as CastleRampageView;
+	expect(sides.map(({ gate }) => gate!.standing[0]!.card)).toEqual([KNIGHT, KNIGHT]);
 });

@@ -28,7 +28,7 @@ describe("texts", () => {
 		expect(JSON.stringify(de)).not.toContain("Gelegenheit");
 	});
 
-	const games = import.meta.glob<{ en: object; de: object }>("../../../engine/*/web/texts.ts", {
+	const games = import.meta.glob<{ en: object; de: object }>("../../../games/*/web/texts.ts", {
 		eager: true,
 		import: "all",
 	});

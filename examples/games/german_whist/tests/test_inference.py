@@ -6,8 +6,8 @@ import math
 import random
 
 import pytest
-from german_whist.rules import GermanWhist
-from german_whist.state import cards_of
+from german_whist.rules.rules import GermanWhist
+from german_whist.rules.state import cards_of
 
 from engine.errors import ViewError
 from engine.game import SeatView

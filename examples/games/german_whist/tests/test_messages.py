@@ -1,7 +1,7 @@
 """German Whist in the API: every action, view and event goes round, in all languages."""
 
 import pytest
-from german_whist.rules import GermanWhist
+from german_whist.rules.rules import GermanWhist
 
 from croupier.v1.game_pb2 import MatchEvent
 from engine import games

@@ -4,8 +4,8 @@ import itertools
 import random
 
 import pytest
-from german_whist.rules import GermanWhist
-from german_whist.state import RANKS, SUITS, cards_of, set_of
+from german_whist.rules.rules import GermanWhist
+from german_whist.rules.state import RANKS, SUITS, cards_of, set_of
 
 from engine.errors import ActionError, RulesetError
 from engine.game import SPECTATOR

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import grpc
 import pytest
-from german_whist.rules import GermanWhist
+from german_whist.rules.rules import GermanWhist
 
 from croupier.client import HINT_POLICIES, OPEN, Client, CroupierError, bot
 from service import wire

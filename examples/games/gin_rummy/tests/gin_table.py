@@ -4,7 +4,7 @@ import itertools
 from functools import cache
 
 from engine.position import Position
-from gin_rummy.rules import GinRummy
+from gin_rummy.rules.rules import GinRummy
 
 OFFERED, TO_DRAW, TO_DISCARD = 1, 2, 3  # Phases.
 RANKS = "A23456789TJQK"

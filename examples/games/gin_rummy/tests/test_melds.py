@@ -2,7 +2,7 @@
 
 import random
 
-from gin_rummy.melds import deadwood_of
+from gin_rummy.rules.melds import deadwood_of
 
 import gin_table as table
 

@@ -3,7 +3,7 @@
 import pytest
 from engine.errors import ActionError, RulesetError
 from engine.position import Position
-from gin_rummy.rules import GinRummy
+from gin_rummy.rules.rules import GinRummy
 
 from gin_table import OFFERED, TO_DRAW, act, bits, cards, may, members, position, text
 

@@ -36,7 +36,7 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 	const layout: Layout = { hand: [], sides: [[], []], middle: [] };
 	const take = (message: ReflectMessage, path: string, seat: number | undefined) => {
 		for (const field of message.fields) {
-			if (HIDDEN.test(field.name) || scalarOf(field) === BYTES || !isSaid(message, field)) continue;
+			if (isLeftOut(words, path, field) || !isSaid(message, field)) continue;
 			const mine = seat === undefined || seat === me;
 			if (words.holdsCards(field) && isList(field) && HAND.test(field.name) && mine) {
 				if (me === undefined) continue;
@@ -68,6 +68,12 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 	return layout;
 }
 
+/** Whether nobody would look at a field; a game says so of its own by an empty phrase. */
+function isLeftOut(words: Words, path: string, field: DescField): boolean {
+	const own = words.game.phrases[`view.${path}${field.name}`];
+	return own === "" || HIDDEN.test(field.name) || scalarOf(field) === BYTES;
+}
+
 /** Two values, one for each seat. */
 const isPair = (words: Words, field: DescField, values: unknown[]) =>
 	isList(field) && !messageOf(field) && !words.holdsCards(field) && values.length === 2;
@@ -93,7 +99,7 @@ function itemOf(words: Words, message: ReflectMessage, field: DescField, path: s
 	if (messageOf(field)) {
 		const part = values[0] as ReflectMessage;
 		const items = part.fields
-			.filter((each) => isSaid(part, each) && scalarOf(each) !== BYTES)
+			.filter((each) => isSaid(part, each) && !isLeftOut(words, `${field.name}.`, each))
 			.map((each) => itemOf(words, part, each, `${field.name}.`));
 		// One thing needs no heading below a heading.
 		const [only] = items;

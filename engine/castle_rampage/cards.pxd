@@ -1,6 +1,0 @@
-"""The tables of a card list."""
-
-from engine.castle_rampage.state cimport Tables
-
-# Fills the tables from a card list that `read_cards` has checked.
-cdef fill_tables(Tables* tables, specs)

@@ -1,1 +1,0 @@
-"""What a seat can know of the hand of its opponent."""

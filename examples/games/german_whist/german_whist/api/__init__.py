@@ -1,0 +1,1 @@
+"""German Whist in messages."""

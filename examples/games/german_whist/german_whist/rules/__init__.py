@@ -1,0 +1,1 @@
+"""The rules of German Whist, and what each seat sees."""

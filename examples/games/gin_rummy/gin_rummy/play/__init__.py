@@ -1,0 +1,1 @@
+"""What a seat can infer in Gin Rummy, and how it plays."""

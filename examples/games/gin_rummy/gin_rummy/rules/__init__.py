@@ -1,0 +1,1 @@
+"""The rules of Gin Rummy, and what each seat sees."""

@@ -1,0 +1,1 @@
+"""The games of this repository, each a package as anybody may build one."""

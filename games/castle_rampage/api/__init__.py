@@ -1,0 +1,1 @@
+"""Castle Rampage in messages."""

@@ -1,0 +1,1 @@
+"""What a seat can infer in Castle Rampage, and how it plays."""

@@ -1,0 +1,1 @@
+"""The rules of Castle Rampage, and what each seat sees."""

@@ -1,0 +1,1 @@
+"""Champion Chess in messages."""

@@ -1,0 +1,1 @@
+"""What a seat can infer in Champion Chess, and how it plays."""

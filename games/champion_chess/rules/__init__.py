@@ -1,0 +1,1 @@
+"""The rules of Champion Chess, and what each seat sees."""

@@ -1,0 +1,1 @@
+"""What a seat can infer in Kuhn poker, and how it plays."""

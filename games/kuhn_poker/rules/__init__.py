@@ -1,0 +1,1 @@
+"""The rules of Kuhn poker, and what each seat sees."""

@@ -1,0 +1,1 @@
+"""What a seat can infer in Leduc poker, and how it plays."""

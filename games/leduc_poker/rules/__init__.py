@@ -1,0 +1,1 @@
+"""The rules of Leduc poker, and what each seat sees."""

@@ -1,0 +1,1 @@
+"""PowerShot Soccer in messages."""

@@ -1,0 +1,1 @@
+"""What a seat can infer in PowerShot Soccer, and how it plays."""

@@ -1,0 +1,1 @@
+"""The rules of PowerShot Soccer, and what each seat sees."""

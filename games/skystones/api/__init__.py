@@ -1,0 +1,1 @@
+"""Skystones in messages."""

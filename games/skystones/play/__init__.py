@@ -1,0 +1,1 @@
+"""What a seat can infer in Skystones, and how it plays."""

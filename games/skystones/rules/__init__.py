@@ -1,0 +1,1 @@
+"""The rules of Skystones, and what each seat sees."""
