@@ -31,6 +31,8 @@ class Admission:
         self._callers = callers
         self._ledger = Ledger(_limits(callers), metrics)
         self._refusals_waiting = 0  # Bytes.
+        # Of calls that add to what is counted: what is set when each has ended, in their order.
+        self._adding: dict[tuple[Principal, Budget], list[asyncio.Event]] = {}
         self._closing = asyncio.Event()
 
     async def open(self) -> None:
@@ -164,10 +166,27 @@ class Admission:
         if principal not in call.payers or not self._ledger.limits(principal, budget):
             yield
             return
-        with self._ledger.hold([principal], budget):
-            added = self._ledger.held(principal, budget) - 1  # By other calls, at this moment.
-            self._ledger.check_count(principal, budget, await count() + added)
-            yield
+        added = asyncio.Event()
+        adding = self._adding.setdefault((principal, budget), [])
+        earlier = list(adding)
+        adding.append(added)
+        try:
+            with self._ledger.hold([principal], budget):
+                # What earlier calls add may be counted already, or come to nothing. Where that
+                # matters, they are waited for: each waits for earlier ones alone, so one goes on.
+                while earlier := [each for each in earlier if not each.is_set()]:
+                    if self._ledger.has_room(principal, budget, await count() + len(earlier)):
+                        break
+                    for each in earlier:
+                        await each.wait()
+                else:
+                    self._ledger.check_count(principal, budget, await count())
+                yield
+        finally:
+            added.set()
+            adding.remove(added)
+            if not adding:
+                del self._adding[principal, budget]
 
     def holding_bytes(self, call: Call) -> Held:
         """What holds the bytes of a call that was admitted."""

@@ -274,9 +274,12 @@ class Ledger:
 
     def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
         """Raises Refusal if a payer has as many as its budget allows."""
-        limit = self._limits(payer).get(budget)
-        if limit is not None and count >= limit:
-            self._refuse(payer, budget, limit, RETRY_SECONDS)
+        if not self.has_room(payer, budget, count):
+            self._refuse(payer, budget, self._limits(payer)[budget], RETRY_SECONDS)
+
+    def has_room(self, payer: Principal, budget: Budget, count: int) -> bool:
+        """Whether the budget of a payer allows more than so many."""
+        return count < self._limits(payer).get(budget, math.inf)
 
     def limits(self, payer: Principal, budget: Budget) -> bool:
         """Whether a payer has a limit of a budget."""

@@ -155,10 +155,14 @@ def _call_of(path: str, context: GrpcContext) -> Call:
 def _taken_soon(calls: Calls, context: GrpcContext, responses: Any) -> Iterator[None]:
     # A stream whose caller takes nothing ends, with all that works for it. gRPC keeps what was to
     # be sent until the caller takes it or goes: so it stays in the caller's budget.
+    async def closed() -> bool:
+        await responses.aclose()
+        return True
+
     def end() -> None:
         context.set_code(grpc.StatusCode.UNAVAILABLE)
         context.set_details(f"nothing of this stream was taken for {STALLED_SECONDS:g} s")
-        calls.tasks.spawn("unread stream", responses.aclose)
+        calls.tasks.finish("unread stream", closed)
 
     timer = asyncio.get_running_loop().call_later(STALLED_SECONDS, end)
     try:

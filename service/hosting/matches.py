@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
 from contextvars import Context, copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
@@ -279,7 +279,12 @@ class Matches:
             )
             if due is not None and stored.due is not None:
                 wrong = DueMatch(state.header.match_id, stored.due)
-                self.tasks.spawn("due time", self._store.reschedule, wrong, due)
+                self.tasks.finish("due time", self._correct_due, wrong, due)
+
+    async def _correct_due(self, wrong: DueMatch, due: int) -> bool:
+        with suppress(Refusal):  # It is found again when the match is read next.
+            await self._store.reschedule(wrong, due)
+        return True
 
     def damaged(self, damage: Damaged) -> Refusal:
         """Tells the operator of a damaged match; returns the refusal of calls that need it."""
@@ -353,25 +358,26 @@ class Matches:
         self._told[match_id] = max(version, self._told.get(match_id, -1))
         if not reads:
             # For all that watch, so it belongs to no call.
-            self.tasks.spawn(
+            self.tasks.finish(
                 "watched match", self._read_told, match_id, about=match_id, context=Context()
             )
 
-    async def _read_told(self, match_id: str) -> None:
+    async def _read_told(self, match_id: str) -> bool:
         # What is told once may come when it is not possible to read. Many matches may be watched,
         # so they are tried not all at once, and less and less often.
         seconds = MIN_REREAD_SECONDS
-        try:
-            while self._is_news(match_id, told := self._told[match_id]):
-                self._told[match_id] = -1  # What is told from now on may come after what is read.
-                try:
-                    await self.find(match_id)
-                except Refusal:
-                    self._told[match_id] = max(told, self._told[match_id])
-                    await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
-                    seconds = min(2 * seconds, MAX_REREAD_SECONDS)
-        finally:
-            del self._told[match_id]
+        while self._is_news(match_id, told := self._told[match_id]):
+            self._told[match_id] = -1  # What is told from now on may come after what is read.
+            try:
+                await self.find(match_id)
+                told = -1
+            except Refusal:
+                await asyncio.sleep(seconds * random.uniform(0.5, 1.0))
+                seconds = min(2 * seconds, MAX_REREAD_SECONDS)
+            finally:
+                self._told[match_id] = max(told, self._told[match_id])
+        del self._told[match_id]
+        return True
 
     def _is_news(self, match_id: str, version: int) -> bool:
         # What this server has committed or read itself was handed to the watches then.

@@ -122,18 +122,20 @@ class Scheduler:
             task.cancel()
         await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
         # A lease that cannot be released expires.
-        releasing = self._background.spawn("lease", self._release, leased)
+        releasing = self._background.finish("lease", self._release, leased)
         await asyncio.wait([releasing], timeout=RELEASE_SECONDS)
+        releasing.cancel()
 
-    async def _release(self, leased: Iterable[DueMatch]) -> None:
+    async def _release(self, leased: Iterable[DueMatch]) -> bool:
         now = self._clock.now()
         await self._reschedule_all([(due, min(now, due.at)) for due in leased])
+        return True
 
     def _committed_late(self, state: MatchState, status: MatchStatus) -> None:
         # The entry was on its way when this was closed, or a call is still answered.
         if status.due is not None and state.bot_due is not None:
             due = DueMatch(state.header.match_id, status.due)
-            self._background.spawn("lease", self._release, [due])
+            self._background.finish("lease", self._release, [due])
 
     # What follows from an entry of this server
 

@@ -309,9 +309,9 @@ class PostgresStore:
 
     def _notify_later(self) -> None:
         if self._notifying is None or self._notifying.done():
-            self._notifying = self._tasks.spawn("notify", self._notify, context=Context())
+            self._notifying = self._tasks.finish("notify", self._notify, context=Context())
 
-    async def _notify(self) -> None:
+    async def _notify(self) -> bool:
         # A change that is not notified of is found by polling, and a snapshot is not missed.
         with suppress(*FAILURES, Refusal):
             while self._changed or self._snapshots:
@@ -325,3 +325,4 @@ class PostgresStore:
                         self._metrics.store_statements.labels("snapshot").inc()
                         await tables.write_snapshots(connection, snapshots)
                 await asyncio.sleep(NOTIFY_SECONDS)
+        return True

@@ -81,7 +81,7 @@ def _be_a_world(chosen):
     from tests.simulation import replaced
 
     replaced.install()
-    from tests.simulation.deaths import Death
+    from tests.simulation.deaths import Death, drawn
     from tests.simulation.world import World
 
     began = replaced.real_process_time()
@@ -92,8 +92,8 @@ def _be_a_world(chosen):
         faults=chosen.faults,
         store=chosen.store,
         pace=chosen.pace,
-        death=Death(chosen.death) if chosen.death else None,
     )
+    world.death = Death(chosen.death) if chosen.death else drawn(world)
     try:
         violations = world.run()
     except Exception as error:  # Whatever it is, it belongs to the story.
@@ -109,6 +109,7 @@ def _be_a_world(chosen):
             "store": world.store,
             "faults": sorted(world.faults),
             "counts": dict(world.counts),
+            "called": sorted(world.called),
             "history": hashlib.sha256(story.encode()).hexdigest(),
             "seconds": replaced.real_process_time() - began,
             "story": story,
@@ -308,13 +309,15 @@ def _find(chosen, disk, mutant):
     hours, seed = 0.0, int(chosen.seed or 1)
     stores = [each for each in STORES if f".{each}" in mutant.module] or STORES
     stores = (chosen.store,) if chosen.store else stores
+    # Worlds without other faults have deaths of background work.
+    faults = [] if mutant.module == "service.common.tasks" else chosen.faults
     while hours < chosen.mutant_hours:
         found = _run(
             disk,
             seed,
             hours=chosen.hours,
             matches=chosen.matches,
-            faults=chosen.faults,
+            faults=faults,
             store=stores[seed % len(stores)],
             pace=chosen.pace,
             plant=mutant.name,

@@ -59,6 +59,7 @@ class Bots:
         self._rng = random.Random(f"bots/{world.seed}")
         self._tries = defaultdict(list)  # By match.
         self._seeds = {}
+        self.searched = defaultdict(list)  # The views, by match and version.
         self.long = self.doubled = 0  # Long searches, and those beside which another server's ran.
 
     async def think(self, task):
@@ -82,7 +83,8 @@ class Bots:
             yield
             return
         world, match_id = self.world, task.requester.owner
-        view = task.search.view.SerializeToString(deterministic=True)
+        self.searched[match_id, sent.version].append(sent)
+        view = sent.SerializeToString(deterministic=True)
         if self._seeds.setdefault((match_id, view), task.search.seed) != task.search.seed:
             world.loop.failures.append(f"a bot of {match_id} decides with another seed than before")
         noted = Try(world.loop.owner, world.now, task.search)

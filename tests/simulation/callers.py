@@ -6,16 +6,18 @@ Each keeps to one connection, as each server counts for itself. Nobody else has 
 import asyncio
 import random
 
-from croupier.v1 import catalog_pb2, match_pb2, review_pb2
+from croupier.v1 import catalog_pb2, feed_pb2, match_pb2, review_pb2
 from tests.simulation.clients import RESPONSES, Client, new_id
 from tests.simulation.network import CallError
 from tests.support.serving import ruleset_of
 
 LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
+FEED = "/croupier.v1.FeedService/WatchMatches"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
 CALLS = 6  # Of the one that `calls_per_second` allows at once.
 SEARCH_SECONDS = 60  # A minute, of each player.
 LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
+STREAMS = 3  # The same of another key, whose players share them.
 REVIEWS = 4  # Of one caller at a time, as the server has it.
 LATE_SECONDS = 2.0  # By which an answer may be late.
 LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
@@ -30,6 +32,7 @@ class Greedy:
         self.rng = random.Random(f"greedy/{self.world.seed}")
         self._hasty = Client(inhabitants, self.rng, key="hasty")
         self._club = Client(inhabitants, self.rng, key="club")
+        self._crowd = [Client(inhabitants, self.rng, key="crowd") for _ in range(STREAMS + 2)]
         # Nobody plays its matches: the server ends them, though not so soon.
         self._idle = self.world.end_idle * 2 / 3
         self._unsure = []  # When others were asked for, of which it does not know whether they run.
@@ -41,6 +44,7 @@ class Greedy:
             await asyncio.sleep(self.rng.expovariate(1 / 30))
             await self._call_too_often()
             await self._open_too_many()
+            await self._watch_too_much()
 
     async def _all(self, client, calls, connection):
         # Begins calls at once; returns what each was answered, or its error.
@@ -79,6 +83,22 @@ class Greedy:
         await asyncio.sleep(self.rng.random())
         left.cancel()
 
+    async def _watch_too_much(self):
+        # Each player of the key has a stream at one server. When one leaves, there is room again.
+        world, address = self.world, self.rng.choice(self.world.machines).address
+        request, calls = feed_pb2.WatchMatchesRequest(), []
+        request.heartbeat_interval.FromSeconds(1)
+        for client in self._crowd:
+            connection = client.connect(address)
+            calls.append(client.begin(FEED, request, "", None, streams=True, connection=connection))
+        try:
+            told = await asyncio.gather(*(_first(call) for call in calls))
+            if told.count("BUDGET_EXHAUSTED") != len(calls) - STREAMS and "" not in told:
+                world.fail(f"of {len(calls)} streams of a key that may have {STREAMS}: {told}")
+        finally:
+            for call in calls:
+                call.cancel()
+
     async def _open_too_many(self):
         # All at once, beside those that it has.
         world, connection = self.world, self._club.connect()
@@ -86,12 +106,13 @@ class Greedy:
         for name, (token, at) in list(self._opened.items()):
             if rng.random() < 0.5 or world.now - at > self._idle / 2:
                 await self._end(name, token)
-        await self._open(LIVE_MATCHES + 1, connection)
-        # One of many at once may be refused for another that is, too. One alone is not.
-        self._unsure = [at for at in self._unsure if world.now - at < 3 * self._idle]
-        most = len(self._opened) + len(self._unsure)
-        if await self._open(1, connection) and most < LIVE_MATCHES:
-            world.fail(f"a caller has {most} matches, and is refused another")
+        # Some of many at once, and one alone.
+        for number in (LIVE_MATCHES + 1, 1):
+            refused = await self._open(number, connection)
+            self._unsure = [at for at in self._unsure if world.now - at < 3 * self._idle]
+            most = len(self._opened) + len(self._unsure)
+            if refused and most < LIVE_MATCHES:
+                world.fail(f"a caller has {most} matches, and is refused another of {number}")
         running = [at for _, at in self._opened.values() if world.now - at < self._idle]
         world.counts["matches of the club"] += len(running)
         if len(running) > LIVE_MATCHES:
@@ -124,6 +145,17 @@ class Greedy:
             if error.reason != "MATCH_OVER":
                 raise
         del self._opened[name]
+
+
+async def _first(call):
+    # How a stream begins; empty if nobody knows.
+    try:
+        async with asyncio.timeout(LONG_SECONDS):
+            return "well" if await call.read() is not None else ""
+    except CallError as error:
+        return error.reason if error.reason == "BUDGET_EXHAUSTED" else ""
+    except TimeoutError:
+        return ""
 
 
 async def leave_reviews(table):

@@ -13,7 +13,9 @@ LOST_SECONDS = 25.0  # After which a stream that is silent is lost,
 LATE_SECONDS = 5.0  # and by which a heartbeat may be late.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
-KEYS = {name: f"the-key-of-{name}" for name in ("front", "hasty", "club")}  # By their names.
+KEYS = {
+    name: f"the-key-of-{name}" for name in ("front", "hasty", "club", "crowd")
+}  # By their names.
 CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
     each.name: each.output_type._concrete_class
@@ -78,6 +80,7 @@ class Client:
     ):
         """Begins a call, through a connection that it had before if one is given."""
         path = method if "/" in method else MATCH_SERVICE + method
+        self.world.called.add(path)
         metadata = []
         if token:
             metadata.append(("authorization", f"Bearer {token}"))

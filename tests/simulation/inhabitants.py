@@ -15,10 +15,12 @@ from engine.game import SPECTATOR
 from tests.simulation import oracles, rematches, survivors
 from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
+from tests.simulation.course import courses
 from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_heard, judge_updates
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
+from tests.simulation.visitors import Visitor
 from tests.simulation.waiters import Waiter
 from tests.simulation.watchers import Watcher
 from tests.support.history import History
@@ -42,6 +44,7 @@ class Inhabitants:
         self.clients = 0
         self.keyed = set()  # The names of the matches that were made with the key,
         self.keyless = set()  # and of those that were made without one.
+        self.to_come = []  # The answers with which the matches of a release to come were made.
         self.followers = []
         self.heard = []  # What their streams have told.
         self.updates = defaultdict(dict)  # That feeds have told, by name and version.
@@ -51,14 +54,14 @@ class Inhabitants:
         """Leaves some matches of a release to come in the log; returns their ids."""
         machine, client = self.world.machines[0], Client(self, self.rng)
         client.connect(machine.address)
-        machine.owner.to_come, names = True, []
+        machine.owner.to_come = True
         for _ in range(number):
             request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("champion_chess"))
-            names.append((await client.call("CreateMatch", request)).name)
+            self.to_come.append(await client.call("CreateMatch", request))
         client.close()
         machine.kill()
         await machine.start()
-        return {name.removeprefix("matches/") for name in names}
+        return {each.name.removeprefix("matches/") for each in self.to_come}
 
     async def live(self, end):
         """Plays so many matches at a time until the end, and lets them come to an end."""
@@ -70,7 +73,10 @@ class Inhabitants:
         ]
         self.followers = [Follower(self), Follower(self, world.operator_token)]
         self._following = [world.loop.create_task(each.follow()) for each in self.followers]
+        visitor = Visitor(self)
         others = (
+            visitor.live(),
+            visitor.watch_health(),
             self._visit(),
             self._visit(world.operator_token),
             Greedy(self).live(),
@@ -161,6 +167,12 @@ def _control(rng, deserted, fast):
         control.on_expiry = clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION
         control.max_default_actions = rng.choice((0, 2, 5))
     return control
+
+
+def _decided(record):
+    # The decisions of a record: their versions, seats and actions.
+    made = [each for each in record.entries if each.HasField("action")]
+    return [(each.version - 1, each.action.seat, each.action.action) for each in made]
 
 
 class Table:
@@ -384,7 +396,7 @@ class Table:
             await rematches.ask(self)
         elif rng.random() < 0.2 and not self.asked_early:
             await rematches.wait_in_vain(self)
-        if rng.random() < 0.05:
+        if rng.random() < 0.15:
             await self._review()
         if rng.random() < 0.1:
             await leave_reviews(self)
@@ -402,13 +414,16 @@ class Table:
             REVIEW, request, self.spectator_token, 60.0, streams=True
         )
         try:
-            for _ in range(self.rng.randrange(1, 5)):
+            decided = _decided(self.record)
+            for _ in range(self.rng.choice((2, 4, 1000))):
                 data = await call.read()
                 if wrong:
                     self.world.fail(f"{self}: a record with a wrong {wrong} is reviewed")
                 if data is None:
                     break
-                progress = review_pb2.ReviewMatchResponse.FromString(data).progress
+                response = review_pb2.ReviewMatchResponse.FromString(data)
+                self._judge_review(response, decided)
+                progress = response.progress
                 left = progress.remaining_search_time.ToNanoseconds() / 1e9
                 if abs(progress.budget_share - left / SEARCH_SECONDS) > 1e-6:
                     self.world.fail(f"{self}: a review has the progress {progress}")
@@ -419,6 +434,28 @@ class Table:
                 self.world.fail(f"{self}: a review fails: {error}")
         finally:
             call.cancel()
+
+    def _judge_review(self, response, decided):
+        # `decided` has what is still to be reviewed.
+        review, summary, wrong = response.decision, response.summary, ""
+        if response.HasField("decision") and not review.deep:
+            told = review.version, review.seat, review.action
+            wrong = told != decided.pop(0) and "decision"
+        elif response.HasField("summary"):
+            self.world.counts["reviews"] += 1
+            stored = self.world.stored(self.name.removeprefix("matches/"))
+            dealt = next((each.version for each, *_ in courses(stored) if each.match), None)
+            parts = [summary.start, summary.rest, *(each.luck for each in summary.chance_outcomes)]
+            parts += (each.loss if each.seat else -each.loss for each in summary.seats)
+            first = next((each.version for each in summary.chance_outcomes), None)
+            if summary.result != self.record.result or decided:
+                wrong = "result"
+            elif abs(sum(parts) - (summary.result.scores[0] - 0.5)) > 1e-6:
+                wrong = "sum"
+            elif dealt != first:
+                wrong = "deal"
+        if wrong:
+            self.world.fail(f"{self}: a review has a wrong {wrong}: {response}")
 
     async def refused(
         self, client, method, request, token, reasons, what, response=None, runs=False

@@ -349,9 +349,13 @@ class _ServedCall:
             self._send(handler, response, asked)
         self._send_end(self._error())
 
+    async def _requests(self):
+        # Of a call whose requests are a stream: there is one.
+        yield self._data
+
     async def _stream(self, handler):
         loop = self.connection.loop
-        async with aclosing(handler.stream_stream(None, self)) as responses:
+        async with aclosing(handler.stream_stream(self._requests(), self)) as responses:
             await self.credit.acquire()
             asked = loop.now
             async for response in responses:

@@ -5,6 +5,7 @@ of it could hide: views, clocks and who owes what are worked out anew from the e
 """
 
 import hashlib
+import math
 from collections import defaultdict
 
 import wire
@@ -25,6 +26,7 @@ MENDED_SECONDS = 10.0  # For which it may be late once the log takes entries aga
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.
 NEVER_SECONDS = 240.0  # So late it never is, whatever goes wrong.
 MAX_DEFAULT_ACTIONS = 20  # Of a match whose creator has set no limit, as the servers have it.
+LEASE_MILLISECONDS = 5000
 HELD = 5  # Examples that are told.
 
 
@@ -209,6 +211,10 @@ def _of_views(table, stored):
         seen[version].add((what, viewer, data))
     for course, entry, happened in courses(stored):
         version = course.version
+        for sent in table.world.search.bots.searched.pop((stored.header.match_id, version), ()):
+            right = shown.view(course, sent.seat, etag_at(stored, version))
+            if sent.deciders != right.deciders or sent.ruleset != table.request.ruleset:
+                yield f"a bot decides in version {version} by other deciders or another ruleset"
         for what, viewer, data in sorted(seen.pop(version, ())):
             if what == "views":
                 view = game_pb2.View.FromString(data)
@@ -239,10 +245,21 @@ def _of_log(table, stored):
             if not (entry.action or forfeits or away):
                 yield f"version {version} ends the match though its seat was not absent"
         course.add(entry)
+        due, right = table.world.log.dues.get(entry.digest), _due(course)
+        if due != right:
+            yield f"version {version} is logged as due at {due}, and not at {right}"
     if not course.over:
         yield "the log does not have its end"
     yield from table.world.search.bots.wrong(stored.header)
     yield from _late(table.world, stored)
+
+
+def _due(course):
+    # When a server must act after the newest entry. A lease of a bot ends before a deadline.
+    deadline = min((course.deadline(seat) for seat in course.clocked()), default=math.inf)
+    if any(course.header.bots[seat] for seat in course.deciders):
+        return min(course.time + LEASE_MILLISECONDS, deadline - 1)
+    return None if math.isinf(deadline) else deadline
 
 
 def _late(world, stored):

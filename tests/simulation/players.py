@@ -361,9 +361,9 @@ class Player:
         try:
             if self.rng.random() < 0.5:
                 called = self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
-                hint = (await called).hint
+                response = await called
             else:
-                hint = await self._analyze(request.search)
+                response = await self._analyze(request.search)
         except CallError as error:
             allowed = (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED", "TOO_MANY_SEARCHES")
             again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "RULES_CHANGED")
@@ -374,6 +374,9 @@ class Player:
                 self.world.fail(f"{self.table}: seat {self.seat} is to decide, but told {error}")
             return
         self.world.counts["hints"] += 1
+        hint = response.hint
+        if wrong := self.world.search.wrong(response, view):
+            self.world.fail(f"{self.table}: a hint has a wrong {wrong}")
         if self.seat not in view.deciders:
             # It may have been asked just before.
             if (await self._look()).version == view.version:
@@ -399,7 +402,7 @@ class Player:
             self.world.fail(
                 f"{self.table}: of the reports of an analysis the final ones are {finals}"
             )
-        return report.hint
+        return report
 
     async def _replace_token(self):
         table, before = self.table, self.token

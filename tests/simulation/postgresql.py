@@ -69,6 +69,7 @@ class Database:
         self.deaf = self.loses_notifications = self._rng.choice((0.0, 0.0, 0.3))
         self.loses_answers = 0.0
         self.times = {}  # When each entry was really added, by match.
+        self.dues = {}  # When a match is due with an entry, by the digest of that.
         self.writers = {}  # Who has added it, by match and version.
         self._processes = itertools.count(1000)
 
@@ -226,6 +227,7 @@ class Database:
             data.heads[match_id] = (version, digest, at, over, seal)
             if over:
                 data.ended[match_id] = at
+            self.dues[digest] = due
             data.due.pop(match_id, None)
             if due is not None:
                 data.due[match_id] = due

@@ -6,6 +6,8 @@ quotas. Only the search itself is replaced, by a legal action that the seed and 
 
 import asyncio
 import random
+import time
+from types import SimpleNamespace
 
 import wire
 from croupier.v1 import hint_pb2
@@ -15,6 +17,8 @@ from service.searching.search_servers import NoSearchServerError
 from service.searching.tasks import Kind
 from tests.simulation.bots import Bots
 
+ROUNDING_SECONDS = 0.001
+
 
 def answer(task, job, every=0.0, report=None):
     """As `service.searching.hints.answer`, without a search."""
@@ -22,7 +26,10 @@ def answer(task, job, every=0.0, report=None):
         raise shutting_down()
     if job.abandoned:
         return _report(task, hint_pb2.Hint(), job)
-    return _report(task, hint_of(check(task)), job)
+    report = _report(task, hint_of(check(task)), job)
+    state = SimulatedSearchServers.state
+    state.note(task, report, 0.0, job.queue_seconds, job.paused_seconds)
+    return report
 
 
 def hint_of(request):
@@ -74,7 +81,7 @@ class SimulatedSearchServers:
             await asyncio.sleep(0.01)
             self._metrics.search_server_calls.labels(kind, "unanswered").inc()
             raise NoSearchServerError
-        seconds = state.seconds()
+        seconds, job = state.seconds(), state.job()
         with state.bots.searching(task):
             if outcome == "dies":  # And another one takes it over.
                 await asyncio.sleep(seconds)
@@ -87,7 +94,9 @@ class SimulatedSearchServers:
                 await state.bots.think(task)
         if self._ending:
             raise shutting_down()
-        report = task.response(hint=hint_of(check(task)))
+        report = _report(task, hint_of(check(task)), job)
+        seconds = time.monotonic() - job.began
+        state.note(task, report, seconds, job.queue_seconds, job.paused_seconds)
         self._metrics.search_server_calls.labels(kind, "answered").inc()
         if task.every:
             report.final_report = True
@@ -113,6 +122,34 @@ class SearchState:
         self.dying = 0.0  # and of those whose server dies.
         self.usual = self._rng.choice((0.05, 0.05, 1.0))  # Seconds of a search, on the average.
         self.mean = self.usual
+        self._found = {}  # For each hint: what was searched, and the seconds that it took.
+
+    def job(self):
+        """A search that begins now, and that has waited."""
+        queue, paused = self._rng.random(), self._rng.random()
+        return SimpleNamespace(began=time.monotonic(), queue_seconds=queue, paused_seconds=paused)
+
+    def note(self, task, report, *seconds):
+        """Notes what a search has found, and for how long it has searched, waited and paused."""
+        found = report.hint.SerializeToString(deterministic=True)
+        self._found[found] = task.search.view, seconds
+
+    def wrong(self, response, view):
+        """What is wrong in the answer to a player who had a view when it asked."""
+        noted = self._found.get(response.hint.SerializeToString(deterministic=True))
+        if noted is None:
+            return "hint, which no search has found"
+        searched, seconds = noted
+        for name, right in zip(("search", "queue", "paused"), seconds, strict=True):
+            told = getattr(response, f"{name}_time").ToNanoseconds() / 1e9
+            if abs(told - right) > ROUNDING_SECONDS:
+                return f"{name}_time, {told}, not {right}"
+        if searched.version != view.version:
+            return ""
+        # It names the opponent in a way of its own.
+        names = {each.name for each, _ in searched.ListFields()} - {"players"}
+        names = sorted(name for name in names if getattr(searched, name) != getattr(view, name))
+        return f"search, by other {', '.join(names)}" if names else ""
 
     def draw(self):
         """What becomes of the next search."""

@@ -15,7 +15,9 @@ or fills it in from another seat or another moment, is found, wherever that is r
 - GetView: `timed_out` and `server_time`: `Player._look`, `Waiter`; `rematch`: `rematches.py`, with
   those of WatchMatch, Rematch and DeclineRematch.
 - ReplaceSeatToken, BatchGetViews: `Player._replace_token`; reasons of refusals: `Table.refused`.
-- GetRecord: `oracles.judge_match`. A hint, as far as its seat and its action: `Player._ask`.
+- GetRecord: `oracles.judge_match`. A hint: `SearchState.wrong`, `Player._ask`; what a bot is shown:
+  `oracles._of_views`; a review: `Table._judge_review`; when a match is due: `oracles._due`.
+- Games, puzzles, health, reflection: `Visitor`.
 """
 
 import wire

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from service.store import sqlite, sqlite_writer
+from service.store.jobs import Append
 from tests.simulation.loop import LOOK_SECONDS
 from tests.support import faulty_disk
 
@@ -63,6 +64,8 @@ class SimulatedWriter(sqlite_writer.SqliteWriter):
         for jobs in handed_over:
             for first in range(0, len(jobs), sqlite_writer.MAX_BATCH):
                 batch = jobs[first : first + sqlite_writer.MAX_BATCH]
+                adding = (each for each in batch if isinstance(each, Append))
+                self.disk.dues |= {each.entry.digest: each.status.due for each in adding}
                 answers = self._carry_out(batch)
                 if self.disk.died():
                     return  # The power is gone: nobody is answered.
@@ -96,6 +99,7 @@ class Disk:
         self._commit_seconds = COMMIT_SECONDS * rng.choice((1, 1, 20))  # Some disks are slow.
         self._doomed = False
         self.failing_since = None  # While it fails.
+        self.dues = {}  # When a match is due with an entry, by the digest of that.
         self._copied, self._copy = {}, None  # The files, and the log that is in them.
         self.control = None
         if "FAULTY_DISK_CONTROL" in os.environ:

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -38,13 +39,16 @@ def disk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("seed", "store"), [(11, "postgresql"), (12, "sqlite"), (15, "sqlite"), (17, "postgresql")]
+    ("seed", "store"), [(11, "postgresql"), (12, "sqlite"), (18, "sqlite"), (17, "postgresql")]
 )
 def test_nothing_goes_wrong_whatever_goes_wrong(disk, seed, store):
     found = _run(disk, seed, faults=FAULTS, store=store, **SMALL)
     assert found["violations"] == [], found["story"]
     assert found["counts"]["actions"] > 50
     assert found["counts"]["matches"] >= 4
+    schemas = [each.read_text() for each in (ROOT / "proto/croupier/v1").glob("*.proto")]
+    services = {f"croupier.v1.{each}" for each in re.findall(r"\nservice (\w+)", "".join(schemas))}
+    assert services <= {each.split("/")[1] for each in found["called"]}
 
 
 def test_a_seed_gives_the_same_history_in_every_process():

@@ -56,6 +56,11 @@ calls_per_second = 1
 sha256 = "{club}"
 [keys.club.budgets]
 live_matches = 3
+[keys.crowd]
+sha256 = "{crowd}"
+names_players = true
+[keys.crowd.budgets]
+streams = 3
 """
 
 
@@ -66,15 +71,12 @@ class Violation(Exception):
 class World:
     """Everything of one run."""
 
-    def __init__(
-        self, seed, *, hours=1.0, matches=8, faults=None, store=None, pace=6.0, death=None
-    ):
+    def __init__(self, seed, *, hours=1.0, matches=8, faults=None, store=None, pace=6.0):
         """Runs for some simulated hours with so many matches at a time, at the speed of people.
 
         What goes wrong is as `faults` say; None: all of them, in some worlds only two, or none.
-        `death` is that of some background work, or None.
         """
-        self.death = death
+        self.death = None  # That of some background work.
         self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
         swarm = random.Random(f"faults/{seed}")
         # Where few kinds of faults come, what each of them does is seldom excused by another.
@@ -98,6 +100,7 @@ class World:
         self._rules = {}  # The versions of the rules of matches.
         self.sent = defaultdict(list)  # What clients have sent, by the name of the match.
         self.lost = set()  # The names of the matches of which the log has lost actions.
+        self.called = set()  # The methods that somebody has called.
         self.unreadable = set()  # The ids of those that no server can read.
         self.outages = []  # When the log took nothing: begins and ends.
         self._tune(random.Random(f"tuning/{seed}"))
@@ -178,8 +181,7 @@ class World:
             return False
         if self.is_well(60.0 + seconds):
             return True
-        log = self.database if self.store == "postgresql" else self.disk
-        since = log.failing_since
+        since = self.log.failing_since
         alone = self.troubling == 1 and since is not None and self.calm_since < since - 60.0
         return alone and self.now - since > seconds + 1.0
 
@@ -190,6 +192,11 @@ class World:
         if "SearchFailure" in text or ("Timeout" in text and self.now < self.silent_until):
             return True
         return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
+
+    @property
+    def log(self):
+        """What is below the log: the database or the disk."""
+        return self.database if self.store == "postgresql" else self.disk
 
     def stored(self, match_id):
         """All that the log has of a match, if it has it, but for a snapshot."""

@@ -214,7 +214,9 @@ async def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_a
     assert complaints() == []
 
 
-async def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_read(store, caplog):
+async def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_read(
+    store, caplog, monkeypatch
+):
     clock = ManualClock()
     control = TimeControl(per_decision={"seconds": 60})
     matches = Matches(store, Metrics(), clock)
@@ -222,7 +224,15 @@ async def test_a_time_to_act_that_has_changed_is_corrected_where_the_match_is_re
     due = DueMatch(state.header.match_id, state.deadline)
     assert await store.list_due(FAR, 9) == [due]
     assert await store.reschedule(due, due.at + 2**33)  # As one bit that has changed.
-    await Matches(store, Metrics(), clock).load(due.match_id)
+    reader, reschedule = Matches(store, Metrics(), clock), store.reschedule
+
+    async def die(*_):
+        monkeypatch.setattr(store, "reschedule", reschedule)
+        raise SystemExit
+
+    monkeypatch.setattr(store, "reschedule", die)
+    await reader.load(due.match_id)
     while await store.list_due(FAR, 9) != [due]:
         await asyncio.sleep(0)
     assert "is due at" in caplog.text
+    assert reader.tasks.failures()["due time"] == 1
