@@ -14,9 +14,9 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+import wire
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2, puzzle_pb2
 from engine.packages import origin, package_of
-from service import wire
 from service.puzzles.packs import pack_of, replaying
 from tests.simulation import shown
 from tests.simulation.clients import GAMES, Client
