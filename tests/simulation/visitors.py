@@ -34,12 +34,12 @@ SERVING, NOT_SERVING = 1, 2
 
 @cache
 def _texts(game_id, language):
-    # Of a game: its title, its rules, and its other texts by the English ones.
+    # Of a game: its title, its rules, its other texts by the English ones, and its phrases by name.
     file = files(package_of(wire.hosted_games()[game_id])) / f"{language}.toml"
     own = tomllib.loads(file.read_text())
     general = tomllib.loads((files(wire) / f"{language}.toml").read_text())
     paragraphs = [" ".join(each.split()) for each in own["rules"].strip().split("\n\n")]
-    return own["title"], "\n\n".join(paragraphs), {**general["texts"], **own["texts"]}
+    return own["title"], "\n\n".join(paragraphs), own["texts"], {**general, **own["phrases"]}
 
 
 def _described(game_id, language):
@@ -61,9 +61,10 @@ def _described(game_id, language):
         numbers = [{"title": title, "value": value} for title, value in card["numbers"].items()]
         right.cards.add(**{**card, "numbers": numbers})
     if language == "de":
-        title, rules, texts = _texts(game_id, language)
+        title, rules, texts, phrases = _texts(game_id, language)
         _translate(right, texts)
         right.title, right.rules = title, rules
+        right.phrases.update(phrases)
     right.language_code = language
     return right
 
