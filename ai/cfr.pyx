@@ -384,7 +384,7 @@ cdef class CfrWorker(Worker):
         with nogil:
             self.evaluate()
             self.spread_outcomes(&win, &draw)
-        return Summary(self.iterations, self.world_count, win * self.world_count,
+        return Summary(self.iterations, self.world_count, (win + draw / 2) * self.world_count,
                        draw * self.world_count, self.graph.node_count - ROOT, False)
 
     cdef void spread_outcomes(self, double* win, double* draw) noexcept nogil:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ai.memory import Grant
-from ai.results import Result
+from ai.results import ActionResult
 from ai.worker import Stop
 from engine.sampler import Sampler
 
@@ -14,7 +14,9 @@ class Proof(NamedTuple):
     expected_score: float
     win: float
     draw: float
-    def apply_to(self, result: Result) -> Result: ...
+    def replace(
+        self, actions: Iterable[ActionResult]
+    ) -> tuple[list[ActionResult], float, float]: ...
 
 def prove(
     sampler: Sampler,

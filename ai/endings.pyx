@@ -66,16 +66,13 @@ class Proof(NamedTuple):
     win: float
     draw: float
 
-    def apply_to(self, result):
-        """A Result with the exact figures in place of the sampled ones, but for the one action."""
+    def replace(self, actions):
+        """The ActionResults with exact scores, and the expected score and draws of the answer."""
         share = 1.0 / len(self.best)
         actions = [each._replace(expected_score=self.scores[each.action], deviation=0.0,
                                  probability=share if each.action in self.best else 0.0)
-                   for each in result.actions]
-        actions.sort(key=lambda each: (-each.probability, -each.expected_score, each.action))
-        return result._replace(
-            actions=actions, expected_score=self.expected_score,
-            win=self.win, draw=self.draw, loss=max(0.0, 1 - self.win - self.draw))
+                   for each in actions]
+        return actions, self.expected_score, self.draw
 
 
 def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0.0,

@@ -5,7 +5,7 @@ from typing import Self
 
 from ai.memory import Grant
 from ai.results import ActionResult, Parameters
-from ai.worker import Worker
+from ai.worker import Rounds, Worker
 from engine.sampler import Sampler
 
 class IsmctsWorker(Worker):
@@ -20,5 +20,7 @@ class IsmctsWorker(Worker):
         stops_when_full: bool = False,
         grant: Grant | None = None,
     ) -> Self: ...
+    def look(self, actions: Sequence[int]) -> None: ...
+    def rounds_seen(self) -> Rounds: ...
 
 def sample_action(seed: int, actions: Sequence[ActionResult]) -> int: ...

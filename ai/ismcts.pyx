@@ -28,8 +28,14 @@ seat differ much from world to world, so that its node has many children and non
 the policy plays.
 
 At the root, the search names none of the actions that the game knows to be dominated
-(`Game.without_dominated`). A share of its visits can be divided evenly among all actions, so that
-each gets a score that can be shown (`Parameters.evaluation_share`).
+(`Game.without_dominated`).
+
+*The last look.* The scores that the search has seen do not compare its actions fairly: the best of
+many estimates is too high on average, and an action that seems worse is hardly visited. So a few
+actions of the root can be tried in turn, equally often (`look`): a round draws one world and one
+seed, in which each of them is played once. They differ by less chance than in worlds of their own
+(common random numbers). What follows is learned as before, but the root learns nothing of it, and
+an opponent who decides at the same time plays what the search has found for it.
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
@@ -49,13 +55,13 @@ from ai.memory cimport NO_ENTRY, Arena, Grant, prefetch
 from ai.regret_matching cimport Mixture, begin_regrets, choose_by_regret, update_regrets
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
-from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
+from engine.chance cimport Rng, mix, rng_below, rng_double, rng_next, rng_seed
 from engine.faults cimport raise_fault
 from engine.game cimport BOTH, LEGAL_BITS, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
-from ai.worker import RootAction, Summary
+from ai.worker import RootAction, Rounds, Summary
 
 cdef enum:
     MIN_EXPECTED_VISITS = 16   # From here on, a node predicts the action of its seat.
@@ -115,10 +121,22 @@ cdef class IsmctsWorker(Worker):
     cdef Action* candidates    # Those that are not dominated.
     cdef int candidate_count
     cdef Window* windows       # By child of the root.
-    cdef double evaluation_share
-    cdef uint64_t evaluations  # Visits to the root for the sake of the least visited action.
-    cdef double wins, draws
+    cdef double total, draws   # Of all playouts but those of the last look, for its seat.
+    cdef uint64_t playouts
     cdef bint stops_when_full
+
+    # The last look: its actions (none: the search itself), and the one whose turn it is.
+    cdef Arena look_arena
+    cdef Action* looked
+    cdef int look_count, turn
+    cdef State world           # Of the round,
+    cdef uint64_t round_seed   # and its chance.
+    cdef double* scores        # Of this round, for the seat that searches,
+    cdef double* round_draws   # and how likely each is a draw.
+    cdef uint64_t rounds       # That are finished, and their sums.
+    cdef double* totals
+    cdef double* draw_totals
+    cdef double* products      # Of two scores of a round.
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
                   size_t max_nodes, root_actions=None, bint stops_when_full=False,
@@ -137,7 +155,6 @@ cdef class IsmctsWorker(Worker):
         self.uniform = parameters.uniform
         self.widening = (
             self.game.widening if parameters.widening is None else parameters.widening)
-        self.evaluation_share = parameters.evaluation_share
         self.sequential_regret = (
             self.game.sequential_regret if parameters.sequential_regret is None
             else parameters.sequential_regret)
@@ -150,6 +167,7 @@ cdef class IsmctsWorker(Worker):
         self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
         memset(&self.state, 0, sizeof(State))
+        memset(&self.world, 0, sizeof(State))
         self.tree = SearchTree(max_nodes, parameters.memory, grant)
         self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
         self.sigma = <double*> arena.take(SCRATCH, sizeof(double))
@@ -178,15 +196,29 @@ cdef class IsmctsWorker(Worker):
         self.root = self.tree.add_node(self.root_key)
 
     cdef bint iterate(self) noexcept nogil:
+        cdef double score, draw = 0
+        if self.look_count:
+            self.look_once()
+        else:
+            if self.tree.full and self.stops_when_full:
+                return False
+            self.sampler.draw(&self.state, &self.rng)
+            score = self.simulate(0, &draw)
+            self.total += score if self.sampler.seat == 0 else 1 - score
+            self.draws += draw
+            self.playouts += 1
+        self.iterations += 1
+        return True
+
+    cdef double simulate(self, Action looked_at, double* draw) noexcept nogil:
+        # One iteration in the world of `state`: the score of seat 0. The first decision is the
+        # action that is looked at (0: none), of which the root learns nothing.
         cdef State* state = &self.state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score, draw = 0
+        cdef double score
         cdef int seat, owed
         cdef bint at_leaf = False
-        if self.tree.full and self.stops_when_full:
-            return False
-        self.sampler.draw(state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0
         self.expected = NO_ENTRY
@@ -199,7 +231,10 @@ cdef class IsmctsWorker(Worker):
             for seat in range(SEATS):
                 joint[seat] = 0
                 if owed & (1 << seat):
-                    joint[seat] = self.select(state, seat, owed == BOTH, keys[seat], &at_leaf)
+                    joint[seat] = (
+                        self.first_action(state, seat, keys[seat], looked_at) if looked_at
+                        else self.select(state, seat, owed == BOTH, keys[seat], &at_leaf))
+            looked_at = 0
             self.game.apply(state, joint, &self.rng, NULL)
             if not at_leaf:
                 prefetch(&self.tree.children[self.tree.nodes[self.expected].first])
@@ -207,20 +242,72 @@ cdef class IsmctsWorker(Worker):
                     keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
                     self.tree.index.prefetch(keys[seat])
         if at_leaf:
-            score = self.policy.playout(state, &self.rng, &draw)
+            score = self.policy.playout(state, &self.rng, draw)
         else:
-            score = self.policy.at_end(state, &draw)
+            score = self.policy.at_end(state, draw)
         self.backpropagate(score)
-        self.iterations += 1
-        if self.sampler.seat == 1:
-            score = 1 - score
-        if self.game.deciders(state) == NOBODY:
-            self.wins += score > 0.5
-            self.draws += score == 0.5
-        else:
-            self.wins += score - draw / 2
-            self.draws += draw
-        return True
+        return score
+
+    # The last look
+
+    def look(self, actions):
+        """From now on, iterations try these actions of the root in turn, equally often."""
+        cdef int i
+        self.look_count = len(actions)
+        self.look_arena = Arena()
+        self.looked = <Action*> self.look_arena.take(self.look_count, sizeof(Action))
+        self.scores = <double*> self.look_arena.take(self.look_count, sizeof(double))
+        self.round_draws = <double*> self.look_arena.take(self.look_count, sizeof(double))
+        self.totals = <double*> self.look_arena.take_zeroed(self.look_count, sizeof(double))
+        self.draw_totals = <double*> self.look_arena.take_zeroed(self.look_count, sizeof(double))
+        self.products = <double*> self.look_arena.take_zeroed(
+            self.look_count * self.look_count, sizeof(double))
+        self.rounds = self.turn = 0
+        for i in range(self.look_count):
+            self.looked[i] = actions[i]
+
+    def rounds_seen(self):
+        """What the iterations since `look` found, as Rounds."""
+        cdef int i, j, n = self.look_count
+        return Rounds(
+            tuple([self.looked[i] for i in range(n)]),
+            self.rounds,
+            tuple([self.totals[i] for i in range(n)]),
+            tuple([self.draw_totals[i] for i in range(n)]),
+            tuple([tuple([self.products[i * n + j] for j in range(n)]) for i in range(n)]))
+
+    cdef void look_once(self) noexcept nogil:
+        # One action in the world of its round. A round that is not finished counts for nothing.
+        cdef Rng own = self.rng
+        cdef double score
+        cdef int i, j, n = self.look_count
+        if self.turn == 0:
+            self.sampler.draw(&self.world, &own)
+            self.round_seed = rng_next(&own)
+        self.state = self.world
+        rng_seed(&self.rng, self.round_seed)
+        self.round_draws[self.turn] = 0
+        score = self.simulate(self.looked[self.turn], &self.round_draws[self.turn])
+        self.rng = own
+        self.scores[self.turn] = score if self.sampler.seat == 0 else 1 - score
+        self.turn += 1
+        if self.turn < n:
+            return
+        self.turn = 0
+        self.rounds += 1
+        for i in range(n):
+            self.totals[i] += self.scores[i]
+            self.draw_totals[i] += self.round_draws[i]
+            for j in range(n):
+                self.products[i * n + j] += self.scores[i] * self.scores[j]
+
+    cdef Action first_action(self, const State* state, int seat, uint64_t key,
+                             Action looked_at) noexcept nogil:
+        cdef Action action
+        if seat == self.sampler.seat:
+            return looked_at
+        action = self.expected_action(state, seat, key, &self.rng)
+        return action if action else self.policy.choose(state, seat, &self.rng)
 
     # Selection and expansion
 
@@ -312,11 +399,6 @@ cdef class IsmctsWorker(Worker):
                     chosen = i
             first += LEGAL_BITS
         step.chosen = chosen
-        if is_root and self.evaluation_share > 0:
-            i = self.least_visited(node)
-            if i >= 0:
-                step.chosen = i
-                return
         if tried == 0 or (
                 (tried < node.exhausted or node.visits >= node.next_widening)
                 and (self.widening == 0
@@ -379,24 +461,6 @@ cdef class IsmctsWorker(Worker):
         cdef int number = self.tree.add_child(node, action)
         if number >= 0:
             self.tree.children[node.first + number].availability = node.visits + 1
-        return number
-
-    cdef int least_visited(self, Node* node) noexcept nogil:
-        # The action of the root with the fewest visits, if its turn has come: a share of all visits
-        # is divided among all actions, so that each score rests on enough of them. Else -1.
-        cdef uint32_t least = <uint32_t> -1
-        cdef int i, number = -1
-        if self.evaluation_share * (node.visits + 1) < self.evaluations + 1:
-            return -1
-        self.evaluations += 1
-        for i in range(node.count):
-            if self.tree.children[node.first + i].visits < least:
-                least = self.tree.children[node.first + i].visits
-                number = i
-        if node.count < self.legal_count:
-            for i in range(self.legal_count):
-                if self.tree.child_of(node, self.legal[i], i - 1) < 0:
-                    return self.add_child(node, self.legal[i])
         return number
 
     cdef double exploration_share(self, int count, uint32_t visits) noexcept nogil:
@@ -528,7 +592,7 @@ cdef class IsmctsWorker(Worker):
 
     def summary(self):
         """What was done, as a Summary."""
-        return Summary(self.iterations, self.iterations, self.wins, self.draws,
+        return Summary(self.iterations, self.playouts, self.total, self.draws,
                        self.tree.node_count - 1, bool(self.tree.full))
 
 

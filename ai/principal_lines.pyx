@@ -1,4 +1,4 @@
-"""Principal lines: how a match is expected to go on, and in how many worlds an action is the best.
+"""Principal lines: how a match is expected to go on.
 
 Principal lines are computed after a search, and change none of its answers.
 
@@ -8,34 +8,22 @@ gives what would be chosen in it (`Worker.expected_action`), the most frequent c
 step of the line, and the worlds with other choices are dropped. The line ends where few worlds are
 left, or where the search has made few visits. What the opponent does hidden from the seat is shown
 as it is modelled: it comes from the worlds that fit the view, not from the opponent's cards.
-
-An action is the best of a world if its mean score over a few rollouts is the highest. A rollout
-begins as the search expects both seats to choose, with its probabilities, and ends as a playout;
-its chance is the same for each action. Where several actions are equal, each gets an equal share of
-the world.
 """
-
-import time
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ai.memory cimport Arena
-from ai.worker cimport Stop, Worker
-from engine.chance cimport Rng, mix, rng_below, rng_next, rng_seed
+from ai.worker cimport Worker
+from engine.chance cimport Rng, mix, rng_seed
 from engine.faults cimport raise_fault
-from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
-from engine.playout_policy cimport PlayoutPolicy
+from engine.game cimport NOBODY, SEATS, Action, Game, State
 from engine.sampler cimport Sampler
 
 cdef enum:
     WORLDS = 128               # That a line is followed in,
     MIN_WORLDS = 4             # and that must be left.
     MAX_STEPS = 8
-    ROLLOUTS = 8               # Of an action in a world.
-
-cdef double EQUAL = 1e-9       # Sums of scores that differ by less are equal.
-
 
 cdef struct World:
     State state
@@ -50,7 +38,6 @@ cdef class PrincipalLines:
     cdef Worker worker
     cdef Sampler sampler
     cdef Game game
-    cdef PlayoutPolicy policy  # Of the rest of a rollout, which the search knows nothing of.
     cdef Rng rng
     cdef Arena arena
     cdef World* drawn          # The worlds of all lines at the root,
@@ -61,7 +48,6 @@ cdef class PrincipalLines:
         self.arena = Arena()
         self.sampler = search.worlds
         self.game = self.sampler.game
-        self.policy = PlayoutPolicy.uniform(self.game)
         self.worker = search.workers[0]
         rng_seed(&self.rng, mix(search.seed, <uint64_t> -2))
         self.drawn = <World*> self.arena.take(WORLDS, sizeof(World))
@@ -179,85 +165,3 @@ cdef class PrincipalLines:
             if votes[k] > votes[best]:
                 best = k
         return firsts[best]
-
-    # Comparison
-
-    def compare(self, actions, uint64_t playouts, double seconds=0, Stop stop=None):
-        """How many worlds were compared, and for each action the share in which it is the best.
-
-        Compares for so many playouts, or until `seconds` have passed if that is not 0, or until
-        `stop` is set; waits while `stop` pauses the search.
-        """
-        cdef Arena arena = Arena()
-        cdef int count = len(actions)
-        cdef Action* compared = <Action*> arena.take(count, sizeof(Action))
-        cdef double* best = <double*> arena.take_zeroed(count, sizeof(double))
-        cdef double* totals = <double*> arena.take(count, sizeof(double))
-        cdef uint64_t max_worlds = playouts // (ROLLOUTS * count)
-        cdef uint64_t worlds = 0
-        cdef double end = time.monotonic() + seconds
-        cdef int i
-        for i in range(count):
-            compared[i] = actions[i]
-        while worlds < max_worlds:
-            if stop is not None and stop.hold(end if seconds > 0 else 0):
-                break
-            if seconds > 0 and time.monotonic() >= end:
-                break
-            with nogil:
-                self.compare_in_world(compared, count, best, totals)
-            raise_fault()
-            worlds += 1
-        return worlds, [best[i] / worlds if worlds else 0.0 for i in range(count)]
-
-    cdef void compare_in_world(self, const Action* actions, int count, double* best,
-                               double* totals) noexcept nogil:
-        # Adds one world to the shares of the actions.
-        cdef World world
-        cdef Rng rng
-        cdef uint64_t seed = rng_next(&self.rng)
-        cdef double highest = -1
-        cdef int i, j, equal = 0
-        self.draw_world(&world)
-        for i in range(count):
-            totals[i] = 0
-            for j in range(ROLLOUTS):
-                rng_seed(&rng, mix(seed, j))
-                totals[i] += self.rollout(&world, actions[i], &rng)
-            if totals[i] > highest + EQUAL:
-                highest = totals[i]
-                equal = 0
-            equal += totals[i] > highest - EQUAL
-        for i in range(count):
-            if totals[i] > highest - EQUAL:
-                best[i] += 1.0 / equal
-
-    cdef double rollout(self, const World* world, Action action, Rng* rng) noexcept nogil:
-        # The score of the searching seat after an action.
-        cdef Action actions[MAX_ACTIONS]
-        cdef World copy = world[0]
-        cdef int own_seat = self.sampler.seat
-        cdef int seat
-        cdef double draw
-        cdef bint known = True
-        while known:
-            copy.owed = self.game.deciders(&copy.state)
-            if copy.owed == NOBODY:
-                break
-            for seat in range(SEATS):
-                copy.joint[seat] = 0
-                if copy.owed & (1 << seat):
-                    if action and seat == own_seat:
-                        copy.joint[seat] = action
-                        continue
-                    copy.joint[seat] = self.worker.expected_action(
-                        &copy.state, seat, copy.keys[seat], rng)
-                    if copy.joint[seat] == 0:
-                        known = False
-                        copy.joint[seat] = actions[
-                            rng_below(rng, self.game.legal(&copy.state, seat, actions))]
-            action = 0
-            self.apply(&copy, rng)
-        if not known:
-            self.policy.playout(&copy.state, rng, &draw)
-        return self.game.outcome(&copy.state, own_seat)

@@ -18,7 +18,17 @@ class StopReason(enum.StrEnum):
     MEMORY = enum.auto()
 
 
-TIED = 2.0
+class Standing(enum.StrEnum):
+    """How an action compares with the answer of a search."""
+
+    # The answer, or a part of it where it is a mixture.
+    BEST = enum.auto()
+    # It loses at most 0.01, with 95 % probability.
+    AS_GOOD = enum.auto()
+    # It loses more, or as far as can be told.
+    WORSE = enum.auto()
+    # It was not looked at closely.
+    UNEXAMINED = enum.auto()
 
 
 class ActionResult(NamedTuple):
@@ -34,9 +44,10 @@ class ActionResult(NamedTuple):
     deviation: float
     # The probability with which to play it.
     probability: float
-    # Whether it is one of several that are as good as the best, as far as the search can tell:
-    # their scores differ by less than TIED deviations of the difference.
-    tied: bool = False
+    standing: Standing = Standing.UNEXAMINED
+    # What it loses against the answer, and the standard deviation of that.
+    loss: float = 0.0
+    loss_deviation: float = 0.0
 
 
 class Result(NamedTuple):
@@ -48,11 +59,11 @@ class Result(NamedTuple):
 
     # Sampled with the probabilities of the actions.
     action: int
-    # The likeliest first.
+    # The answer first, with its likeliest action; then what is as good, what is worse, and what was
+    # not looked at.
     actions: list[ActionResult]
-    # From 0 to 1.
+    # Of the answer, from 0 to 1: win + draw / 2.
     expected_score: float
-    # Shares of the playouts.
     win: float
     draw: float
     loss: float
@@ -89,9 +100,9 @@ class Parameters(NamedTuple):
     # one, of its actions, in the order in which the playout policy would choose them; 0: all
     # actions are tried first; None: as the game says.
     widening: float | None = None
-    # The share of the visits to the root that are divided evenly among all actions, so that the
-    # scores of all can be compared; 0: an action that seems worse is hardly visited.
-    evaluation_share: float = 0.0
+    # The share of the iterations and of the time that is kept for a last look (ai/last_look.py); 0:
+    # the actions are not compared.
+    last_look: float = 0.0
     # Whether to search from the deal (ai/cfr.pyx) if all states of the game fit in `memory`.
     from_deal: bool = True
     # From the present, probabilities below this times the largest are taken for noise and set to 0.

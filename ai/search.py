@@ -15,8 +15,9 @@ from ai.cfr import CfrWorker
 from ai.endings import Proof, prove
 from ai.graphs import graphs
 from ai.ismcts import IsmctsWorker, sample_action
+from ai.last_look import MIN_LOOK, STAGES, LastLook, compare
 from ai.memory import Grant, account
-from ai.results import TIED, ActionResult, Parameters, Result, StopReason
+from ai.results import ActionResult, Parameters, Result, Standing, StopReason
 from ai.softness import soften
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
@@ -31,7 +32,6 @@ _PRECEDENCE = (
     StopReason.ITERATIONS,
 )
 _DEFAULTS = Parameters()
-EXACT = 1e-9  # Scores that differ by less are equal.
 DRIFT = 3.0  # How many times as far as so far a score may move if the search goes on.
 GRAPH_TIME = 1 / 2  # The most of its time that a search spends on the graph of a small game.
 CFR_ITERATION_SECONDS = 2e-6  # Of a search from the deal, at most, roughly.
@@ -89,6 +89,7 @@ class Search:
         self._may_begin_from_deal = parameters.from_deal and root_actions is None and max_nodes == 0
         self.stop_reason = StopReason.ITERATIONS
         self.proof: Proof | None = None
+        self._look: LastLook | None = None
 
     def _present_worker(self, thread: int) -> IsmctsWorker:
         max_nodes = SEATS * self.max_iterations + 2 if self.max_iterations else 1 << 40
@@ -155,10 +156,17 @@ class Search:
             )
         if self.proof and self.parameters.proven > 0:
             iterations = min(iterations or self.parameters.proven, self.parameters.proven)
+        look = 0.0 if single or self.from_deal or self.proof else self.parameters.last_look
+        kept = int(look * iterations)
+        if 0 < kept < MIN_LOOK or (iterations and not kept):
+            look, kept = 0.0, 0
         if 0 < iterations == done:
             reasons = [StopReason.CANCELLED if stop.hold(end or 0) else StopReason.ITERATIONS]
         else:
-            reasons = self._run_reporting(iterations - done, end, stop, every, report)
+            until = end - look * (end - time.monotonic()) if end else None
+            reasons = self._run_reporting(iterations - kept - done, until, stop, every, report)
+            if look and StopReason.CANCELLED not in reasons:
+                reasons = self._look_last(kept, end, stop, every, report) or reasons
         if self.from_deal and StopReason.ITERATIONS in reasons:
             graphs.keep_state(self.from_deal.graph, self.from_deal.state())
         self.stop_reason = next(reason for reason in _PRECEDENCE if reason in reasons)
@@ -186,6 +194,37 @@ class Search:
         self.from_deal = worker
         self.workers = [worker]
         return worker.iterations
+
+    def _look_last(
+        self,
+        iterations: int,
+        end: float | None,
+        stop: Stop,
+        every: float,
+        report: Callable[[], object] | None,
+    ) -> list[StopReason]:
+        # Stage by stage; returns why the last one ended.
+        workers = [worker for worker in self.workers if isinstance(worker, IsmctsWorker)]
+        result = self.result()
+        answer = {each.action: each.probability for each in result.actions if each.probability}
+        others = sorted(
+            (each for each in result.actions if not each.probability and each.visits),
+            key=lambda each: (-each.visits, each.action),
+        )
+        reasons: list[StopReason] = []
+        look = self._look = LastLook(answer, [each.action for each in others], iterations)
+        for left in range(STAGES, 0, -1):
+            share = iterations // left
+            iterations -= share
+            until = end - (end - time.monotonic()) * (left - 1) / left if end else None
+            for worker in workers:
+                worker.look(look.actions)
+            reasons = self._run_reporting(share, until, stop, every, report)
+            look.add(worker.rounds_seen() for worker in workers)
+            if StopReason.CANCELLED in reasons:
+                break
+        look.settle()
+        return reasons
 
     @property
     def worlds(self) -> Sampler:
@@ -269,48 +308,43 @@ class Search:
         probabilities = self._probabilities(merged)
         actions = [_action_result(root, probabilities[root.action]) for root in merged.values()]
         actions.sort(key=lambda each: (-each.probability, -each.visits, each.action))
-        sampled = [each for each in actions if each.probability > 0 and merged[each.action].samples]
-        if sampled:
-            weight = sum(each.probability for each in sampled)
-            expected = sum(each.probability * each.expected_score for each in sampled) / weight
+        expected = _expected(actions)
+        if expected is None:
+            expected = total.total / total.playouts if total.playouts else 0.5
+        draw = total.draws / total.playouts if total.playouts else 0.0
+        if self.proof:
+            actions, expected, draw = self.proof.replace(actions)
+        if self.proof or self.from_deal:
+            actions = compare(actions, expected)
+        elif self._look and self._look.rounds:
+            actions, expected, draw = self._look.judge(actions)
         else:
-            expected = (total.wins + total.draws / 2) / total.playouts if total.playouts else 0.5
-        share = 1 / total.playouts if total.playouts else 0.0
-        result = Result(
-            action=actions[0].action,
+            actions = [
+                each._replace(standing=Standing.BEST) if each.probability else each
+                for each in actions
+            ]
+        if self.parameters.temperature > 0 and not self.proof:
+            actions = soften(
+                actions,
+                expected,
+                self.parameters.temperature,
+                mixed=any(root.strategy > 0 for root in merged.values()),
+                never={root.action for root in merged.values() if root.dominated},
+            )
+        expected = _in_range(expected)
+        draw = min(draw, 2 * expected, 2 * (1 - expected))
+        return Result(
+            action=sample_action(self.seed, actions),
             actions=actions,
             expected_score=expected,
-            win=total.wins * share,
-            draw=total.draws * share,
-            loss=(total.playouts - total.wins - total.draws) * share,
+            win=expected - draw / 2,
+            draw=draw,
+            loss=_in_range(1 - expected - draw / 2),
             iterations=total.iterations,
             worlds=total.playouts,
             nodes=total.nodes,
             full=total.full,
             stop_reason=self.stop_reason,
-        )
-        if self.proof:
-            result = self.proof.apply_to(result)
-        elif self.parameters.temperature > 0:
-            result = result._replace(
-                actions=soften(
-                    actions,
-                    expected,
-                    self.parameters.temperature,
-                    mixed=any(root.strategy > 0 for root in merged.values()),
-                    never={root.action for root in merged.values() if root.dominated},
-                )
-            )
-        actions = _tell_ties(result.actions)
-        return result._replace(
-            action=sample_action(self.seed, result.actions),
-            actions=[
-                each._replace(expected_score=_in_range(each.expected_score)) for each in actions
-            ],
-            expected_score=_in_range(result.expected_score),
-            win=_in_range(result.win),
-            draw=_in_range(result.draw),
-            loss=_in_range(result.loss),
         )
 
     def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:
@@ -351,27 +385,18 @@ def _action_result(root: RootAction, probability: float) -> ActionResult:
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
 
 
+def _expected(actions: Sequence[ActionResult]) -> float | None:
+    # The mean score of the answer; None if none of its actions was tried.
+    played = [each for each in actions if each.probability > 0 and each.visits]
+    weight = math.fsum(each.probability for each in played)
+    if not played:
+        return None
+    return math.fsum(each.probability * each.expected_score for each in played) / weight
+
+
 def _in_range(share: float) -> float:
     # Rounding can lead out of the range.
     return min(max(share, 0.0), 1.0)
-
-
-def _tell_ties(actions: list[ActionResult]) -> list[ActionResult]:
-    best = max(actions, key=lambda each: (each.probability, each.expected_score))
-
-    def deviation(each: ActionResult) -> float:
-        # Of the difference to the best. math.hypot may differ in the last bit between machines.
-        return math.sqrt(each.deviation * each.deviation + best.deviation * best.deviation)
-
-    equal = {
-        each.action
-        for each in actions
-        if (each.visits or each.deviation == 0)
-        and abs(each.expected_score - best.expected_score) <= TIED * deviation(each) + EXACT
-    }
-    if len(equal) < 2:
-        return actions
-    return [each._replace(tied=each.action in equal) for each in actions]
 
 
 def search(

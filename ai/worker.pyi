@@ -18,10 +18,17 @@ class RootAction(NamedTuple):
     dominated: bool = False
     def merge(self, other: RootAction) -> RootAction: ...
 
+class Rounds(NamedTuple):
+    actions: tuple[int, ...]
+    rounds: int
+    totals: tuple[float, ...]
+    draws: tuple[float, ...]
+    products: tuple[tuple[float, ...], ...]
+
 class Summary(NamedTuple):
     iterations: int
     playouts: int
-    wins: float
+    total: float
     draws: float
     nodes: int
     full: bool

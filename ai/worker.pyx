@@ -82,16 +82,30 @@ class RootAction(NamedTuple):
         return RootAction(self.action, *added, self.dominated or other.dominated)
 
 
+class Rounds(NamedTuple):
+    """What one worker saw in a last look at some actions.
+
+    Of each action, in the same order, there is one score a round: `totals` are their sums, `draws`
+    the sums of how likely each is a draw, and `products` those of two scores of a round.
+    """
+
+    actions: tuple[int, ...]
+    rounds: int
+    totals: tuple[float, ...]
+    draws: tuple[float, ...]
+    products: tuple[tuple[float, ...], ...]
+
+
 class Summary(NamedTuple):
     """What one worker did.
 
-    `wins` and `draws` are of the seat that searches, in `playouts` playouts; `full` says that the
-    memory was too small for a node.
+    `total` and `draws` are the sums of the scores of its seat, and of how likely each is a draw, in
+    `playouts` playouts; `full` says that the memory was too small for a node.
     """
 
     iterations: int
     playouts: int
-    wins: float
+    total: float
     draws: float
     nodes: int
     full: bool

@@ -30,9 +30,6 @@ from wire.fields import read_mask
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
 REPORT_SECONDS = 0.2
-EVALUATION_SHARE = 0.2
-# The fields of a hint for which a search must evaluate each action, or a part of it.
-_DETAILS = ("actions", "worlds_compared")
 
 
 class HintService(hint_pb2_grpc.HintServiceServicer):
@@ -58,7 +55,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
     ) -> hint_pb2.SuggestActionResponse:
         began = time.monotonic()
         fields = read_mask(request.read_mask, hint_pb2.SuggestActionResponse)
-        details = "hint" in fields and any(name in fields["hint"] for name in _DETAILS)
+        details = "hint" in fields and "actions" in fields["hint"]
         async with self._admitted(request.search, SUGGESTION, call, details=details) as task:
             response = await self._searches.report(task)
         assert isinstance(response, hint_pb2.SuggestActionResponse)
@@ -101,8 +98,6 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             if not search.HasField("seed"):
                 # Wherever it is searched, and however often it is begun, the search is the same.
                 search.seed = secrets.randbits(64)
-            if not search.HasField("evaluation_share"):
-                search.evaluation_share = EVALUATION_SHARE
             task = SearchTask(
                 Requester(Kind.HINT, call.principal),
                 search,

@@ -65,9 +65,7 @@ def _search_task(
     state: MatchState, seat: int, strength: Strength, seed: int, models: Models
 ) -> SearchTask:
     # The search is given what the seat knows, and nothing else.
-    search = hint_pb2.Search(
-        limits={"iterations": strength.iterations}, seed=seed, evaluation_share=0
-    )
+    search = hint_pb2.Search(limits={"iterations": strength.iterations}, seed=seed)
     search.view.ParseFromString(serialize_position(state, seat))
     # Strengths were measured with bots that take every opponent for as good as the search.
     name_opponent(search.view, BotStrength.BOT_STRENGTH_EXPERT)

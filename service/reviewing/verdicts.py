@@ -3,7 +3,7 @@
 A first search says which action is the best. It would be unjust to compare it with the one played
 by that same search: the best of several estimates is too high on average, and an action that seems
 worse is hardly searched. So a second search, with another seed, has these two actions alone, and
-divides half of its iterations evenly between them.
+its last look (ai/last_look.py) tells what the one loses against the other.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import wire
+from ai import last_look
 from ai.results import Result
 from croupier.v1 import hint_pb2, review_pb2
 from engine.game import Game
@@ -23,8 +24,6 @@ from service.searching.options import name_opponent
 from service.searching.pool import Limits, SearchJob
 from service.searching.tasks import Requester, SearchTask
 
-EVALUATION_SHARE = 0.2  # Of the first search, as that of a hint.
-COMPARING_SHARE = 0.5  # Of the second one.
 BELIEF_WORLDS = 500
 MIXED = 0.05  # The least probability of an action that is a part of a mixture.
 SURE = 2.0  # Deviations.
@@ -77,17 +76,16 @@ async def judge(
         review.probability = 1.0
         return review
 
-    def task(number: int, share: float) -> SearchTask:
+    def task(number: int) -> SearchTask:
         search = hint_pb2.Search(
-            seed=derive(seed, decision.version, decision.seat, iterations, number),
-            evaluation_share=share,
+            seed=derive(seed, decision.version, decision.seat, iterations, number)
         )
         search.view.ParseFromString(decision.message)
         name_opponent(search.view, opponent)
         search.limits.iterations = iterations
         return SearchTask(requester, search, decision.view, Limits(iterations=iterations), model)
 
-    first = task(1, EVALUATION_SHARE)
+    first = task(1)
     first.search.belief_worlds = BELIEF_WORLDS
     hint = await searcher.search(first)
     best = max(hint.actions, key=lambda each: (each.probability, each.expected_score))
@@ -101,15 +99,16 @@ async def judge(
     if own is best or own.probability >= MIXED:
         review.verdict = review_pb2.VERDICT_BEST
         return review
-    second = task(2, COMPARING_SHARE)
+    second = task(2)
     second.search.include_actions.extend((best.action, played))
     compared = {
         each.action.SerializeToString(): each for each in (await searcher.search(second)).actions
     }
     better, worse = (compared[each.SerializeToString()] for each in (best.action, played))
-    difference = better.expected_score - worse.expected_score
+    # One of the two is the answer of this search, which loses nothing.
+    difference = worse.loss - better.loss
     review.loss = quantized(max(0.0, difference))
-    review.deviation = math.hypot(better.deviation, worse.deviation)
+    review.deviation = math.hypot(better.loss_deviation, worse.loss_deviation)
     review.verdict = verdict(difference, review.deviation)
     if difference > 0:
         pair = (wire.read_action(game, best.action), decision.action)
@@ -117,7 +116,7 @@ async def judge(
         def see_all(job: SearchJob) -> Result:
             world = KnownWorld(decision.position, decision.seat)
             search = job.search(
-                decision.view, derive(second.search.seed, 3), world, pair, COMPARING_SHARE
+                decision.view, derive(second.search.seed, 3), world, pair, last_look.SHARE
             )
             search.run(iterations=job.limits.iterations, stop=job.stop)
             return search.result()
@@ -126,7 +125,7 @@ async def judge(
         seen = {each.action: each for each in found.actions}
         review.hindsight.best_score = seen[pair[0]].expected_score
         review.hindsight.played_score = seen[pair[1]].expected_score
-        review.hindsight.deviation = math.hypot(*(seen[each].deviation for each in pair))
+        review.hindsight.deviation = math.hypot(*(seen[each].loss_deviation for each in pair))
     return review
 
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from google.protobuf.duration_pb2 import Duration
 
 import wire
+from ai import last_look
 from ai.principal_lines import PrincipalLines
-from ai.results import Result, StopReason
+from ai.results import Result, Standing, StopReason
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
@@ -26,8 +27,7 @@ from wire.errors import Refusal, invalid_field
 SEARCH = "search"  # The path of the search in a request.
 MAX_LINES = 32  # Actions that have a line.
 # No value from 0 to 1 has a larger standard deviation, but after few visits the search's estimate
-# of what a score may still change by is larger. Ties do not depend on this limit: two scores differ
-# by no more than two deviations if one of them has it.
+# of what a score may still change by is larger.
 MAX_DEVIATION = 0.5
 
 STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
@@ -37,6 +37,12 @@ STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
     StopReason.PROVEN: hint_pb2.STOP_REASON_PROVEN,
     StopReason.CANCELLED: hint_pb2.STOP_REASON_CANCELLED,
     StopReason.MEMORY: hint_pb2.STOP_REASON_MEMORY,
+}
+STANDINGS: dict[Standing, hint_pb2.Standing] = {
+    Standing.BEST: hint_pb2.STANDING_BEST,
+    Standing.AS_GOOD: hint_pb2.STANDING_AS_GOOD,
+    Standing.WORSE: hint_pb2.STANDING_WORSE,
+    Standing.UNEXAMINED: hint_pb2.STANDING_UNEXAMINED,
 }
 
 
@@ -64,15 +70,18 @@ def write_hint(
     if lines is None:
         return hint
     for each in result.actions:
-        hint.actions.add(
+        found = hint.actions.add(
             action=wire.write_action(view.game, each.action),
             visits=each.visits,
             availability=each.availability,
-            expected_score=each.expected_score,
-            deviation=min(each.deviation, MAX_DEVIATION),
             probability=each.probability,
-            tied=each.tied,
+            standing=STANDINGS[each.standing],
         )
+        if each.standing is not Standing.UNEXAMINED:
+            found.expected_score = each.expected_score
+            found.deviation = min(each.deviation, MAX_DEVIATION)
+            found.loss = each.loss
+            found.loss_deviation = min(each.loss_deviation, 2 * MAX_DEVIATION)
     for i, each in enumerate(result.actions[:MAX_LINES]):
         hint.actions[i].line.extend(
             hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(view.game, action))
@@ -95,10 +104,6 @@ def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
     ]
 
 
-MAX_COMPARED = 16  # Actions that are compared in sampled worlds.
-# At most this share of the iterations, and of the time, is spent on comparing them.
-COMPARING_ITERATIONS = 1 / 4
-COMPARING_TIME = 1 / 10
 BELIEFS_TIME = 1 / 10  # At most this share of the time, if beliefs are asked for.
 
 # The time that is kept before a deadline to write the answer and send it: for each legal action,
@@ -206,7 +211,7 @@ def answer(
         task.search.seed,
         request.sampler,
         request.actions,
-        task.search.evaluation_share,
+        last_look.SHARE if task.details else 0.0,
         task.temperature,
     )
     end = _end(job, task.deadline, len(search.legal))
@@ -218,9 +223,7 @@ def answer(
             hint = _write_hint(request, search.result(), PrincipalLines(search))
             report(_report(task, hint, job))
 
-    kept = (COMPARING_TIME if task.details else 0.0) + (
-        BELIEFS_TIME if task.search.belief_worlds else 0.0
-    )
+    kept = BELIEFS_TIME if task.search.belief_worlds else 0.0
     search.run(
         iterations=job.limits.iterations,
         seconds=end.seconds(1 - kept),
@@ -270,10 +273,7 @@ def _duration(seconds: float) -> Duration:
 
 def _final_hint(request: CheckedTask, job: SearchJob, search: Search, end: _End) -> hint_pb2.Hint:
     result = search.result()
-    if request.task.details:
-        hint = _detailed_hint(request, job, search, result, end)
-    else:
-        hint = _write_hint(request, result, None)
+    hint = _write_hint(request, result, PrincipalLines(search) if request.task.details else None)
     if worlds := request.task.search.belief_worlds:
 
         def interrupted() -> bool:
@@ -282,21 +282,6 @@ def _final_hint(request: CheckedTask, job: SearchJob, search: Search, end: _End)
         beliefs = search.worlds.beliefs(worlds, request.task.search.seed, interrupted)
         hint.beliefs.extend(write_beliefs(request.task.view.game, beliefs))
         hint.belief_worlds = beliefs.worlds
-    return hint
-
-
-def _detailed_hint(
-    request: CheckedTask, job: SearchJob, search: Search, result: Result, end: _End
-) -> hint_pb2.Hint:
-    lines = PrincipalLines(search)
-    compared = [each.action for each in result.actions[:MAX_COMPARED]]
-    playouts = int(COMPARING_ITERATIONS * result.iterations)
-    share = 0.5 if request.task.search.belief_worlds else 1.0
-    worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
-    hint = _write_hint(request, result, lines)
-    hint.worlds_compared = worlds
-    for i, best_share in enumerate(shares):
-        hint.actions[i].best_share = best_share
     return hint
 
 

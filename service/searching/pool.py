@@ -136,13 +136,13 @@ class SearchJob:
         seed: int,
         sampler: Sampler | None = None,
         root_actions: Sequence[int] | None = None,
-        evaluation_share: float = 0.0,
+        last_look: float = 0.0,
         temperature: float = 0.0,
     ) -> Search:
         """Creates the search of this job, to be run by the caller.
 
         `sampler` spares making one of the view. `root_actions` are the legal actions to choose
-        from; `evaluation_share` and `temperature` are parameters of the search. Raises Refusal if
+        from; `last_look` and `temperature` are parameters of the search. Raises Refusal if
         there is no memory for it.
         """
         try:
@@ -151,7 +151,7 @@ class SearchJob:
                 threads=self.limits.threads,
                 seed=seed,
                 parameters=self._parameters._replace(
-                    evaluation_share=evaluation_share, temperature=temperature
+                    last_look=last_look, temperature=temperature
                 ),
                 max_iterations=self.limits.iterations,
                 max_nodes=self.limits.nodes,

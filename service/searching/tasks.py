@@ -77,11 +77,11 @@ class SearchTask(NamedTuple):
     """One search that is asked for, complete: its search needs nothing else."""
 
     requester: Requester
-    search: hint_pb2.Search  # With a view, a seed and a share of evaluation; not changed any more.
+    search: hint_pb2.Search  # With a view and a seed; not changed any more.
     view: SeatView  # That of `search`, as the engine has it.
     limits: Limits
     model: Model | None = None  # What was learned of the game.
-    details: bool = True  # Whether the hint evaluates each action.
+    details: bool = True  # Whether the hint compares the actions.
     deadline: float = math.inf  # By the monotonic clock.
     every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.

@@ -1,0 +1,165 @@
+"""The last look: what each action that could be the best loses against the answer of a search.
+
+A search shares its visits out so that it finds the best action, not so that its scores can be
+compared. So a share of the search is kept for a last look at few actions (ai/ismcts.pyx): those of
+the answer, and the others that were visited most. It has stages. After each, an action that surely
+loses is looked at no more, so that the others are seen more often: sequential halving, with the
+noise of each difference instead of a half.
+
+The scores of a round share their chance, so what one action loses is known better than what it
+scores. An action that turns out to be better than the answer, beyond the noise, becomes the answer,
+where this is a single action.
+
+    Z. Karnin, T. Koren, O. Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013:
+    sequential halving.
+    A. M. Law, "Simulation Modeling and Analysis": common random numbers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from ai.results import ActionResult, Standing
+from ai.worker import Rounds
+
+SHARE = 0.25  # Of the iterations and of the time of a search.
+STAGES = 3
+MIN_ROUNDS = 16  # Of a stage; the fewer there can be, the fewer actions are looked at.
+MIN_LOOK = 2 * STAGES  # Iterations; fewer are left to the search.
+MOST = 12  # Actions besides those of the answer.
+SURE = 2.0  # Deviations.
+DROPPED = 3.0  # Deviations by which an action loses that is looked at no more.
+ALIKE = 0.01  # An action is as good if it loses at most this,
+ONE_SIDED = 1.645  # with 95 % probability.
+# The square of a difference that was not seen but may be: after few rounds that are all alike it is
+# not sure that the next one will be, too.
+PRIOR = 0.25
+
+
+def compare(actions: Iterable[ActionResult], expected_score: float) -> list[ActionResult]:
+    """The actions with their standings and losses, in order, by scores that can be compared.
+
+    `expected_score` is that of the answer.
+    """
+    return _in_order(
+        _standing(each, expected_score - each.expected_score, each.deviation) for each in actions
+    )
+
+
+def _standing(action: ActionResult, loss: float, deviation: float) -> ActionResult:
+    # By what it loses, unless it is in the answer.
+    if action.probability:
+        return action._replace(standing=Standing.BEST, loss=0.0, loss_deviation=0.0)
+    alike = loss + ONE_SIDED * deviation <= ALIKE
+    return action._replace(
+        standing=Standing.AS_GOOD if alike else Standing.WORSE,
+        loss=max(0.0, loss),
+        loss_deviation=deviation,
+    )
+
+
+def _in_order(actions: Iterable[ActionResult]) -> list[ActionResult]:
+    order = list(Standing)
+    return sorted(
+        actions,
+        key=lambda each: (
+            order.index(each.standing), -each.probability, each.loss, -each.visits, each.action
+        ),
+    )
+
+
+class LastLook:
+    """Which actions to look at, stage by stage, and what was seen of them.
+
+    `answer` has the probabilities of the actions of the answer. `others` are the other actions that
+    may be looked at, the most promising first, and `iterations` are those of the whole look (0: as
+    many as there is time for).
+    """
+
+    def __init__(
+        self, answer: Mapping[int, float], others: Sequence[int], iterations: int = 0
+    ) -> None:
+        self.answer = dict(answer)
+        most = MOST
+        if iterations:
+            room = iterations // (STAGES * MIN_ROUNDS) - len(answer)
+            most = min(MOST, max(1, room))
+        self.actions = [*answer, *others[:most]]
+        self._stages: list[Rounds] = []
+
+    @property
+    def rounds(self) -> int:
+        """How many were finished."""
+        return sum(each.rounds for each in self._stages)
+
+    def add(self, seen: Iterable[Rounds]) -> None:
+        """Adds what the workers saw in a stage, and drops the actions that surely lose."""
+        self._stages += [each for each in seen if each.rounds]
+        losses = {each: self.loss(each) for each in self.actions if each not in self.answer}
+        least = min(losses.values(), default=None)
+        for action, (loss, deviation) in losses.items():
+            # Of the others the best stays, so that there is something to compare the answer with.
+            if loss > DROPPED * deviation and (loss, deviation) != least:
+                self.actions.remove(action)
+
+    def settle(self) -> None:
+        """Makes the action the answer that is surely better than the only one of the answer."""
+        if len(self.answer) > 1:
+            return
+        losses = {each: self.loss(each) for each in self._seen() if each not in self.answer}
+        better = {
+            action: loss for action, (loss, deviation) in losses.items() if loss < -SURE * deviation
+        }
+        if better:
+            self.answer = {min(better, key=lambda action: (better[action], action)): 1.0}
+
+    def judge(
+        self, actions: Iterable[ActionResult]
+    ) -> tuple[list[ActionResult], float, float]:
+        """The actions as they were seen, the expected score of the answer, and its draws."""
+        seen = self._seen()
+        judged = []
+        score = draw = 0.0
+        for each in actions:
+            share = self.answer.get(each.action, 0.0)
+            each = each._replace(probability=share)
+            if each.action in seen:
+                mean, deviation = self._mean({each.action: 1.0})
+                score += share * mean
+                draw += share * self._draw(each.action)
+                each = each._replace(expected_score=mean, deviation=deviation)
+                each = _standing(each, *self.loss(each.action))
+            judged.append(each)
+        return _in_order(judged), score, draw
+
+    def loss(self, action: int) -> tuple[float, float]:
+        """What an action loses against the answer, and the deviation of that."""
+        return self._mean({**self.answer, action: self.answer.get(action, 0.0) - 1.0})
+
+    def _seen(self) -> list[int]:
+        return list(dict.fromkeys(action for each in self._stages for action in each.actions))
+
+    def _with(self, actions: Iterable[int]) -> list[Rounds]:
+        return [each for each in self._stages if set(actions) <= set(each.actions)]
+
+    def _draw(self, action: int) -> float:
+        stages = self._with([action])
+        draws = math.fsum(each.draws[each.actions.index(action)] for each in stages)
+        return draws / sum(each.rounds for each in stages)
+
+    def _mean(self, weights: Mapping[int, float]) -> tuple[float, float]:
+        # Of the weighted sum of the scores of a round, and the deviation of this mean.
+        rounds, total, squares = 0, 0.0, 0.0
+        for each in self._with(weights):
+            at = {action: each.actions.index(action) for action in weights}
+            rounds += each.rounds
+            total += sum(weight * each.totals[at[one]] for one, weight in weights.items())
+            squares += sum(
+                weight * other_weight * each.products[at[one]][at[other]]
+                for one, weight in weights.items()
+                for other, other_weight in weights.items()
+            )
+        if not rounds:
+            return 0.0, 1.0
+        mean = total / rounds
+        variance = max(0.0, squares / rounds - mean * mean) + PRIOR / rounds
+        return mean, math.sqrt(variance / rounds)
