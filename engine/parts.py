@@ -1,7 +1,8 @@
 """The parts of a game. Each game is a package, and has a module for each part in one of its rooms:
 
     rules/   the rules, and what each seat sees: rules.rules
-    play/    what a seat can infer, and how it plays: play.sampler, play.playout, play.features
+    play/    what a seat can infer, how it plays and why: play.sampler, play.playout, play.features,
+             play.aspects
     api/     the game in messages: api.translation, api.view_writer, api.drawing
 
 No list names the games or their parts: the code here finds them by their modules.

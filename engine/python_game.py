@@ -25,7 +25,7 @@ Whatever the methods raise becomes a RulesFault of the call. Nothing is changed 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from engine.python_parts import PythonPlayout, PythonRandomPlayout, PythonSampler
+from engine.python_parts import PythonAspects, PythonPlayout, PythonRandomPlayout, PythonSampler
 from engine.python_rules import PythonRules, parts_of
 from engine.python_tools import Chance, Log
 
@@ -33,6 +33,7 @@ Act = tuple[Any, ...]  # An action: its kind and its parameters.
 
 _PARTS = {
     "sampler": PythonSampler,
+    "aspects": PythonAspects,
     "playout": PythonPlayout,
     "random_playout": PythonRandomPlayout,
 }
@@ -54,11 +55,15 @@ class PythonGame(PythonRules):
     `choose(state, seat, chance) -> action`: the action of a playout that plays sensibly.
     `stage(state) -> int` and `estimate(state) -> (score, draw)`: where a playout may end, and the
     expected score of seat 0 with the probability of a draw there (engine/playout_policy.pxd).
+    `follow(begin, now, seat) -> values`: the values of `aspects`, in their order, once they are
+    known in a state `now` that has followed from `begin`, where the seat decided; None before. A
+    match that is over has them. It is called after each decision (engine/aspects.pxd).
     """
 
     State: ClassVar[Any] = None
     View: ClassVar[Any] = None
     actions: ClassVar[Mapping[str, Mapping[str, int]]] = {}
+    aspects: ClassVar[Mapping[str, str]] = {}  # By name: "chance" or "amount"; see `follow`.
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

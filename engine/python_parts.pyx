@@ -1,4 +1,4 @@
-"""The sampler and the playout policies of rules in Python, whose methods they call.
+"""The sampler, playout policies and aspects of rules in Python, whose methods they call.
 
 Methods that raise errors are called as in engine/python_rules.pyx.
 """
@@ -6,6 +6,7 @@ Methods that raise errors are called as in engine/python_rules.pyx.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcmp, memset
 
+from engine.aspects cimport Aspects
 from engine.chance cimport Rng, rng_below, rng_seed
 from engine.faults cimport begin_call, failed_here, keep_raised, raise_fault
 from engine.game cimport NOBODY, SEATS, Action, SeatView, State, View
@@ -25,6 +26,7 @@ ctypedef int (*Playing)(PythonRandomPlayout, State*, Rng*, double*, double*) noe
 ctypedef Action (*Choosing)(PythonRules, const State*, int, Rng*) noexcept
 ctypedef int (*Staging)(PythonRules, const State*) noexcept
 ctypedef double (*Estimating)(PythonRules, const State*, double*) noexcept
+ctypedef int (*Following)(PythonRules, const State*, const State*, int, double*) noexcept
 
 
 cdef class PythonSampler(Sampler):
@@ -233,3 +235,41 @@ cdef double estimate_of(PythonRules rules, struct, double* draw) except -1:
         raise ValueError(f"a score and a probability are from 0 to 1, not {score} and {drawn}")
     draw[0] = drawn
     return score
+
+
+cdef class PythonAspects(Aspects):
+    """Those of the attribute `aspects` of the game, by its method `follow`."""
+
+    cdef PythonRules rules
+
+    def __init__(self, game):
+        self.rules = game
+        Aspects.__init__(self, game)
+
+    @property
+    def units(self):
+        return self.rules.aspects
+
+    cdef bint follow(self, const State* begin, const State* now, int seat,
+                     double* values) noexcept nogil:
+        cdef bint reached
+        if failed_here():
+            return True
+        with gil:
+            begin_call()
+            reached = (<Following> followed_in)(self.rules, begin, now, seat, values)
+            keep_raised(self.rules.name, "follow")
+        return reached or failed_here()
+
+
+cdef int followed_in(PythonRules rules, const State* begin, const State* now, int seat,
+                     double* values) except -1:
+    cdef int i
+    found = (<object> rules).follow(rules.state_struct(begin), rules.state_struct(now), seat)
+    if found is None:
+        return 0
+    if len(found) != len(rules.aspects):
+        raise ValueError(f"follow returned {len(found)} values for {len(rules.aspects)} aspects")
+    for i, value in enumerate(found):
+        values[i] = value
+    return 1

@@ -23,6 +23,7 @@ from google.protobuf.message_factory import GetMessageClass
 from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
 from croupier.v1.match_pb2 import MatchRecord
 from engine import games
+from engine.aspects import Aspects
 from engine.errors import GameError
 from engine.faults import Guarded
 from engine.game import Game
@@ -39,6 +40,12 @@ PACKAGED = "packaged"  # The field of a game that has none of its own.
 _OURS = Ruleset.DESCRIPTOR.file.package
 _TYPE_URL = "type.googleapis.com/"
 _OUTER: tuple[type[Message], ...] = (Ruleset, MatchAction, MatchEvent, View)
+# What a game can have compiled in its room `play`.
+_PARTS: dict[str, type] = {
+    "play.sampler": Sampler,
+    "play.playout": PlayoutPolicy,
+    "play.aspects": Aspects,
+}
 _KINDS = ("Ruleset", "Action", "Event", "View")
 
 
@@ -230,12 +237,13 @@ def translation(game_id: str) -> Translation:
 
 def _load_parts(game_id: str, game: Any) -> None:
     # At the start, and not in the first call that needs them.
-    for name, base in (("play.sampler", Sampler), ("play.playout", PlayoutPolicy)):
+    for name, base in _PARTS.items():
         with using(game_id, f"its module {name} fails"):
             part(game, name, base)
     with using(game_id, "its default ruleset fails"):
         made = game()
         made.cards()
+        Aspects.of(made)
         translation(game_id).write(messages(game_id).types[Ruleset](), made.ruleset)
 
 

@@ -41,6 +41,10 @@ PHRASES = {
     "value.unit.axe_man": "Axe Men",
     "place.opponent_gate": "Face down in the Gate",
     "place.opponent_castle": "Face down in the Castle",
+    "aspect.their_castle": "cards of their Castle that fall this turn",
+    "aspect.their_gate": "cards of their Gate that fall this turn",
+    "aspect.own_castle": "cards of your Castle that fall by the end of their next turn",
+    "aspect.own_gate": "cards of your Gate that fall by the end of their next turn",
     # Of the drawings
     "table.turn": "Turn {turn}",
     "table.set_up": "Set-up {set_up}",

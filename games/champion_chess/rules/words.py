@@ -21,6 +21,10 @@ PHRASES = {
     "event.challenge_decided.won": f"{{seat}} won with the {{champion}} {_TOTALS}",
     "event.discarded": "{seat} kept all cards",
     "event.discarded.cards": "{seat} discarded {cards}",
+    "aspect.challenge_won": "you win this challenge",
+    "aspect.next_won": "you win the next challenge",
+    "aspect.own_king": "your King falls within two turns",
+    "aspect.their_king": "their King falls within two turns",
     # Of the drawings
     "table.challenge": "Challenge {challenge}",
     "table.phase": "{phase} phase",

@@ -44,6 +44,10 @@ PHRASES = {
     "value.outcome.lost": "lost the ball",
     "value.outcome.goal": "GOAL!",
     "value.outcome.given_up": "gave up the ball",
+    "aspect.goal": "you score in this attack",
+    "aspect.conceded": "they score in this attack",
+    "aspect.ball_won": "you win the ball",
+    "aspect.ball_lost": "you lose the ball",
     # Of the drawings
     "table.half": "Second half",
     "table.half.half=1": "First half",

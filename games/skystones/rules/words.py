@@ -20,6 +20,9 @@ PHRASES = {
     "value.field.blocked": "blocked",
     **{f"value.field.{name.lower()}": f"only {name}" for name in _ELEMENTS},
     **{f"value.{field}.{n}": name for field in ("square", "taken") for n, name in SQUARES.items()},
+    "aspect.chips": "your chips at the end of the round",
+    "aspect.round_won": "you win the round",
+    "aspect.card_taken": "this card is taken",
     # Of the drawings
     "table.round": "Round {round}",
     "table.picking": "hands are picked",

@@ -78,6 +78,8 @@ class GermanWhist(PythonGame):
         "event.trick_won": "{seat} {wins|win} the trick",
         "event.taken": "{seat} {takes|take} {card}",
         "event.drawn": "{seat} {draws|draw} a card[: {card}]",
+        "aspect.trick_won": "you win the trick",
+        "aspect.trumps": "your trumps after the trick",
         "view.trump": "Trump",
         "view.leader": "Leads the trick",
         "view.tricks": "Tricks that count",
@@ -85,6 +87,7 @@ class GermanWhist(PythonGame):
         "view.exposed": "Cards turned up, the last one on the stock",
         "view.plays": "Cards played",
     }
+    aspects: ClassVar = {"trick_won": "chance", "trumps": "amount"}
     State, View = State, View
     actions: ClassVar = {"play": {"card": CARDS}}
 
@@ -207,6 +210,14 @@ class GermanWhist(PythonGame):
             if winning:
                 return ("play", min(winning, key=lambda card: value_of(card, trump)))
         return ("play", min(cards, key=lambda card: value_of(card, trump)))
+
+    def follow(self, begin, now, seat):
+        # The trick, and what is in hand when it is over.
+        played = begin.plays_count | 1
+        if now.plays_count <= played:
+            return None
+        trumps = now.hands[seat] & SUIT_SETS[begin.exposed[0] // IN_RANKS]
+        return now.leader == seat, trumps.bit_count()
 
     def check_view(self, view):
         return inference.Table(view, self.pack, self.size)

@@ -157,6 +157,8 @@ cdef class GinRummy(Game):
         "value.phase.offered": "the first card is offered",
         "value.phase.to_draw": "draw",
         "value.phase.to_discard": "discard or knock",
+        "aspect.deadwood": "your deadwood after your next discard",
+        "aspect.discard_taken": "they take your discard",
         "view.phase": "Now",
         "view.hand_number": "Hand",
         "view.dealer": "Dealer",
