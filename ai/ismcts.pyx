@@ -35,7 +35,8 @@ many estimates is too high on average, and an action that seems worse is hardly 
 actions of the root can be tried in turn, equally often (`look`): a round draws one world and one
 seed, in which each of them is played once. They differ by less chance than in worlds of their own
 (common random numbers). What follows is learned as before, but the root learns nothing of it, and
-an opponent who decides at the same time plays what the search has found for it.
+an opponent who decides at the same time plays what the search has found for it. Their aspects are
+watched meanwhile (ai/aspect_rounds.pyx).
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
@@ -51,6 +52,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from ai.aspect_rounds cimport AspectRounds
 from ai.memory cimport NO_ENTRY, Arena, Grant, prefetch
 from ai.regret_matching cimport Mixture, begin_regrets, choose_by_regret, update_regrets
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
@@ -70,6 +72,7 @@ cdef enum:
     DRAWS = 8                  # Of an untried action at random, before all are looked through.
     MANY = 32                  # Children; with the root of the visits, the most that a node has.
     RETRY = 4                  # If nothing is untried, a quarter of the visits go by until a retry.
+    ASPECTS = 1                # Makes the chance of aspects another than that of the round.
 
 cdef double MAX_EXPLORATION_SHARE = 0.6
 
@@ -137,6 +140,8 @@ cdef class IsmctsWorker(Worker):
     cdef double* totals
     cdef double* draw_totals
     cdef double* products      # Of two scores of a round.
+    cdef AspectRounds aspects  # Or None: nobody asks for them.
+    cdef bint watching         # Whether they are seen in this iteration.
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
                   size_t max_nodes, root_actions=None, bint stops_when_full=False,
@@ -236,11 +241,15 @@ cdef class IsmctsWorker(Worker):
                         else self.select(state, seat, owed == BOTH, keys[seat], &at_leaf))
             looked_at = 0
             self.game.apply(state, joint, &self.rng, NULL)
+            if self.watching:
+                self.aspects.see(state)
             if not at_leaf:
                 prefetch(&self.tree.children[self.tree.nodes[self.expected].first])
                 for seat in range(SEATS):
                     keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
                     self.tree.index.prefetch(keys[seat])
+        if self.watching:
+            self.aspects.play_on(state, mix(self.round_seed, ASPECTS))
         if at_leaf:
             score = self.policy.playout(state, &self.rng, draw)
         else:
@@ -250,8 +259,11 @@ cdef class IsmctsWorker(Worker):
 
     # The last look
 
-    def look(self, actions):
-        """From now on, iterations try these actions of the root in turn, equally often."""
+    def look(self, actions, bint aspects):
+        """From now on, iterations try these actions of the root in turn, equally often.
+
+        They watch their `aspects`, if asked to.
+        """
         cdef int i
         self.look_count = len(actions)
         self.look_arena = Arena()
@@ -265,6 +277,9 @@ cdef class IsmctsWorker(Worker):
         self.rounds = self.turn = 0
         for i in range(self.look_count):
             self.looked[i] = actions[i]
+        if aspects:
+            self.aspects = AspectRounds(self.game, self.policy, self.sampler.seat)
+            self.aspects.look(len(actions), self.look_arena)
 
     def rounds_seen(self):
         """What the iterations since `look` found, as Rounds."""
@@ -274,7 +289,8 @@ cdef class IsmctsWorker(Worker):
             self.rounds,
             tuple([self.totals[i] for i in range(n)]),
             tuple([self.draw_totals[i] for i in range(n)]),
-            tuple([tuple([self.products[i * n + j] for j in range(n)]) for i in range(n)]))
+            tuple([tuple([self.products[i * n + j] for j in range(n)]) for i in range(n)]),
+            self.aspects.seen(n) if self.aspects is not None and self.aspects.count else None)
 
     cdef void look_once(self) noexcept nogil:
         # One action in the world of its round. A round that is not finished counts for nothing.
@@ -284,10 +300,15 @@ cdef class IsmctsWorker(Worker):
         if self.turn == 0:
             self.sampler.draw(&self.world, &own)
             self.round_seed = rng_next(&own)
+            self.watching = self.aspects is not None and self.aspects.watches(self.rounds)
         self.state = self.world
         rng_seed(&self.rng, self.round_seed)
         self.round_draws[self.turn] = 0
+        if self.watching:
+            self.aspects.begin_turn(&self.world)
         score = self.simulate(self.looked[self.turn], &self.round_draws[self.turn])
+        if self.watching:
+            self.aspects.end_turn(self.turn)
         self.rng = own
         self.scores[self.turn] = score if self.sampler.seat == 0 else 1 - score
         self.turn += 1
@@ -295,6 +316,8 @@ cdef class IsmctsWorker(Worker):
             return
         self.turn = 0
         self.rounds += 1
+        if self.watching:
+            self.aspects.end_round(self.scores, n)
         for i in range(n):
             self.totals[i] += self.scores[i]
             self.draw_totals[i] += self.round_draws[i]

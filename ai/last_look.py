@@ -24,7 +24,8 @@ it with searches of many times the effort.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from ai.results import ActionResult, Standing
+from ai import reasons
+from ai.results import ActionResult, Reason, Standing
 from ai.worker import Rounds
 
 SHARE = 0.25  # Of the iterations and of the time of a search.
@@ -82,7 +83,8 @@ class LastLook:
 
     `answer` has the probabilities of the actions of the answer. `others` are the other actions that
     may be looked at, the most promising first, and `iterations` are those of the whole look (0: as
-    many as there is time for). `effective_rounds` are those of the game.
+    many as there is time for). `effective_rounds` are those of the game, and `aspects` the names of
+    those that are watched.
     """
 
     def __init__(
@@ -91,9 +93,11 @@ class LastLook:
         others: Sequence[int],
         iterations: int,
         effective_rounds: int,
+        aspects: Sequence[str] = (),
     ) -> None:
         self.answer = dict(answer)
         self._effective_rounds = effective_rounds
+        self.aspects = tuple(aspects)
         most = MOST
         if iterations:
             room = iterations // (STAGES * MIN_ROUNDS) - len(answer)
@@ -141,8 +145,20 @@ class LastLook:
                 draw += share * self._draw(each.action)
                 each = each._replace(expected_score=mean, deviation=deviation)
                 each = _standing(each, *self.loss(each.action))
+                found = reasons.estimates(self._stages, self.aspects, each.action)
+                each = each._replace(aspects=found)
             judged.append(each)
         return _in_order(judged), score, draw
+
+    def why(self, action: int, judged: Sequence[ActionResult]) -> tuple[Reason, ...]:
+        """What speaks for an action of the answer beside the best of those that are not in it."""
+        seen = {each.action: each for each in judged if each.aspects}
+        other = next((each for each in seen.values() if each.action not in self.answer), None)
+        if action not in seen or other is None:
+            return ()
+        return reasons.weigh(
+            self._stages, self.aspects, seen[action].aspects, other.aspects, other.action
+        )
 
     def loss(self, action: int) -> tuple[float, float]:
         """What an action loses against the answer, and the deviation of that."""

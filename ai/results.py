@@ -1,7 +1,11 @@
 """How to search, and what a search has found."""
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
+
+_NO_ASPECTS: Mapping[str, "Estimate"] = MappingProxyType({})
 
 
 class StopReason(enum.StrEnum):
@@ -31,6 +35,23 @@ class Standing(enum.StrEnum):
     UNEXAMINED = enum.auto()
 
 
+class Estimate(NamedTuple):
+    """What a search foretells of an aspect."""
+
+    mean: float
+    # The standard deviation of that mean, by the noise of the worlds alone.
+    deviation: float
+
+
+class Reason(NamedTuple):
+    """An aspect that speaks for the action of a search, beside another action."""
+
+    aspect: str
+    value: float
+    other: int
+    other_value: float
+
+
 class ActionResult(NamedTuple):
     """What a search found about one action."""
 
@@ -48,6 +69,8 @@ class ActionResult(NamedTuple):
     # What it loses against the answer, and the standard deviation of that.
     loss: float = 0.0
     loss_deviation: float = 0.0
+    # By name, if the search was asked for a last look and the game has some.
+    aspects: Mapping[str, Estimate] = _NO_ASPECTS
 
 
 class Result(NamedTuple):
@@ -74,6 +97,8 @@ class Result(NamedTuple):
     # The trees ran out of memory, and got no new nodes from then on.
     full: bool
     stop_reason: StopReason
+    # Why the action is played, the weightiest first (ai/reasons.py).
+    reasons: tuple[Reason, ...] = ()
 
 
 class Parameters(NamedTuple):
@@ -103,6 +128,8 @@ class Parameters(NamedTuple):
     # The share of the iterations and of the time that is kept for a last look (ai/last_look.py); 0:
     # the actions are not compared.
     last_look: float = 0.0
+    # Whether the last look watches the aspects of the game. They change nothing else.
+    aspects: bool = True
     # Whether to search from the deal (ai/cfr.pyx) if all states of the game fit in `memory`.
     from_deal: bool = True
     # From the present, probabilities below this times the largest are taken for noise and set to 0.

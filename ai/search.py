@@ -20,6 +20,7 @@ from ai.memory import Grant, account
 from ai.results import ActionResult, Parameters, Result, Standing, StopReason
 from ai.softness import soften
 from ai.worker import RootAction, Stop, Summary
+from engine.aspects import Aspects
 from engine.game import SEATS, SeatView
 from engine.model import Model
 from engine.sampler import Sampler
@@ -222,6 +223,7 @@ class Search:
             [each.action for each in others],
             iterations,
             self.sampler.game.effective_rounds,
+            list(Aspects.of(self.sampler.game).units) if self.parameters.aspects else (),
         )
         limited = iterations > 0
         for left in range(STAGES, 0, -1):
@@ -231,7 +233,7 @@ class Search:
                 continue
             until = end - (end - time.monotonic()) * (left - 1) / left if end else None
             for worker in workers:
-                worker.look(look.actions)
+                worker.look(look.actions, bool(look.aspects))
             reasons = self._run_reporting(share, until, stop, every, report)
             look.add(worker.rounds_seen() for worker in workers)
             if StopReason.CANCELLED in reasons:
@@ -348,8 +350,9 @@ class Search:
             )
         expected = _in_range(expected)
         draw = min(draw, 2 * expected, 2 * (1 - expected))
+        action = sample_action(self.seed, actions)
         return Result(
-            action=sample_action(self.seed, actions),
+            action=action,
             actions=actions,
             expected_score=expected,
             win=expected - draw / 2,
@@ -360,6 +363,7 @@ class Search:
             nodes=total.nodes,
             full=total.full,
             stop_reason=self.stop_reason,
+            reasons=self._look.why(action, actions) if self._look else (),
         )
 
     def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:

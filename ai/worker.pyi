@@ -18,12 +18,20 @@ class RootAction(NamedTuple):
     dominated: bool = False
     def merge(self, other: RootAction) -> RootAction: ...
 
+class Watched(NamedTuple):
+    rounds: int
+    scores: tuple[float, ...]
+    totals: tuple[tuple[float, ...], ...]
+    squares: tuple[tuple[float, ...], ...]
+    products: tuple[tuple[float, ...], ...]
+
 class Rounds(NamedTuple):
     actions: tuple[int, ...]
     rounds: int
     totals: tuple[float, ...]
     draws: tuple[float, ...]
     products: tuple[tuple[float, ...], ...]
+    watched: Watched | None = None
 
 class Summary(NamedTuple):
     iterations: int

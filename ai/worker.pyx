@@ -82,11 +82,27 @@ class RootAction(NamedTuple):
         return RootAction(self.action, *added, self.dominated or other.dominated)
 
 
+class Watched(NamedTuple):
+    """What one worker saw of the aspects of the actions of a last look, in some of its rounds.
+
+    `scores` are the sums of the scores of each action in these rounds; `totals`, `squares` and
+    `products` those of the values of each aspect, of their squares and of their products with the
+    scores: by action, then by aspect.
+    """
+
+    rounds: int
+    scores: tuple[float, ...]
+    totals: tuple[tuple[float, ...], ...]
+    squares: tuple[tuple[float, ...], ...]
+    products: tuple[tuple[float, ...], ...]
+
+
 class Rounds(NamedTuple):
     """What one worker saw in a last look at some actions.
 
     Of each action, in the same order, there is one score a round: `totals` are their sums, `draws`
-    the sums of how likely each is a draw, and `products` those of two scores of a round.
+    the sums of how likely each is a draw, and `products` those of two scores of a round. `watched`
+    has the aspects, if they were asked for and the game has some.
     """
 
     actions: tuple[int, ...]
@@ -94,6 +110,7 @@ class Rounds(NamedTuple):
     totals: tuple[float, ...]
     draws: tuple[float, ...]
     products: tuple[tuple[float, ...], ...]
+    watched: Watched | None = None
 
 
 class Summary(NamedTuple):
