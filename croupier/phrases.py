@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 
 from croupier.enums import words
-from croupier.v1 import catalog_pb2, game_pb2
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2
 
 BRACES = re.compile(r"{([^{}]*)}")
 _PARTS = re.compile(r"\[([^\[\]]*)\]")
@@ -70,6 +70,7 @@ class Words:
         self._variants = _variants(game.phrases)
         self.cards = {card.id: card for card in game.cards}
         self.seat_titles = game.seat_titles
+        self.units = {aspect.name: aspect.unit for aspect in game.aspects}
         self.who = who or self.seat_title
         self.reader = reader
 
@@ -96,6 +97,42 @@ class Words:
         if len(parts) < 2:
             return "".join(parts)
         return f"{', '.join(parts[:-1])} {self.word('word.and')} {parts[-1]}"
+
+    def why(
+        self, hint: hint_pb2.Hint, describe: Callable[[game_pb2.MatchAction], str]
+    ) -> list[str]:
+        """Returns why the action of a hint is advised, and the most likely answer: sentences.
+
+        `describe` says an action in words.
+        """
+        told = [self._reason(each, describe) for each in hint.reasons]
+        line = next((each.line for each in hint.actions if each.action == hint.action), ())
+        answer = next((step.action for step in line if step.seat != hint.seat), None)
+        if answer is not None:
+            told.append(self.word("reason.answer", action=describe(answer)))
+        return told
+
+    def _reason(
+        self, reason: hint_pb2.Reason, describe: Callable[[game_pb2.MatchAction], str]
+    ) -> str:
+        chance = self.units.get(reason.aspect) == catalog_pb2.ASPECT_UNIT_CHANCE
+        values = [reason.value, reason.other_value]
+        cases = 10 if _of_cases(values[0], 10) != _of_cases(values[1], 10) else 100
+        mark = self.word("word.decimal_mark")
+        value, other_value = (
+            str(_of_cases(each, cases)) if chance else f"{each:.1f}".replace(".", mark)
+            for each in values
+        )
+        return capital(
+            self.word(
+                "reason.chance" if chance else "reason.amount",
+                aspect=self.word(f"aspect.{reason.aspect}"),
+                value=value,
+                cases=cases,
+                other_value=other_value,
+                other=describe(reason.other_action),
+            )
+        )
 
     def tell(self, part: str, what: Any) -> Told:
         """Says an action or an event; without a phrase by the names of the schema."""
@@ -261,6 +298,13 @@ def _variants(phrases: Mapping[str, str]) -> dict[str, list[tuple[list[str], str
         kind, *conditions = rest.split(".")
         variants.setdefault(f"{part}.{kind}", []).append((conditions, phrases[name]))
     return variants
+
+
+def _of_cases(chance: float, cases: int) -> int:
+    # In none and in all is only what is certain.
+    return (
+        round(cases * chance) if chance in (0, 1) else min(max(round(cases * chance), 1), cases - 1)
+    )
 
 
 def _holds(condition: str, fields: Fields) -> bool:

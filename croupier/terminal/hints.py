@@ -40,6 +40,7 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     chances = say("   win {:.0%}  draw {:.0%}  loss {:.0%}")
     line.append(chances.format(hint.win, hint.draw, hint.loss), style="dim")
     yield line
+    yield from (Text(f"  {why}") for why in draw.words.why(hint, draw.action))
     share, *right = map(say, ("play", "score", "best in", "searched"))
     table = drawing.table(share, say("action"), *right, right=(share, *right))
     table.padding = (0, 2, 0, 2)

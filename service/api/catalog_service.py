@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import wire
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
+from engine.aspects import AMOUNT, CHANCE, Aspects
 from engine.game import Game
 from engine.model import learned
 from engine.packages import origin, using
@@ -16,6 +17,10 @@ from service.common.call import Call
 from service.searching.options import Models
 
 ENGLISH = "en"
+UNITS: dict[str, catalog_pb2.AspectUnit] = {
+    CHANCE: catalog_pb2.ASPECT_UNIT_CHANCE,
+    AMOUNT: catalog_pb2.ASPECT_UNIT_AMOUNT,
+}
 
 
 class Translation(NamedTuple):
@@ -81,7 +86,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
             games=[self._game(game_id, request.language_code) for game_id in self._games]
         )
         for game in response.games:
-            for name in ("cards", "schema", "phrases"):
+            for name in ("cards", "schema", "phrases", "aspects"):
                 game.ClearField(name)
         return response
 
@@ -136,6 +141,10 @@ def describe(game: Game) -> catalog_pb2.Game:
         origin=origin(game.id),
         schema=wire.messages(game.id).schema,
         phrases=wire.phrases(game),
+        aspects=[
+            catalog_pb2.Aspect(name=name, unit=UNITS[unit])
+            for name, unit in Aspects.of(game).units.items()
+        ],
     )
 
 

@@ -82,6 +82,15 @@ def write_hint(
             found.deviation = min(each.deviation, MAX_DEVIATION)
             found.loss = each.loss
             found.loss_deviation = min(each.loss_deviation, 2 * MAX_DEVIATION)
+        for name, foretold in each.aspects.items():
+            found.aspects.add(aspect=name, mean=foretold.mean, deviation=foretold.deviation)
+    for reason in result.reasons:
+        hint.reasons.add(
+            aspect=reason.aspect,
+            value=reason.value,
+            other_action=wire.write_action(view.game, reason.other),
+            other_value=reason.other_value,
+        )
     for i, each in enumerate(result.actions[:MAX_LINES]):
         hint.actions[i].line.extend(
             hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(view.game, action))
