@@ -538,39 +538,44 @@ cdef class IsmctsWorker(Worker):
 
     cdef Action expected_action(self, const State* state, int seat, uint64_t key,
                                 Rng* rng) noexcept nogil:
-        # Of the available actions, by the average strategy where there is one, else the most
-        # visited.
+        # Of the available actions, by the average strategy where there is one, else by the visits.
         cdef Action action = self.game.only_action(state, seat)
-        cdef const Child* child
         cdef const Node* node
-        cdef Action likeliest = 0, most_visited = 0
-        cdef double share, total = 0, highest = 0, visits = 0
         cdef uint32_t at
-        cdef int i
         if action:
             return action
         at = self.tree.index.find(key)
         if at == NO_ENTRY or self.tree.nodes[at].visits < MIN_EXPECTED_VISITS:
             return 0
         node = &self.tree.nodes[at]
+        action = self.pick(node, state, seat, True, rng)
+        return action if action else self.pick(node, state, seat, False, rng)
+
+    cdef Action pick(self, const Node* node, const State* state, int seat, bint by_strategy,
+                     Rng* rng) noexcept nogil:
+        # The likeliest of the available actions or, with a generator, one sampled by its share of
+        # the strategy or of the visits; 0 if none has any.
+        cdef const Child* child
+        cdef Action picked = 0
+        cdef double share, total = 0, highest = 0
+        cdef int i
         for i in range(node.count):
             child = &self.tree.children[node.first + i]
             if child.availability == 0 or not self.game.legal_among(
                     state, seat, &child.action, sizeof(Child), 1):
                 continue
-            share = <double> child.visits / child.availability
-            if share > visits:
-                visits = share
-                most_visited = child.action
-            share = self.tree.figures[node.first + i].strategy / child.availability
+            share = self.tree.figures[node.first + i].strategy if by_strategy else child.visits
+            share /= child.availability
+            if share <= 0:
+                continue
             total += share
             if rng == NULL:
                 if share > highest:
                     highest = share
-                    likeliest = child.action
-            elif share > 0 and rng_double(rng) * total < share:
-                likeliest = child.action
-        return likeliest or most_visited
+                    picked = child.action
+            elif rng_double(rng) * total < share:
+                picked = child.action
+        return picked
 
     def root_actions(self):
         """The statistics of each action of the root, as RootActions."""

@@ -8,7 +8,13 @@ noise of each difference instead of a half.
 
 The scores of a round share their chance, so what one action loses is known better than what it
 scores. An action that turns out to be better than the answer, beyond the noise, becomes the answer,
-where this is a single action.
+where this is a single action and the opponent does not decide at the same time.
+
+The noise of the rounds does not tell how sure a loss is. Another search, with another seed, grows
+other trees, and its scores differ by more than that. How much more is in proportion to the noise of
+a single round: where two actions lead to the same, both are small. So the deviation is that of a
+mean over at most `Game.effective_rounds` independent rounds. `lab/search_bench/scores.py` compares
+it with searches of many times the effort.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013:
     sequential halving.
@@ -62,7 +68,11 @@ def _in_order(actions: Iterable[ActionResult]) -> list[ActionResult]:
     return sorted(
         actions,
         key=lambda each: (
-            order.index(each.standing), -each.probability, each.loss, -each.visits, each.action
+            order.index(each.standing),
+            -each.probability,
+            each.loss,
+            -each.visits,
+            each.action,
         ),
     )
 
@@ -72,13 +82,18 @@ class LastLook:
 
     `answer` has the probabilities of the actions of the answer. `others` are the other actions that
     may be looked at, the most promising first, and `iterations` are those of the whole look (0: as
-    many as there is time for).
+    many as there is time for). `effective_rounds` are those of the game.
     """
 
     def __init__(
-        self, answer: Mapping[int, float], others: Sequence[int], iterations: int = 0
+        self,
+        answer: Mapping[int, float],
+        others: Sequence[int],
+        iterations: int,
+        effective_rounds: int,
     ) -> None:
         self.answer = dict(answer)
+        self._effective_rounds = effective_rounds
         most = MOST
         if iterations:
             room = iterations // (STAGES * MIN_ROUNDS) - len(answer)
@@ -112,9 +127,7 @@ class LastLook:
         if better:
             self.answer = {min(better, key=lambda action: (better[action], action)): 1.0}
 
-    def judge(
-        self, actions: Iterable[ActionResult]
-    ) -> tuple[list[ActionResult], float, float]:
+    def judge(self, actions: Iterable[ActionResult]) -> tuple[list[ActionResult], float, float]:
         """The actions as they were seen, the expected score of the answer, and its draws."""
         seen = self._seen()
         judged = []
@@ -161,5 +174,6 @@ class LastLook:
         if not rounds:
             return 0.0, 1.0
         mean = total / rounds
-        variance = max(0.0, squares / rounds - mean * mean) + PRIOR / rounds
-        return mean, math.sqrt(variance / rounds)
+        variance = max(0.0, squares / rounds - mean * mean)
+        noise = (variance + PRIOR / rounds) / rounds
+        return mean, math.sqrt(noise + variance / self._effective_rounds)

@@ -67,7 +67,9 @@ class Search:
         grants: Sequence[Grant] = (),
     ) -> None:
         sampler = sampler or Sampler.of(view, model)
-        self.legal = sampler.sample(seed).legal(view.seat)
+        position = sampler.sample(seed)
+        self.legal = position.legal(view.seat)
+        self._alone = len(position.deciders) == 1
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
         if root_actions is not None:
@@ -212,7 +214,12 @@ class Search:
             key=lambda each: (-each.visits, each.action),
         )
         reasons: list[StopReason] = []
-        look = self._look = LastLook(answer, [each.action for each in others], iterations)
+        look = self._look = LastLook(
+            answer,
+            [each.action for each in others],
+            iterations,
+            self.sampler.game.effective_rounds,
+        )
         for left in range(STAGES, 0, -1):
             share = iterations // left
             iterations -= share
@@ -223,7 +230,9 @@ class Search:
             look.add(worker.rounds_seen() for worker in workers)
             if StopReason.CANCELLED in reasons:
                 break
-        look.settle()
+        # An opponent who decides at the same time would not stay as the search has found it.
+        if self._alone:
+            look.settle()
         return reasons
 
     @property

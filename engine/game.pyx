@@ -35,7 +35,8 @@ cdef class Game:
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
     (ai/results.py) that suit the game. `temperatures` has the temperature of each strength of a bot
-    that does not choose as well as it can (ai/softness.py). `unseen_order` says that something lies
+    that does not choose as well as it can (ai/softness.py). `effective_rounds` tells how far scores
+    of the search differ from search to search (ai/last_look.py). `unseen_order` says that something lies
     in an order that neither seat has seen, which `shuffle_unseen` draws again.
     """
 
@@ -53,6 +54,7 @@ cdef class Game:
     visits_before_mixing = 0
     widening = 0.5
     temperatures = {"beginner": 1.5, "casual": 1.0, "regular": 0.8, "skilled": 0.5}
+    effective_rounds = 20
     unseen_order = False
 
     def __init__(self, ruleset=None):

@@ -38,7 +38,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ai.results import Parameters
+from ai.last_look import SHARE
+from ai.results import Parameters, Standing
 from ai.search import Search
 from engine import games
 from engine.game import Game, SeatView
@@ -57,7 +58,6 @@ CANDIDATES = 3
 RESPONSES = 8
 PLAYOUTS = 64
 TREMBLE = 0.1
-EVALUATION_SHARE = 0.25  # Of the exploiter's own search.
 MOST_DRAWS = 4000  # Of chance, for a step of a world that is to fit what was seen.
 
 
@@ -161,10 +161,14 @@ class Exploiter:
             view,
             seed=self._chance("search"),
             sampler=self._with_fresh(view),
-            parameters=Parameters(from_deal=False, evaluation_share=EVALUATION_SHARE),
+            parameters=Parameters(from_deal=False, last_look=SHARE),
         )
         search.run(iterations=OWN * self._task.iterations)
-        scores = {each.action: each.expected_score for each in search.result().actions}
+        scores = {
+            each.action: each.expected_score
+            for each in search.result().actions
+            if each.standing is not Standing.UNEXAMINED
+        }
         best = sorted(scores, key=lambda action: (-scores[action], action))[:CANDIDATES]
         ahead = self._look_ahead(WeightedWorlds(view, self._worlds, self._weights), best)
         return max(best, key=lambda action: scores[action] + ahead[action])

@@ -16,8 +16,9 @@ from importlib import metadata
 from typing import NamedTuple
 
 import wire
+from ai.last_look import SHARE
 from ai.principal_lines import PrincipalLines
-from ai.results import ActionResult, Parameters, Result
+from ai.results import ActionResult, Parameters, Result, Standing
 from ai.search import Search, search
 from croupier.v1 import game_pb2, hint_pb2, match_pb2, puzzle_pb2
 from engine.game import SeatView
@@ -29,7 +30,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.puzzles.packs import cut, name_of, replaying, theme_of
 from service.reviewing.steps import Decision, reading_steps
-from service.reviewing.verdicts import COMPARING_SHARE, EVALUATION_SHARE, MIXED, SURE, derive
+from service.reviewing.verdicts import MIXED, SURE, derive, runs_of
 from service.searching.hints import write_hint
 from service.store import Entry, Header
 
@@ -131,14 +132,15 @@ def solve(view: SeatView, iterations: int, seed: int, expected: int | None = Non
     running = Search(
         view,
         seed=seed,
-        parameters=Parameters(evaluation_share=EVALUATION_SHARE),
+        parameters=Parameters(last_look=SHARE),
         model=learned(view.game),
     )
     running.run(iterations=iterations)
     result = running.result()
-    best, second = _best_two(result)
-    if best.probability < 1 - MIXED or expected not in (None, best.action):
+    two = _best_two(result)
+    if two is None or expected not in (None, two[0].action):
         return None
+    best, second = two
     gap = compare(view, best.action, second.action, iterations, derive(seed, "gap"))
     hint = write_hint(view, 0, result, PrincipalLines(running))
     hint.action.CopyFrom(wire.write_action(view.game, best.action))
@@ -146,28 +148,31 @@ def solve(view: SeatView, iterations: int, seed: int, expected: int | None = Non
 
 
 def compare(view: SeatView, best: int, other: int, iterations: int, seed: int) -> Gap:
-    """Searches two actions alone and equally long, as a review does."""
-    running = Search(
-        view,
-        seed=seed,
-        parameters=Parameters(evaluation_share=COMPARING_SHARE),
-        root_actions=sorted((best, other)),
-        model=learned(view.game),
-    )
-    running.run(iterations=iterations)
-    found = {each.action: each for each in running.result().actions}
-    score = found[best].expected_score
-    return Gap(
-        score,
-        score - found[other].expected_score,
-        math.hypot(found[best].deviation, found[other].deviation),
-    )
+    """Searches two actions alone, as a review does."""
+    runs = runs_of(iterations)
+    scores, gaps, deviations = [], [], []
+    for number in range(runs):
+        running = Search(
+            view,
+            seed=derive(seed, number),
+            parameters=Parameters(last_look=SHARE),
+            root_actions=sorted((best, other)),
+            model=learned(view.game),
+        )
+        running.run(iterations=iterations // runs)
+        found = {each.action: each for each in running.result().actions}
+        scores.append(found[best].expected_score)
+        gaps.append(found[best].expected_score - found[other].expected_score)
+        deviations.append(max(each.loss_deviation for each in found.values()))
+    return Gap(math.fsum(scores) / runs, math.fsum(gaps) / runs, math.hypot(*deviations) / runs)
 
 
-def _best_two(result: Result) -> tuple[ActionResult, ActionResult]:
-    best = max(result.actions, key=lambda each: (each.probability, each.expected_score))
-    others = (each for each in result.actions if each is not best)
-    return best, max(others, key=lambda each: each.expected_score)
+def _best_two(result: Result) -> tuple[ActionResult, ActionResult] | None:
+    # The best action and the next one; None if that was not looked at, or for a mixture.
+    best, second = result.actions[:2]
+    if best.probability < 1 - MIXED or second.standing is Standing.UNEXAMINED:
+        return None
+    return best, second
 
 
 def _played(task: Task, seed: int) -> match_pb2.MatchRecord:
@@ -218,15 +223,14 @@ def _is_candidate(decision: Decision, options: Options, seed: int) -> bool:
         decision.view,
         iterations=math.ceil(QUICK_SHARE * options.iterations),
         seed=derive(seed, decision.version, decision.seat, "quick"),
-        parameters=Parameters(evaluation_share=EVALUATION_SHARE),
+        parameters=Parameters(last_look=SHARE),
         model=learned(decision.view.game),
     )
-    best, second = _best_two(result)
-    return (
-        best.probability >= 1 - MIXED
-        and best.expected_score - second.expected_score >= options.gap
-        and _is_open(best.expected_score, second.expected_score)
-    )
+    two = _best_two(result)
+    if two is None:
+        return False
+    scores = [each.expected_score for each in two]
+    return scores[0] - scores[1] >= options.gap and _is_open(*scores)
 
 
 def _is_open(best: float, second: float) -> bool:

@@ -19,9 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ai.results import ActionResult
 from engine.game import SeatView
-from lab.player import Choice, ConfigurationError, shares_of
+from lab.player import Choice, ConfigurationError, Share
 
 ROOT = Path(__file__).parent.parent
 HOST = Path(__file__).parent / "revision_host.py"
@@ -35,8 +34,8 @@ class Answer(NamedTuple):
     # The processor time of the search.
     processor_seconds: float
     stop_reason: str
-    # The likeliest first; empty where they were not asked for.
-    actions: list[ActionResult]
+    # The actions that it may play, with their probabilities.
+    shares: tuple[Share, ...]
 
 
 def folder_of(revision: str) -> Path:
@@ -96,43 +95,26 @@ class SearchProcess:
         self._to: IO[str] = self._process.stdin
         self._from: IO[str] = self._process.stdout
 
-    def ask(
-        self,
-        view: SeatView,
-        seed: int,
-        options: Mapping[str, Any],
-        *,
-        root_actions: Sequence[int] | None = None,
-        all_actions: bool = False,
-    ) -> Answer:
+    def ask(self, view: SeatView, seed: int, options: Mapping[str, Any]) -> Answer:
         """What a search from a view finds.
 
-        `options` are `iterations`, `ms`, `threads` and Parameters. `root_actions` are the actions
-        to search for (None: all). The answer has `actions` only if `all_actions` is set.
+        `options` are `iterations`, `ms`, `threads` and Parameters.
         """
         game = view.game
-        only = None
-        if root_actions is not None:
-            only = [game.read_action(action) for action in root_actions]
         request = {
             "game": game.id,
             "ruleset": game.ruleset,
             "view": view.fields,
             "seed": seed,
             "options": {name: str(value).lower() for name, value in options.items()},
-            "root_actions": only,
-            "all_actions": all_actions,
         }
         print(json.dumps(request), file=self._to, flush=True)
         line = self._from.readline()
         if not line:
             raise RuntimeError(f"the revision in {self._process.args!r} has failed")
         found = json.loads(line)
-        actions = [
-            ActionResult(**{**each, "action": game.make_action(each["action"])})
-            for each in found.pop("actions", ())
-        ]
-        return Answer(**{**found, "action": game.make_action(found["action"])}, actions=actions)
+        shares = tuple((game.make_action(action), share) for action, share in found.pop("shares"))
+        return Answer(**{**found, "action": game.make_action(found["action"])}, shares=shares)
 
     def close(self) -> None:
         """Ends the process."""
@@ -155,8 +137,8 @@ class RevisionPlayer:
         self._process = SearchProcess(folder)
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        found = self._process.ask(view, chance % 2**64, self._options, all_actions=True)
-        return Choice(found.action, found.iterations, shares_of(found.actions))
+        found = self._process.ask(view, chance % 2**64, self._options)
+        return Choice(found.action, found.iterations, found.shares)
 
     def close(self) -> None:
         """Ends the process."""

@@ -40,7 +40,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     iterations, seconds = values.pop("iterations", 0), values.pop("ms", 0) / 1000
     threads = values.pop("threads", 1)
     model = learned(game) if values.pop("model", "learned") == "learned" else None
-    only = request["root_actions"]
     start = time.process_time()
     search = Search(
         view,
@@ -48,22 +47,21 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         seed=request["seed"],
         parameters=Parameters(**values),
         max_iterations=iterations,
-        root_actions=None if only is None else [game.make_action(fields) for fields in only],
         model=model,
     )
     search.run(iterations=iterations, seconds=seconds)
     result = search.result()
-    found: dict[str, Any] = {
+    return {
         "action": game.read_action(result.action),
         "iterations": result.iterations,
         "processor_seconds": time.process_time() - start,
         "stop_reason": result.stop_reason,
+        "shares": [
+            (game.read_action(each.action), each.probability)
+            for each in result.actions
+            if each.probability > 0
+        ],
     }
-    if request["all_actions"]:
-        found["actions"] = [
-            each._asdict() | {"action": game.read_action(each.action)} for each in result.actions
-        ]
-    return found
 
 
 if __name__ == "__main__":

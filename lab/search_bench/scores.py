@@ -1,60 +1,91 @@
-"""How right are the scores of a hint: `python -m lab.search_bench.scores`.
+"""How right are hints: `python -m lab.search_bench.scores`.
 
-A hint shows an expected score for every action, but most of its iterations go to the best. Here
-each action is also searched for alone, from the same view and for as many iterations as the whole
-hint had. Two scores agree if they differ by at most two deviations: that of both together, the root
-of the sum of their squares. Its mean is shown too, since scores that promise little easily agree.
+`rows` compares the rows of hints with a search of many times the effort, in decisions of matches
+that are played at random. That search has the same actions alone, and looks at each equally often:
 
-The positions are decisions between several actions, drawn from matches that are played at random.
-In a search for one action, the other seat learns to answer this action even where it decides at the
-same time. The score alone is then lower by right, so simultaneous decisions are kept apart.
+- how many of the actions that a hint calls as good lose more than 0.03;
+- how often the loss that a hint tells is within two deviations, those of both searches together;
+- what the advised play loses against the answer of the larger search.
 
-Prints the mean of each figure, with the standard deviation of the mean as if all values were
-independent; shares are means, too. With --revision, the search of a git revision is asked at the
-same positions, so that one run shows both.
+`matches` lets hints play each other, and compares the expected scores that they foretell with what
+happens. The mean of what both seats foretell at their first decision must be 1 together, and so on
+for later ones. Of the scores between two tenths, of one decision a match, the mean must be that of
+the results.
+
+Intervals have a probability of 95 %.
 """
 
 import argparse
 import math
 import random
 import statistics
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import cycle
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ai.last_look import SHARE
+from ai.results import Parameters, Result, Standing
+from ai.search import Search
 from croupier.terminal.arguments import whole
 from engine import games
+from engine.game import SeatView
+from engine.model import learned
 from engine.position import Position
-from lab.player import ConfigurationError
-from lab.revision import build, search_process
-from lab.workers import counting, in_order, processors
+from lab.workers import add_options, counting, in_order
 
-EVALUATION_SHARE = 0.2  # As the server asks by default.
-MAX_ACTIONS = 12  # That are searched for alone, of one position.
-DEVIATIONS = 2
-ROUNDING = 1e-9  # Exact scores differ by less.
-POSITIONS = 200
-ITERATIONS = 10_000
-ROW = "{:18}{:26}{:20}".format
-CELL = "{:>9}{:>10}{:>9}".format
-
-# A value of a figure of a group.
-Figure = tuple[str, str, float]
+LOST = 0.03  # An action that loses more was not as good.
+SURE = 2.0  # Deviations.
+WIDTH = 1.96  # Deviations of a mean, on both sides.
+BINS = 10
+POINTS = 11  # Decisions of each seat whose scores are added up.
+ROW = "{:18}{:38}{:>8}  {}".format
 
 
 class Task(NamedTuple):
-    """One position to look at, and whose search answers; no revision is this code."""
+    """One position or match to look at."""
 
     game_id: str
     seed: int
     number: int
     iterations: int
-    revision: str | None = None
+    times: int
+    with_policy: bool
 
     def chance(self) -> random.Random:
-        """Its own chance, which is the same for each revision."""
+        """Its own chance."""
         return random.Random(f"{self.game_id}/{self.seed}/{self.number}")
+
+    def hint(
+        self, view: SeatView, chance: random.Random, actions: Sequence[int] | None = None
+    ) -> Result:
+        """What a hint finds or, of some actions, a search with many times the effort."""
+        running = Search(
+            view,
+            seed=chance.getrandbits(64),
+            parameters=Parameters(last_look=SHARE, playout_policy=self.with_policy),
+            root_actions=actions,
+            model=learned(view.game) if self.with_policy else None,
+        )
+        running.run(iterations=self.iterations * (self.times if actions else 1))
+        return running.result()
+
+
+class Row(NamedTuple):
+    """An action of a hint: what the hint says that it loses, and a larger search."""
+
+    standing: Standing
+    loss: float
+    deviation: float
+    true_loss: float
+    true_deviation: float
+
+
+class Foretold(NamedTuple):
+    """The expected score that a seat had at its n-th decision, and its score in the end."""
+
+    seat: int
+    number: int
+    expected_score: float
+    score: float
 
 
 def random_decision(game_id: str, chance: random.Random) -> tuple[Position, int]:
@@ -71,61 +102,133 @@ def random_decision(game_id: str, chance: random.Random) -> tuple[Position, int]
     return chance.choice(found)
 
 
-def find(task: Task) -> list[Figure]:
-    """All figures of a task."""
-    return list(scores(task))
-
-
-def scores(task: Task) -> Iterator[Figure]:
-    """Draws a position, asks for a hint, and searches for its actions alone."""
+def rows(task: Task) -> list[Row]:
+    """The rows of a hint; the last one is the advised play against the best of a larger search."""
     chance = task.chance()
     position, seat = random_decision(task.game_id, chance)
-    ask = search_process(task.revision).ask
-    view, legal = position.view(seat), position.legal(seat)
-    limits = {"iterations": task.iterations}
-    share = {"evaluation_share": EVALUATION_SHARE}
-    hint = ask(view, chance.getrandbits(64), limits | share, all_actions=True)
-    when = "simultaneous" if len(position.deciders) > 1 else "in turn"
-    yield when, "proven", hint.stop_reason == "proven"
-    shown = {each.action: each for each in hint.actions}
-    drawn = chance.sample(legal, min(MAX_ACTIONS, len(legal)))
-    best = hint.actions[0].action
-    if best not in drawn:
-        drawn[-1] = best
-    for action in drawn:
-        alone = ask(
-            view,
-            chance.getrandbits(64),
-            # 0: a search for one action is as long as any other.
-            {**limits, "single_action": 0},
-            root_actions=[action],
-            all_actions=True,
-        ).actions[0]
-        one = shown[action]
-        kind = "the best" if action == best else "others" if one.visits else "never tried"
-        error = one.expected_score - alone.expected_score
-        deviation = math.hypot(one.deviation, alone.deviation)
-        for group in (f"{when}, all", f"{when}, {kind}"):
-            yield group, "within", abs(error) <= DEVIATIONS * deviation + ROUNDING
-            yield group, "|error|", abs(error)
-            yield group, "error", error
-            yield group, "deviation", deviation
+    view = position.view(seat)
+    hint = task.hint(view, chance)
+    examined = [each for each in hint.actions if each.standing is not Standing.UNEXAMINED]
+    truth = task.hint(view, chance, [each.action for each in examined])
+    true = {each.action: each for each in truth.actions}
+    advised = [each for each in examined if each.standing is Standing.BEST]
+    # By the scores, since the larger search may have another answer.
+    score = math.fsum(each.probability * true[each.action].expected_score for each in advised)
+    deviation = math.hypot(*(each.probability * true[each.action].deviation for each in advised))
+    found = [
+        Row(
+            each.standing,
+            each.loss,
+            each.loss_deviation,
+            score - true[each.action].expected_score,
+            math.hypot(true[each.action].deviation, deviation),
+        )
+        for each in examined
+        if each.standing is not Standing.BEST
+    ]
+    wide = task.hint(view, chance, position.legal(seat))
+    best = max(wide.actions, key=lambda each: (each.probability, -each.action)).action
+    lost = 0.0
+    if best not in {each.action for each in advised}:
+        pair = [best, *(each.action for each in advised)]
+        compared = {each.action: each for each in task.hint(view, chance, pair).actions}
+        lost = math.fsum(each.probability * compared[each.action].loss for each in advised)
+        lost -= compared[best].loss
+    return [*found, Row(Standing.BEST, 0.0, 0.0, lost, 0.0)]
 
 
-def show(game_id: str, found: dict[str, list[Figure]]) -> None:
-    """Prints the rows of a game; `found` is by the code that searched."""
-    values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(dict)
-    for code, figures in found.items():
-        for group, figure, value in figures:
-            values[group, figure].setdefault(code, []).append(value)
-    for name, by_code in sorted(values.items(), key=lambda item: item[0][0]):
-        cells = (_cell(by_code[code]) if code in by_code else CELL("", "", "") for code in found)
-        print(ROW(game_id, *name) + "".join(cells), flush=True)
+def match(task: Task) -> list[Foretold]:
+    """What hints foretell in a match that they play against each other."""
+    chance = task.chance()
+    position = Position.deal(games()[task.game_id](), chance.getrandbits(64))
+    told: list[tuple[int, int, float]] = []
+    decided = [0, 0]
+    while not position.over:
+        joint = {}
+        for seat in position.deciders:
+            legal = position.legal(seat)
+            joint[seat] = legal[0]
+            if len(legal) > 1:
+                hint = task.hint(position.view(seat), chance)
+                joint[seat] = hint.action
+                told.append((seat, decided[seat], hint.expected_score))
+                decided[seat] += 1
+        position.apply(joint, chance.getrandbits(64))
+    outcome = position.scores
+    return [Foretold(*each, outcome[each[0]]) for each in told]
 
 
-def _cell(values: list[float]) -> str:
-    deviation = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return CELL(f"{len(values):,}", f"{statistics.fmean(values):.4f}", f"±{deviation:.4f}")
+def show_rows(game_id: str, found: Iterable[Row]) -> None:
+    """Prints the figures of the rows of a game."""
+    by_standing: dict[Standing, list[Row]] = {each: [] for each in Standing}
+    for row in found:
+        by_standing[row.standing].append(row)
+    good, worse = by_standing[Standing.AS_GOOD], by_standing[Standing.WORSE]
+    lost = [row.true_loss for row in by_standing[Standing.BEST]]
+    print(ROW(game_id, "as good, but loses more than 0.03", len(good), _share(good, _is_bad)))
+    print(ROW("", "worse by what is told, within 95 %", len(worse), _share(worse, _is_within)))
+    off = [row.true_loss - row.loss for row in worse]
+    print(ROW("", "  its error", len(off), _mean(off)))
+    print(ROW("", "the advised play loses", len(lost), _mean(lost)), flush=True)
+
+
+def _is_bad(row: Row) -> bool:
+    return row.true_loss > LOST
+
+
+def _is_within(row: Row) -> bool:
+    return abs(row.loss - max(0.0, row.true_loss)) <= SURE * math.hypot(
+        row.deviation, row.true_deviation
+    )
+
+
+def _share(found: Sequence[Row], holds: Callable[[Row], bool]) -> str:
+    count = sum(map(holds, found))
+    return f"{count:>5}  {count / len(found):.1%}" if found else ""
+
+
+def _mean(values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return ""
+    error = WIDTH * statistics.stdev(values) / math.sqrt(len(values))
+    return f"{statistics.fmean(values):+.4f} ± {error:.4f}"
+
+
+def show_matches(game_id: str, matches: Sequence[Sequence[Foretold]], seed: int) -> None:
+    """Prints the sums of both seats and, by what was foretold, what happened."""
+    for number in range(POINTS):
+        told = [
+            [
+                each.expected_score
+                for match in matches
+                for each in match
+                if (each.seat, each.number) == (seat, number)
+            ]
+            for seat in range(2)
+        ]
+        if min(map(len, told)) < 2:
+            break
+        both = sum(map(statistics.fmean, told))
+        error = WIDTH * math.hypot(
+            *(statistics.stdev(each) / math.sqrt(len(each)) for each in told)
+        )
+        name = f"decision {number + 1} of both"
+        print(ROW(game_id, name, len(told[0]), f"{both:.4f} ± {error:.4f}"))
+    chance = random.Random(seed)
+    bins: list[list[Foretold]] = [[] for _ in range(BINS)]
+    for match in matches:
+        # The decisions of one match depend on each other.
+        by_bin: dict[int, list[Foretold]] = {}
+        for each in match:
+            by_bin.setdefault(min(int(BINS * each.expected_score), BINS - 1), []).append(each)
+        for number, some in by_bin.items():
+            bins[number].append(chance.choice(some))
+    for number, some in enumerate(bins):
+        if len(some) > 1:
+            foretold = statistics.fmean(each.expected_score for each in some)
+            off = _mean([each.score - each.expected_score for each in some])
+            name = f"foretold {number / BINS:.1f} to {(number + 1) / BINS:.1f}"
+            print(ROW(game_id, name, len(some), f"{foretold:.3f}, what happened is off by {off}"))
 
 
 def main() -> None:
@@ -135,38 +238,41 @@ def main() -> None:
     )
     hosted = [game_id for game_id, game in games().items() if not game.reference]
     add = parser.add_argument
+    add("what", choices=("rows", "matches"))
     add("--games", metavar="GAME,...", help="default: all that are hosted")
-    add("--number", metavar="N", type=whole(1), default=POSITIONS, help="positions of each game")
-    add("--iterations", metavar="N", type=whole(1), default=ITERATIONS, help="of a hint")
-    add("--seed", type=int, default=0, help="of the positions; default: %(default)s")
-    add("--revision", help="a git revision to compare with")
-    add("--workers", type=whole(1), default=processors(), help="processes; default: %(default)s")
+    add("--number", metavar="N", type=whole(1), default=200, help="of positions or matches a game")
+    add("--iterations", metavar="N", type=whole(1), default=1_000, help="of a hint")
+    add("--times", metavar="N", type=whole(1), default=50, help="the effort of the larger search")
+    add("--no-policy", action="store_true", help="random playouts, and no model")
+    add("--seed", type=int, default=0, help="default: %(default)s")
+    add_options(parser)
     chosen = parser.parse_args()
     game_ids = chosen.games.split(",") if chosen.games else hosted
-    if unknown := set(game_ids) - set(hosted):
+    if unknown := set(game_ids) - set(games()):
         parser.error(f"there is no game {', '.join(sorted(unknown))}")
-    codes: dict[str, str | None] = {"this code": None}
-    if chosen.revision:
-        codes[chosen.revision] = chosen.revision
-        try:
-            build(chosen.revision)
-        except ConfigurationError as error:
-            parser.error(str(error))
     print(f"{chosen.number:,} of each game, {chosen.iterations:,} iterations, seed {chosen.seed}.")
-    print(" " * 64 + "".join(f"{code:>28}" for code in codes))
     for game_id in game_ids:
         tasks = [
-            Task(game_id, chosen.seed, each, chosen.iterations, revision)
-            for each in range(chosen.number)
-            for revision in codes.values()
+            Task(
+                game_id, chosen.seed, number, chosen.iterations, chosen.times, not chosen.no_policy
+            )
+            for number in range(chosen.number)
         ]
-        found: dict[str, list[Figure]] = {code: [] for code in codes}
-        with in_order(find, tasks, chosen.workers) as results:
-            tell = counting(len(tasks), f"of {game_id}")
-            for code, figures in zip(cycle(codes), results, strict=False):
-                found[code] += figures
-                tell()
-        show(game_id, found)
+        tell = counting(len(tasks), f"of {game_id}")
+        if chosen.what == "rows":
+            rows_found: list[Row] = []
+            with in_order(rows, tasks, chosen.workers) as results:
+                for some in results:
+                    rows_found += some
+                    tell()
+            show_rows(game_id, rows_found)
+        else:
+            matches: list[list[Foretold]] = []
+            with in_order(match, tasks, chosen.workers) as results:
+                for one in results:
+                    matches.append(one)
+                    tell()
+            show_matches(game_id, matches, chosen.seed)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 A first search says which action is the best. It would be unjust to compare it with the one played
 by that same search: the best of several estimates is too high on average, and an action that seems
-worse is hardly searched. So a second search, with another seed, has these two actions alone, and
-its last look (ai/last_look.py) tells what the one loses against the other.
+worse is hardly searched. So other searches, each with a seed of its own, have these two actions
+alone. They share the iterations of the first one. The last look of each (ai/last_look.py) tells
+what the one action loses against the other, and the mean over several searches is surer than what a
+single one tells, however long that is.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from typing import Protocol
 import wire
 from ai import last_look
 from ai.results import Result
-from croupier.v1 import hint_pb2, review_pb2
+from croupier.v1 import game_pb2, hint_pb2, review_pb2
 from engine.game import Game
 from engine.model import Model
 from engine.position import Position
@@ -24,6 +26,8 @@ from service.searching.options import name_opponent
 from service.searching.pool import Limits, SearchJob
 from service.searching.tasks import Requester, SearchTask
 
+RUN_ITERATIONS = 100  # The least of each search for two actions,
+MOST_RUNS = 8  # and the most of them.
 BELIEF_WORLDS = 500
 MIXED = 0.05  # The least probability of an action that is a part of a mixture.
 SURE = 2.0  # Deviations.
@@ -56,6 +60,11 @@ def derive(seed: int, *parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
+def runs_of(iterations: int) -> int:
+    """How many searches for two actions share so many iterations."""
+    return min(MOST_RUNS, max(1, iterations // RUN_ITERATIONS))
+
+
 async def judge(
     decision: Decision,
     searcher: Searcher,
@@ -76,16 +85,17 @@ async def judge(
         review.probability = 1.0
         return review
 
-    def task(number: int) -> SearchTask:
-        search = hint_pb2.Search(
-            seed=derive(seed, decision.version, decision.seat, iterations, number)
-        )
+    def seed_of(number: int) -> int:
+        return derive(seed, decision.version, decision.seat, iterations, number)
+
+    def task(number: int, iterations: int) -> SearchTask:
+        search = hint_pb2.Search(seed=seed_of(number))
         search.view.ParseFromString(decision.message)
         name_opponent(search.view, opponent)
         search.limits.iterations = iterations
         return SearchTask(requester, search, decision.view, Limits(iterations=iterations), model)
 
-    first = task(1)
+    first = task(1, iterations)
     first.search.belief_worlds = BELIEF_WORLDS
     hint = await searcher.search(first)
     best = max(hint.actions, key=lambda each: (each.probability, each.expected_score))
@@ -99,16 +109,14 @@ async def judge(
     if own is best or own.probability >= MIXED:
         review.verdict = review_pb2.VERDICT_BEST
         return review
-    second = task(2)
-    second.search.include_actions.extend((best.action, played))
-    compared = {
-        each.action.SerializeToString(): each for each in (await searcher.search(second)).actions
-    }
-    better, worse = (compared[each.SerializeToString()] for each in (best.action, played))
-    # One of the two is the answer of this search, which loses nothing.
-    difference = worse.loss - better.loss
+    runs = runs_of(iterations)
+    compared = [
+        await _compare(best.action, played, searcher, task(2 + number, iterations // runs))
+        for number in range(runs)
+    ]
+    difference = math.fsum(found for found, _ in compared) / runs
     review.loss = quantized(max(0.0, difference))
-    review.deviation = math.hypot(better.loss_deviation, worse.loss_deviation)
+    review.deviation = math.hypot(*(deviation for _, deviation in compared)) / runs
     review.verdict = verdict(difference, review.deviation)
     if difference > 0:
         pair = (wire.read_action(game, best.action), decision.action)
@@ -116,7 +124,11 @@ async def judge(
         def see_all(job: SearchJob) -> Result:
             world = KnownWorld(decision.position, decision.seat)
             search = job.search(
-                decision.view, derive(second.search.seed, 3), world, pair, last_look.SHARE
+                decision.view,
+                derive(seed, decision.version, decision.seat, iterations, 0),
+                world,
+                pair,
+                last_look.SHARE,
             )
             search.run(iterations=job.limits.iterations, stop=job.stop)
             return search.result()
@@ -127,6 +139,22 @@ async def judge(
         review.hindsight.played_score = seen[pair[1]].expected_score
         review.hindsight.deviation = math.hypot(*(seen[each].loss_deviation for each in pair))
     return review
+
+
+async def _compare(
+    best: game_pb2.MatchAction, played: game_pb2.MatchAction, searcher: Searcher, task: SearchTask
+) -> tuple[float, float]:
+    # What the one action scores more than the other in a search for these two, and its deviation.
+    task.search.include_actions.extend((best, played))
+    found = {
+        each.action.SerializeToString(): each for each in (await searcher.search(task)).actions
+    }
+    better, worse = (found[each.SerializeToString()] for each in (best, played))
+    # One of the two is the answer of the search, which loses nothing; or both are, as a mixture.
+    deviation = max(better.loss_deviation, worse.loss_deviation) or math.hypot(
+        better.deviation, worse.deviation
+    )
+    return better.expected_score - worse.expected_score, deviation
 
 
 def verdict(difference: float, deviation: float) -> review_pb2.Verdict:

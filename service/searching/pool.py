@@ -150,9 +150,7 @@ class SearchJob:
                 view,
                 threads=self.limits.threads,
                 seed=seed,
-                parameters=self._parameters._replace(
-                    last_look=last_look, temperature=temperature
-                ),
+                parameters=self._parameters._replace(last_look=last_look, temperature=temperature),
                 max_iterations=self.limits.iterations,
                 max_nodes=self.limits.nodes,
                 sampler=sampler,

@@ -157,9 +157,10 @@ def test_the_figures_of_a_result_are_those_of_the_answers():
     assert result.expected_score == pytest.approx(mean)
     # Every end has a winner here, who wins 1 or 2 chips of the 4 between the scores 0 and 1.
     assert (result.draw, result.win + result.loss) == (0, pytest.approx(1))
+    assert result.win == pytest.approx(result.expected_score)
     fold, call = sorted(result.actions, key=lambda each: each.action == 3)
     assert fold.expected_score == pytest.approx(0.25)
-    assert result.win == pytest.approx(call.probability * call.expected_score, abs=0.001)
+    assert call.expected_score == pytest.approx(0.25, abs=0.001)
     # The scores settle, and are known to.
     short = search(view, iterations=4, seed=1)
     deviations = [max(one.deviation for one in each.actions) for each in (short, result)]

@@ -211,11 +211,8 @@ def test_equal_actions_share_the_probability():
                 assert {one.probability for one in likely.values()} == {1 / len(proof.best)}
                 assert result.action in likely
                 for one in result.actions:
-                    equal = abs(proof.scores[one.action] - proof.expected_score) < EXACT
-                    others = sum(
-                        abs(score - proof.expected_score) < EXACT for score in proof.scores.values()
-                    )
-                    assert one.tied == (equal and others > 1)
+                    loss = proof.expected_score - proof.scores[one.action]
+                    assert one.loss == pytest.approx(loss, abs=EXACT)
                 shared += len(likely) > 1
             joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
             position.apply(joint, rng.getrandbits(60))

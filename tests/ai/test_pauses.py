@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from ai.last_look import SHARE
 from ai.principal_lines import PrincipalLines
+from ai.results import Parameters
 from ai.search import Search, search
 from ai.worker import Stop
 from engine import games
@@ -45,13 +47,13 @@ def proven_view():
 
 
 def findings(view, stop, **limits):
-    """All that a search finds, with its comparison of actions and its lines."""
-    one = Search(view, seed=3)
+    """All that a search finds, with its last look and its lines."""
+    one = Search(view, seed=3, parameters=Parameters(last_look=SHARE))
     one.run(stop=stop, **limits)
     lines = PrincipalLines(one)
     result = one.result()
     actions = [each.action for each in result.actions[:4]]
-    return result, lines.compare(actions, 100, stop=stop), [lines.line(each) for each in actions]
+    return result, [lines.line(each) for each in actions]
 
 
 class Paused(threading.Thread):

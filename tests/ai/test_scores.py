@@ -1,53 +1,154 @@
-"""The scores of a hint: enough visits for each, honest deviations, nothing dominated named."""
+"""The rows of a hint: their order and standings, honest losses, nothing dominated named."""
 
 import math
 
 import pytest
 
-from ai.results import Parameters
+from ai.endings import prove
+from ai.last_look import ALIKE, SHARE, LastLook
+from ai.results import Parameters, Standing
 from ai.search import Search, search
+from ai.worker import Rounds
 from engine import games
-from tests.support.play import decisions, seeded
+from engine.position import Position
+from engine.sampler import Sampler
+from tests.support.play import cases, decisions, game_of, note_on_failure, random_joint, seeded
 
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
-SHARE = 0.2
+LOOK = Parameters(last_look=SHARE)
+EXAMINED = (Standing.AS_GOOD, Standing.WORSE)
 
 
 @pytest.mark.parametrize("game_id", GAMES)
-def test_every_action_gets_its_share_of_the_visits(game_id):
-    for position, seat in decisions(game_id, 5, "scores"):
-        result = search(
-            position.view(seat),
-            iterations=2_000,
-            seed=1,
-            parameters=Parameters(evaluation_share=SHARE, endings=False),
-        )
-        each = SHARE * result.iterations / len(result.actions)
-        if result.actions[0].probability < 1:
-            continue  # Regret matching tries each action anyway.
-        assert min(one.visits for one in result.actions) >= math.floor(each) - 1
-
-
-@pytest.mark.parametrize("game_id", GAMES)
-def test_a_score_is_within_its_deviation_of_a_search_for_the_action_alone(game_id):
-    rng = seeded("alone", game_id)
-    within = []
-    for position, seat in decisions(game_id, 10, "scores"):
-        view = position.view(seat)
-        hint = search(view, iterations=2_000, seed=1, parameters=Parameters(evaluation_share=SHARE))
-        for one in rng.sample(hint.actions, min(5, len(hint.actions))):
-            alone = Search(
-                view, seed=2, root_actions=[one.action], parameters=Parameters(single_action=0)
+def test_rows_are_in_the_order_of_their_standing_and_add_up(game_id):
+    seen = set()
+    for number, (position, seat) in enumerate(decisions(game_id, 15, "rows")):
+        with note_on_failure(number=number):
+            view = position.view(seat)
+            hint = search(view, iterations=1_000, seed=number, parameters=LOOK)
+            assert hint == search(view, iterations=1_000, seed=number, parameters=LOOK)
+            assert sorted(each.action for each in hint.actions) == list(position.legal(seat))
+            standings = [list(Standing).index(each.standing) for each in hint.actions]
+            assert standings == sorted(standings)
+            for standing in EXAMINED:
+                losses = [each.loss for each in hint.actions if each.standing is standing]
+                assert losses == sorted(losses)
+            best = [each for each in hint.actions if each.standing is Standing.BEST]
+            assert math.fsum(each.probability for each in best) == pytest.approx(1)
+            assert all(each.probability > 0 and each.loss == 0 for each in best)
+            assert hint.expected_score == pytest.approx(
+                math.fsum(each.probability * each.expected_score for each in best)
             )
-            alone.run(iterations=2_000)
-            [other] = alone.result().actions
-            deviation = math.hypot(one.deviation, other.deviation)
-            within.append(abs(one.expected_score - other.expected_score) <= 2 * deviation + 1e-9)
-    assert len(within) > 20
+            assert hint.win + hint.draw / 2 == pytest.approx(hint.expected_score, abs=1e-12)
+            assert hint.win + hint.draw + hint.loss == pytest.approx(1)
+            assert min(hint.win, hint.draw, hint.loss) >= 0
+            seen |= {each.standing for each in hint.actions}
+    assert {Standing.BEST, Standing.WORSE} <= seen
+
+
+def proven(game_id, name, most):
+    """Views of random matches under a small ruleset whose rest can be solved, with the proofs."""
+    game, _ = game_of(game_id, name)
+    rng = seeded(game_id, name)
+    found = []
+    for _ in range(300):
+        position = Position.deal(game, rng.getrandbits(60))
+        while not position.over and len(found) < most:
+            for seat in position.deciders:
+                view, legal = position.view(seat), position.legal(seat)
+                proof = prove(Sampler.of(view), legal) if len(legal) > 1 else None
+                if proof:
+                    found.append((view, proof))
+            position.apply(random_joint(position, rng), rng.getrandbits(60))
+    return found
+
+
+@pytest.mark.parametrize(("game_id", "name"), cases("small_rulesets"))
+def test_the_loss_of_an_action_is_that_of_the_exact_scores(game_id, name):
+    within = []
+    for number, (view, proof) in enumerate(proven(game_id, name, 40)):
+        with note_on_failure(number=number):
+            sampled = LOOK._replace(endings=False, from_deal=False)
+            hint = search(view, iterations=3_000, seed=number, parameters=sampled)
+            exact = math.fsum(each.probability * proof.scores[each.action] for each in hint.actions)
+            for each in hint.actions:
+                if each.standing in EXAMINED:
+                    error = abs(each.loss - max(0.0, exact - proof.scores[each.action]))
+                    within.append(error <= 2 * each.loss_deviation + 1e-9)
     assert sum(within) >= 0.88 * len(within)
 
 
-def test_a_dominated_action_is_scored_but_never_named():
+@pytest.mark.parametrize(("game_id", "name"), cases("small_rulesets"))
+def test_exact_scores_tell_what_is_as_good(game_id, name):
+    for view, proof in proven(game_id, name, 40):
+        hint = search(view, iterations=500, seed=1, parameters=LOOK._replace(from_deal=False))
+        if hint.stop_reason != "proven":
+            continue
+        for each in hint.actions:
+            loss = proof.expected_score - proof.scores[each.action]
+            assert each.loss == pytest.approx(0 if each.probability else loss, abs=1e-9)
+            assert each.loss_deviation == 0
+            if each.probability:
+                assert each.standing is Standing.BEST
+            elif abs(loss - ALIKE) > 1e-9:
+                assert each.standing is (Standing.AS_GOOD if loss < ALIKE else Standing.WORSE)
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_search_that_is_cut_short_shows_no_score_but_that_of_its_answer(game_id):
+    for position, seat in decisions(game_id, 5, "rows"):
+        running = Search(position.view(seat), seed=1, parameters=Parameters(endings=False))
+        running.run(iterations=300)
+        for each in running.result().actions:
+            expected = Standing.BEST if each.probability else Standing.UNEXAMINED
+            assert each.standing is expected
+
+
+def rounds(actions, *scores):
+    """What a worker saw in rounds with these scores."""
+    count = range(len(actions))
+    return Rounds(
+        actions,
+        len(scores),
+        tuple(math.fsum(each[i] for each in scores) for i in count),
+        tuple(0.0 for _ in actions),
+        tuple(tuple(math.fsum(each[i] * each[j] for each in scores) for j in count) for i in count),
+    )
+
+
+def test_an_action_that_surely_loses_is_looked_at_no_more():
+    look = LastLook({1: 1.0}, [2, 3], 0, 100)
+    look.add([rounds((1, 2, 3), *[(0.9, 0.8, 0.1), (0.5, 0.6, 0.0)] * 40)])
+    assert look.actions == [1, 2]
+    look.add([rounds((1, 2), *[(0.9, 0.9), (0.5, 0.5)] * 40)])
+    assert look.loss(2)[0] == pytest.approx(0.0)
+    assert look.loss(3)[0] == pytest.approx(0.65)
+
+
+def test_the_better_action_becomes_the_answer():
+    rng = seeded("better")
+    scores = [(rng.random() * 0.5, 0.4 + rng.random() * 0.5) for _ in range(200)]
+    look = LastLook({1: 1.0}, [2], 0, 100)
+    look.add([rounds((1, 2), *scores)])
+    look.settle()
+    assert look.answer == {2: 1.0}
+    mixed = LastLook({1: 0.5, 3: 0.5}, [2], 0, 100)
+    mixed.add([rounds((1, 3, 2), *[(one, one, two) for one, two in scores])])
+    mixed.settle()
+    assert mixed.answer == {1: 0.5, 3: 0.5}
+
+
+def test_a_few_rounds_that_are_alike_do_not_show_that_an_action_is_as_good():
+    position, seat = next(iter(decisions("skystones", 1, "rows")))
+    [row, *_] = search(position.view(seat), iterations=100, seed=1).actions
+    for count, standing in ((10, Standing.WORSE), (2_000, Standing.AS_GOOD)):
+        look = LastLook({1: 1.0}, [2], 0, 100)
+        look.add([rounds((1, 2), *[(0.25, 0.25), (0.75, 0.75)] * count)])
+        rows, _, _ = look.judge([row._replace(action=1), row._replace(action=2)])
+        assert [each.standing for each in rows] == [Standing.BEST, standing]
+
+
+def test_a_dominated_action_is_never_named():
     named = seen = 0
     for position, seat in decisions("powershot_soccer", 150, "scores"):
         legal = position.legal(seat)
@@ -59,10 +160,9 @@ def test_a_dominated_action_is_scored_but_never_named():
             position.view(seat),
             iterations=400,
             seed=seen,
-            parameters=Parameters(evaluation_share=0.9, endings=False),
+            parameters=LOOK._replace(endings=False),
         )
         assert sorted(one.action for one in result.actions) == list(legal)
-        assert all(one.visits for one in result.actions)
         named += result.action in dominated
     assert seen > 10
     assert named == 0

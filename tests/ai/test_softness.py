@@ -4,7 +4,7 @@ from itertools import chain, pairwise
 
 import pytest
 
-from ai.results import ActionResult, Parameters
+from ai.results import ActionResult, Parameters, Standing
 from ai.search import search
 from ai.softness import MAX_LOSS, MAX_TEMPERATURE, MIN_TEMPERATURE, soften
 from ai.strengths import STRENGTHS
@@ -110,13 +110,17 @@ def test_bots_never_choose_what_seems_far_worse_to_them(game_id):
 def test_even_beginners_hardly_ever_throw_a_match_away():
     rng = seeded("throws")
     bot = BotPlayer(STRENGTHS["beginner"])
-    even = Parameters(evaluation_share=0.5)
+    even = Parameters(last_look=0.5)
     thrown = at_random = 0.0
     for position, seat in chain(*(decisions(game_id, 25, "softness") for game_id in GAMES)):
         view, legal = position.view(seat), position.legal(seat)
         judged = search(view, iterations=10_000, seed=1, parameters=even, model=learned(view.game))
         limit = judged.expected_score - FAR
-        far_worse = {each.action for each in judged.actions if each.expected_score < limit}
+        far_worse = {
+            each.action
+            for each in judged.actions
+            if each.standing is Standing.WORSE and each.expected_score < limit
+        }
         at_random += len(far_worse) / len(legal)
         if far_worse:
             chances = (rng.getrandbits(256) for _ in range(5))

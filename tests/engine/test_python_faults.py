@@ -236,11 +236,9 @@ def test_a_fault_ends_principal_lines():
     try:
         with pytest.raises(RulesFault, match="failed in apply"):
             lines.line(running.legal[0])
-        with pytest.raises(RulesFault, match="failed in apply"):
-            lines.compare(running.legal, 1 << 40)
     finally:
         PythonKuhn.apply = working
-    assert lines.compare(running.legal, 1000)[0]
+    assert lines.line(running.legal[0])
 
 
 @pytest.mark.parametrize("hook", ["deciders", "legal", "apply", "outcome"])

@@ -2,27 +2,26 @@
 
 import random
 import sys
-from collections import defaultdict
 
 import pytest
 
-from ai.results import ActionResult
+from ai.results import Standing
 from engine import games
 from engine.position import Position
-from lab.revision import ROOT, Answer
 from lab.search_bench import scores
-from lab.search_bench.scores import MAX_ACTIONS, Task, random_decision
+from lab.search_bench.scores import (
+    Foretold,
+    Row,
+    Task,
+    match,
+    random_decision,
+    rows,
+    show_matches,
+    show_rows,
+)
 from tests.support.play import note_on_failure
 
 HOSTED = [game_id for game_id, game in games().items() if not game.reference]
-
-
-def by_name(found):
-    """The values of each figure of each group."""
-    values = defaultdict(list)
-    for group, figure, value in found:
-        values[group, figure].append(value)
-    return values
 
 
 # Scores
@@ -41,57 +40,49 @@ def test_random_decisions_have_several_actions_and_any_depth(game_id):
     assert later > 6
 
 
-@pytest.fixture
-def process(monkeypatch):
-    """A process whose hints show 0.9 for the first action, and whose scores alone are 0.6."""
-
-    class Process:
-        def ask(self, view, seed, options, *, root_actions=None, all_actions=False):
-            self.asked.append((seed, options, root_actions))
-            legal = self.legal if root_actions is None else root_actions
-            actions = [
-                # The last of all is never tried.
-                ActionResult(action, int(action != self.legal[-1]), 9, 0.6, 0.04, 0.0)
-                for action in legal
-            ]
-            if root_actions is None:
-                actions[0] = actions[0]._replace(expected_score=0.9, deviation=0.03)
-            return Answer(actions[0].action, 9, 1.0, "iterations", actions)
-
-    made = Process()
-    made.asked = []
-    monkeypatch.setattr(scores, "search_process", lambda revision: made)
-    return made
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_a_row_of_a_hint_is_compared_with_a_larger_search(game_id):
+    found = [row for number in range(4) for row in rows(Task(game_id, 1, number, 400, 5, True))]
+    advised = [row for row in found if row.standing is Standing.BEST]
+    assert len(advised) == 4
+    assert all(row.true_loss > -0.2 for row in advised)
+    others = [row for row in found if row.standing is not Standing.BEST]
+    assert others
+    assert all(row.deviation >= 0 and row.true_deviation >= 0 for row in others)
+    assert found == [
+        row for number in range(4) for row in rows(Task(game_id, 1, number, 400, 5, True))
+    ]
 
 
-def test_each_action_is_searched_for_alone_and_the_best_one_always(process):
-    few = many = 0
-    for number in range(40):
-        task = Task("castle_rampage", 5, number, 40)
-        position, seat = random_decision(task.game_id, task.chance())
-        process.legal = position.legal(seat)
-        process.asked = []
-        found = by_name(scores.scores(task))
-        when = "simultaneous" if len(position.deciders) > 1 else "in turn"
-        hint, *alone = process.asked
-        assert hint[1:] == ({"iterations": 40, "evaluation_share": 0.2}, None)
-        assert all(options == {"iterations": 40, "single_action": 0} for _, options, _ in alone)
-        assert len({seed for seed, _, _ in process.asked}) == len(process.asked)
-        searched = [action for _, _, (action,) in alone]
-        assert searched.count(process.legal[0]) == 1
-        assert found[f"{when}, the best", "error"] == [pytest.approx(0.3)]
-        assert found[f"{when}, the best", "deviation"] == [0.05]
-        assert found[f"{when}, the best", "within"] == [False]
-        assert len(found[f"{when}, all", "within"]) == len(searched)
-        assert all(found[f"{when}, others", "within"])
-        if len(process.legal) <= MAX_ACTIONS:
-            few += 1
-            assert sorted(searched) == list(process.legal)
-            assert found[f"{when}, never tried", "error"] == [0]
-        else:
-            many += 1
-            assert len(searched) == MAX_ACTIONS
-    assert few and many
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_what_hints_foretell_in_a_match_is_kept_with_its_result(game_id):
+    told = match(Task(game_id, 1, 0, 30, 1, True))
+    for seat in range(2):
+        own = [each for each in told if each.seat == seat]
+        assert [each.number for each in own] == list(range(len(own)))
+        assert len({each.score for each in own}) == 1
+    assert sum({each.seat: each.score for each in told}.values()) == 1
+
+
+def test_figures_of_rows(capsys):
+    good = Row(Standing.AS_GOOD, 0.0, 0.0, 0.0, 0.0)
+    worse = Row(Standing.WORSE, 0.1, 0.02, 0.12, 0.02)
+    found = [good] * 3 + [good._replace(true_loss=0.05)]
+    found += [worse, worse._replace(true_loss=0.2)]
+    show_rows("a game", [*found, Row(Standing.BEST, 0.0, 0.0, 0.01, 0.0)])
+    bad, within, error, _ = capsys.readouterr().out.splitlines()
+    assert bad.split()[-3:] == ["4", "1", "25.0%"]
+    assert within.split()[-3:] == ["2", "1", "50.0%"]
+    assert "+0.0600" in error
+
+
+def test_figures_of_matches(capsys):
+    told = [Foretold(0, 0, 0.75, 1.0), Foretold(1, 0, 0.25, 0.0)]
+    show_matches("a game", [told, told], 0)
+    both, low, high = capsys.readouterr().out.splitlines()
+    assert both.split()[-3:] == ["1.0000", "±", "0.0000"]
+    assert "0.250, what happened is off by -0.2500" in low
+    assert "0.750, what happened is off by +0.2500" in high
 
 
 # The command
@@ -103,28 +94,15 @@ def run(monkeypatch, capsys, *arguments):
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_search_is_as_good_as_itself(monkeypatch, capsys):
-    real = scores.search_process
-    monkeypatch.setattr(scores, "build", lambda revision: ROOT)
-    monkeypatch.setattr(scores, "search_process", lambda revision: real(None))
-    few = ("--games", "champion_chess", "--number", "2", "--iterations", "40", "--revision", "none")
-    head, codes, *rows = run(monkeypatch, capsys, *few)
-    assert head == "2 of each game, 40 iterations, seed 0."
-    assert codes.split() == ["this", "code", "none"]
-    assert any("within" in row for row in rows)
-    for row in rows:
-        *_, count, mean, deviation, count_of_it, mean_of_it, deviation_of_it = row.split()
-        assert (count, mean, deviation) == (count_of_it, mean_of_it, deviation_of_it)
+@pytest.mark.parametrize("what", ["rows", "matches"])
+def test_the_command_prints_a_table(monkeypatch, capsys, what):
+    few = ("--games", "powershot_soccer", "--number", "3", "--iterations", "30", "--times", "2")
+    head, *lines = run(monkeypatch, capsys, what, *few)
+    assert head == "3 of each game, 30 iterations, seed 0."
+    assert lines
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--games", "bridge"), "there is no game bridge"),
-        (("--revision", "no-such-revision"), "no such revision"),
-    ],
-)
-def test_the_command_names_the_fault_of_its_arguments(monkeypatch, capsys, arguments, why):
+def test_the_command_names_the_fault_of_its_arguments(monkeypatch, capsys):
     with pytest.raises(SystemExit):
-        run(monkeypatch, capsys, *arguments)
-    assert why in capsys.readouterr().err
+        run(monkeypatch, capsys, "rows", "--games", "bridge")
+    assert "there is no game bridge" in capsys.readouterr().err

@@ -125,6 +125,7 @@ cdef class ChampionChess(Game):
     }
     hidden_places = ("opponent_hand", "opponent_pile")
     widening = 1.0
+    effective_rounds = 10
     temperatures = {"beginner": 2.2, "casual": 0.85, "regular": 0.65, "skilled": 0.4}
 
     def read_ruleset(self, given):

@@ -13,7 +13,7 @@ from croupier.v1 import hint_pb2, review_pb2
 from engine.model import learned
 from service.api import review_service
 from service.reviewing.reviews import Kept, Reviewer
-from service.reviewing.verdicts import EVALUATION_SHARE, derive, verdict
+from service.reviewing.verdicts import derive, verdict
 from tests.support.long_form import LONG_FORM
 from tests.support.serving import INVITED, OPEN, Client, bot, play_on, refused, ruleset_of
 from wire.errors import Refusal
@@ -121,7 +121,7 @@ def test_a_review_takes_a_bot_for_as_strong_as_it_is(client):
     decisions, _ = reports_of(player.review(iterations=100, deepen_above=1, seats=[0], seed=3))
 
     def score(view):
-        search = {"view": view, "limits": {"iterations": 100}, "evaluation_share": EVALUATION_SHARE}
+        search = {"view": view, "limits": {"iterations": 100}}
         seed = derive(3, view.version, 0, 100, 1)
         return client.hint_later(**search, seed=seed).result().hint.expected_score
 

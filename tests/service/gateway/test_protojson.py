@@ -79,8 +79,8 @@ WRONG = {
     ("ContributeEntropy", "entropy"): each(
         '{"entropy": ?}', '"AAAA AAAA"', '"!!!!"', '"AA=A"', '"A"', '"AAA=="', '"\u00e9"', "[1]"
     ),
-    ("SuggestAction", "search.evaluation_share"): each(
-        '{"search": {"evaluationShare": ?}}',
+    ("ReviewMatch", "deepen_above"): each(
+        '{"deepenAbove": ?}',
         *('"1_0"', '" 1"', '"inf"', '"nan"', "true", "1e400", '"1e400"', '"\u0661"', '".5"', "[]"),
         "9" * 400,
     ),

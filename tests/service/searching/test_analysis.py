@@ -13,7 +13,6 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 import wire
-from ai.principal_lines import PrincipalLines
 from ai.results import Parameters
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
@@ -63,6 +62,9 @@ def some_view(client, game_id="champion_chess", seed=1):
     return client.create(ruleset_of(game_id), seed=seed).players[seat].view()
 
 
+NOT_COMPARED = {hint_pb2.STANDING_BEST, hint_pb2.STANDING_UNEXAMINED}
+
+
 def check_reports(reports, why):
     """Checks that partial reports grow and one final report follows, and returns its hint."""
     *partial, final = reports
@@ -71,7 +73,7 @@ def check_reports(reports, why):
     for report in partial:
         assert not report.final_report
         assert report.hint.stop_reason == reason("UNSPECIFIED")
-        assert not report.hint.worlds_compared
+        assert {each.standing for each in report.hint.actions} <= NOT_COMPARED
         assert report.hint.model == final.hint.model
     iterations = [report.hint.iterations for report in reports]
     assert iterations == sorted(iterations)
@@ -101,8 +103,7 @@ def test_an_analysis_ends_with_the_same_hint_as_a_suggestion(client, game_id, na
                 assert (game_id, name) == ("skystones", "copies")
             assert final.nodes > 0
             assert not final.full
-            if final.worlds_compared:
-                assert sum(each.best_share for each in final.actions) == pytest.approx(1)
+            assert final.actions[0].standing == hint_pb2.STANDING_BEST
 
 
 def test_an_analysis_with_a_time_limit_sends_partial_reports(client):
@@ -233,16 +234,6 @@ def king_facing_a_bet():
         if position.fields["cards"][1] == 3:
             return position
     raise AssertionError
-
-
-def test_an_action_that_is_best_in_every_world_has_a_share_of_one():
-    position = king_facing_a_bet()
-    search = Search(position.view(1), seed=1)
-    search.run(iterations=1000)
-    worlds, shares = PrincipalLines(search).compare(position.legal(1), 1000)
-    actions = [search.sampler.game.read_action(action)["kind"] for action in position.legal(1)]
-    assert worlds == 1000 // 8 // 2
-    assert dict(zip(actions, shares, strict=True)) == {"call": 1.0, "fold": 0.0}
 
 
 def test_beliefs_are_the_shares_of_the_worlds():
