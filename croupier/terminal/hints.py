@@ -36,7 +36,9 @@ def ask(seat: Seat, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
 def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     """Draws what a search would play, and how it rates the actions."""
     say = draw.say
-    mixed = sum(item.standing == hint_pb2.STANDING_BEST for item in hint.actions) > 1
+    # Where it is proven what each action is worth, the best ones are worth the same.
+    best = [item for item in hint.actions if item.standing == hint_pb2.STANDING_BEST]
+    mixed = len(best) > 1 and hint.stop_reason != hint_pb2.STOP_REASON_PROVEN
     line = Text(say("Drawn: " if mixed else "Play: "))
     line.append(draw.action(hint.action), style="bold green")
     line.append(expected(draw, hint), style="default")
@@ -91,11 +93,9 @@ def compared(item: hint_pb2.ActionEvaluation, say: Say) -> str:
     if item.standing != hint_pb2.STANDING_WORSE:
         return say("not examined")
     # What the deviation leaves open with 95 % probability.
-    loss, margin = _points(item.loss), _points(2 * item.loss_deviation)
-    if loss <= margin:
-        most = _points(item.loss + 2 * item.loss_deviation)
-        return say("worse by up to {}").format(min(100, max(1, most)))
-    return say("worse by {} (± {})" if margin else "worse by {}").format(loss, margin)
+    margin = min(100, _points(2 * item.loss_deviation))
+    told = say("worse by {} (± {})" if margin else "worse by {}")
+    return told.format(_points(item.loss), margin)
 
 
 def _points(score: float) -> int:

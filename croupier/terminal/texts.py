@@ -94,7 +94,6 @@ GERMAN = {
     "as good": "genauso gut",
     "worse by {} (± {})": "um {} (± {}) schlechter",
     "worse by {}": "um {} schlechter",
-    "worse by up to {}": "um bis zu {} schlechter",
     "not examined": "nicht untersucht",
     "  and {} more": "  und {} weitere",
     "expected:": "erwartet:",

@@ -253,7 +253,7 @@ export const de: Texts = {
 	hintMixedMore: (move, tenths, other, tenthsOther) =>
 		`In ${tenths} von 10 Fällen „${move}“, in ${tenthsOther} „${other}“, sonst ein anderer Zug der Liste.`,
 	hintWorth: (points) => `Das ist etwa ${points} von 100 Punkten wert.`,
-	hintOthers: "Jeder Zug, an dem „genauso gut“ steht, geht auch.",
+	hintOthers: (word) => `Jeder Zug, an dem „${word}“ steht, geht auch.`,
 	hintPoints: "Ein Sieg zählt 100 Punkte, ein Remis 50.",
 	hintPlay: "Das spielen",
 	hintDraw: "Einen auslosen und spielen",
@@ -265,7 +265,6 @@ export const de: Texts = {
 	hintBest: "bester Zug",
 	hintAsGood: "genauso gut",
 	hintWorse: (points, margin) => `um ${points}${margin > 0 ? ` (± ${margin})` : ""} schlechter`,
-	hintWorseUpTo: (points) => `um bis zu ${points} schlechter`,
 	hintUnexamined: "nicht untersucht",
 	hintFigures: "Zahlen der Suche",
 	hintSearched: (ways, deals) =>

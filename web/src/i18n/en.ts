@@ -248,7 +248,7 @@ export const en = {
 	hintMixedMore: (move: string, tenths: number, other: string, tenthsOther: number) =>
 		`Choose “${move}” in ${tenths} of 10 cases, “${other}” in ${tenthsOther}, otherwise another move of the list.`,
 	hintWorth: (points: number) => `That is worth about ${points} of 100 points.`,
-	hintOthers: "Any move marked “as good” will do, too.",
+	hintOthers: (word: string) => `Any move marked “${word}” will do, too.`,
 	hintPoints: "A win counts 100 points, a draw 50.",
 	hintPlay: "Play it",
 	hintDraw: "Draw one, and play it",
@@ -261,7 +261,6 @@ export const en = {
 	hintAsGood: "as good",
 	hintWorse: (points: number, margin: number) =>
 		`worse by ${points}${margin > 0 ? ` (± ${margin})` : ""}`,
-	hintWorseUpTo: (points: number) => `worse by up to ${points}`,
 	hintUnexamined: "not examined",
 	hintFigures: "Figures of the search",
 	hintSearched: (ways: string, deals: string) =>

@@ -1,5 +1,5 @@
 // What a hint says in figures: an outcome that adds up, how each move compares, and which one is drawn.
-import { type ActionEvaluation, type Hint, Standing } from "../api/types";
+import { type ActionEvaluation, type Hint, Standing, StopReason } from "../api/types";
 import { margin, points, t } from "../i18n";
 
 /** What the advice leads to, in whole points of a hundred: win + draw / 2 = points. */
@@ -17,9 +17,14 @@ export function outcomeOf(hint: Pick<Hint, "expectedScore" | "draw">): Outcome {
 	return { points: expected, win: expected - half, draw: 2 * half, loss: 100 - expected - half };
 }
 
-/** The moves that a hint advises: one, or the parts of a mixture. */
-export const advised = ({ actions }: Hint): ActionEvaluation[] =>
-	actions.filter(({ standing }) => standing === Standing.BEST);
+/** The moves that a hint advises: one, or the parts of a mixture. Where it is proven what each move is
+ * worth, the best ones are worth the same, and the first will do. */
+export const advised = ({ actions, stopReason }: Hint): ActionEvaluation[] =>
+	stopReason === StopReason.PROVEN
+		? actions.slice(0, 1)
+		: actions.filter(({ standing }) => standing === Standing.BEST);
+
+export const isMixed = (hint: Hint) => advised(hint).length > 1;
 
 /** How a move compares with the advice, in words. */
 export function compared({ standing, loss = 0, lossDeviation = 0 }: ActionEvaluation): string {
@@ -28,11 +33,8 @@ export function compared({ standing, loss = 0, lossDeviation = 0 }: ActionEvalua
 			return t().hintBest;
 		case Standing.AS_GOOD:
 			return t().hintAsGood;
-		case Standing.WORSE: {
-			const [less, off] = [points(loss), margin(lossDeviation)];
-			if (less > off) return t().hintWorse(less, off);
-			return t().hintWorseUpTo(Math.min(100, Math.max(1, points(loss + 2 * lossDeviation))));
-		}
+		case Standing.WORSE:
+			return t().hintWorse(points(loss), Math.min(100, margin(lossDeviation)));
 		default:
 			return t().hintUnexamined;
 	}

@@ -16,7 +16,7 @@ import { inWords, number, percent, points, t } from "../i18n";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
-import { advised, compared, outcomeOf } from "./advice";
+import { advised, compared, isMixed, outcomeOf } from "./advice";
 import type { Hints } from "./hints";
 import { nameOfSeat } from "./words";
 
@@ -58,7 +58,12 @@ export function HintPanel(props: {
 				{hints.running.value ? (
 					<Button onClick={() => hints.cancel()}>{t().stop}</Button>
 				) : (
-					<Button class="primary" disabled={!possible} onClick={() => void hints.start()}>
+					<Button
+						class={hint ? "quiet" : "primary"}
+						data-testid="askhint"
+						disabled={!possible}
+						onClick={() => void hints.start()}
+					>
 						{t().hintAsk}
 					</Button>
 				)}
@@ -77,9 +82,11 @@ export function HintPanel(props: {
 						{advice(hint, context)}
 					</p>
 					{possible && (
-						<Button class="play" data-testid="playadvice" onClick={play}>
-							{isMixed(hint) ? t().hintDraw : t().hintPlay}
-						</Button>
+						<div class="buttons">
+							<Button class="primary" data-testid="playadvice" onClick={play}>
+								{isMixed(hint) ? t().hintDraw : t().hintPlay}
+							</Button>
+						</div>
 					)}
 					<Chances hint={hint} />
 					<p class="muted">
@@ -155,9 +162,6 @@ export function Hidden(props: {
 		));
 }
 
-/** Whether there is more than one move to play. */
-export const isMixed = (hint: Hint) => advised(hint).length > 1;
-
 /** What to play, how often, and what it is worth, in one or two sentences. */
 function advice(hint: Hint, context: Context): string {
 	const [best, next] = hint.actions;
@@ -165,7 +169,9 @@ function advice(hint: Hint, context: Context): string {
 	const worth = t().hintWorth(points(hint.expectedScore));
 	if (!next) return `${t().hintOnly(title(best))} ${worth}`;
 	if (!isMixed(hint)) {
-		const others = next.standing === Standing.AS_GOOD ? ` ${t().hintOthers}` : "";
+		const others = [Standing.BEST, Standing.AS_GOOD].includes(next.standing)
+			? ` ${t().hintOthers(compared(next))}`
+			: "";
 		return `${t().hintAlways(title(best))} ${worth}${others}`;
 	}
 	const inTen = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));
