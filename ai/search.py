@@ -167,8 +167,11 @@ class Search:
         else:
             until = end - look * (end - time.monotonic()) if end else None
             reasons = self._run_reporting(iterations - kept - done, until, stop, every, report)
-            if look and StopReason.CANCELLED not in reasons:
-                reasons = self._look_last(kept, end, stop, every, report) or reasons
+            if StopReason.MEMORY in reasons:
+                # The last look needs no more nodes, and is as much longer as it would have been.
+                self._look_last(int(look / (1 - look) * self.iterations), end, stop, every, report)
+            elif look and StopReason.CANCELLED not in reasons:
+                reasons = self._look_last(kept, end, stop, every, report)
         if self.from_deal and StopReason.ITERATIONS in reasons:
             graphs.keep_state(self.from_deal.graph, self.from_deal.state())
         self.stop_reason = next(reason for reason in _PRECEDENCE if reason in reasons)
@@ -205,7 +208,7 @@ class Search:
         every: float,
         report: Callable[[], object] | None,
     ) -> list[StopReason]:
-        # Stage by stage; returns why the last one ended.
+        # Stage by stage; returns why the last one ended. Of so many iterations (0: no limit).
         workers = [worker for worker in self.workers if isinstance(worker, IsmctsWorker)]
         result = self.result()
         answer = {each.action: each.probability for each in result.actions if each.probability}
@@ -220,9 +223,12 @@ class Search:
             iterations,
             self.sampler.game.effective_rounds,
         )
+        limited = iterations > 0
         for left in range(STAGES, 0, -1):
             share = iterations // left
             iterations -= share
+            if limited and not share:
+                continue
             until = end - (end - time.monotonic()) * (left - 1) / left if end else None
             for worker in workers:
                 worker.look(look.actions)
@@ -350,7 +356,7 @@ class Search:
             draw=draw,
             loss=_in_range(1 - expected - draw / 2),
             iterations=total.iterations,
-            worlds=total.playouts,
+            worlds=total.playouts + (self._look.rounds if self._look else 0),
             nodes=total.nodes,
             full=total.full,
             stop_reason=self.stop_reason,

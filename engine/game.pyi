@@ -33,6 +33,7 @@ class Game:
     visits_before_mixing: int
     widening: float
     temperatures: dict[str, float]
+    effective_rounds: int
     unseen_order: bool
     @property
     def max_mixed_actions(self) -> int: ...

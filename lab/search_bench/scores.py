@@ -155,6 +155,7 @@ def match(task: Task) -> list[Foretold]:
                 decided[seat] += 1
         position.apply(joint, chance.getrandbits(64))
     outcome = position.scores
+    assert outcome is not None  # It is over.
     return [Foretold(*each, outcome[each[0]]) for each in told]
 
 

@@ -114,7 +114,7 @@ def test_no_score_deviates_more_than_a_score_can(client, game_id):
         for iterations in (4, 16, 64):
             hint = player.hint(hint_pb2.SearchLimits(iterations=iterations), seed).hint
             largest = max(largest, *(each.deviation for each in hint.actions))
-    assert largest == 0.5
+    assert 0.2 < largest <= 0.5
 
 
 def test_another_seed_may_get_another_hint(client):
