@@ -56,10 +56,12 @@ def _standing(action: ActionResult, loss: float, deviation: float) -> ActionResu
     # By what it loses, unless it is in the answer.
     if action.probability:
         return action._replace(standing=Standing.BEST, loss=0.0, loss_deviation=0.0)
+    # One that seems better, but not surely, is not shown to be as good.
+    loss = max(0.0, loss)
     alike = loss + ONE_SIDED * deviation <= ALIKE
     return action._replace(
         standing=Standing.AS_GOOD if alike else Standing.WORSE,
-        loss=max(0.0, loss),
+        loss=loss,
         loss_deviation=deviation,
     )
 

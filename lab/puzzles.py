@@ -266,16 +266,17 @@ def _short(hint: hint_pb2.Hint, decision: Decision) -> hint_pb2.Hint:
     # No more than is told, in few digits, so that many puzzles make a small file.
     to_digits = partial(round, ndigits=DIGITS)
     hint.version = decision.version
-    actions = sorted(hint.actions, key=lambda each: -each.expected_score)
-    actions.sort(key=lambda each: each.action != hint.action)
+    actions = list(hint.actions)
     del hint.actions[:]
     for number, each in enumerate(actions[:KEPT_ACTIONS]):
         kept = hint.actions.add(
             action=each.action,
-            expected_score=to_digits(each.expected_score),
-            deviation=to_digits(each.deviation),
+            standing=each.standing,
             probability=to_digits(each.probability),
         )
+        for name in ("expected_score", "deviation", "loss", "loss_deviation"):
+            if each.HasField(name):
+                setattr(kept, name, to_digits(getattr(each, name)))
         if number < KEPT_LINES:
             kept.line.extend(each.line)
     for name in ("expected_score", "win", "draw", "loss"):

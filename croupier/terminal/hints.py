@@ -1,5 +1,6 @@
 """Asks for hints and draws them, and the cards of a game."""
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Unpack
@@ -35,25 +36,27 @@ def ask(seat: Seat, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
 def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     """Draws what a search would play, and how it rates the actions."""
     say = draw.say
-    line = Text(say("Play: ")).append(draw.action(hint.action), style="bold green")
+    # Where it is proven what each action is worth, the best ones are worth the same.
+    best = [item for item in hint.actions if item.standing == hint_pb2.STANDING_BEST]
+    mixed = len(best) > 1 and hint.stop_reason != hint_pb2.STOP_REASON_PROVEN
+    line = Text(say("Drawn: " if mixed else "Play: "))
+    line.append(draw.action(hint.action), style="bold green")
     line.append(expected(draw, hint), style="default")
-    chances = say("   win {:.0%}  draw {:.0%}  loss {:.0%}")
-    line.append(chances.format(hint.win, hint.draw, hint.loss), style="dim")
+    chances = say("   win {} %  draw {} %  loss {} %")
+    line.append(chances.format(*outcome(hint)[1:]), style="dim")
     yield line
     yield from (Text(f"  {why}") for why in draw.words.why(hint, draw.action))
-    share, *right = map(say, ("play", "score", "best in", "searched"))
-    table = drawing.table(share, say("action"), *right, right=(share, *right))
+    share, searched = map(say, ("play", "searched"))
+    titles = (share, say("action"), say("in points of 100"), searched)
+    table = drawing.table(*titles, right=(share, searched))
     table.padding = (0, 2, 0, 2)
     listed = list(hint.actions[:ROWS])
     listed += [item for item in hint.actions[ROWS:] if item.action == hint.action]
     for item in listed:
-        deviation = f" ± {texts.number(item.deviation, say, 2)}" if item.visits else ""
-        tied = say(" tied") if item.tied else ""
         table.add_row(
-            f"{item.probability:.0%}",
+            f"{item.probability:.0%}" if item.standing == hint_pb2.STANDING_BEST else "",
             draw.action(item.action),
-            f"{texts.number(item.expected_score, say, 2)}{deviation}{tied}",
-            f"{item.best_share:.0%}" if item.best_share else "",
+            compared(item, say),
             texts.number(item.visits, say),
         )
     yield table
@@ -68,8 +71,36 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
 
 
 def expected(draw: Drawing, hint: hint_pb2.Hint) -> str:
-    """Returns the score that a hint expects."""
-    return draw.say("   expected score {}").format(texts.number(hint.expected_score, draw.say, 2))
+    """Returns the score that a hint expects, in points of a hundred."""
+    return draw.say("   {} of 100 points").format(outcome(hint)[0])
+
+
+def outcome(hint: hint_pb2.Hint) -> tuple[int, int, int, int]:
+    """Returns the points of a hundred that a hint expects, and the wins, draws and losses.
+
+    All are rounded so that they add up: the draws to an even number, and the rest after them.
+    """
+    points = _points(hint.expected_score)
+    half = min(_points(hint.draw / 2), points, 100 - points)
+    return points, points - half, 2 * half, 100 - points - half
+
+
+def compared(item: hint_pb2.ActionEvaluation, say: Say) -> str:
+    """Says how an action compares with the advice, in points of a hundred."""
+    if item.standing == hint_pb2.STANDING_BEST:
+        return say("best")
+    if item.standing == hint_pb2.STANDING_AS_GOOD:
+        return say("as good")
+    if item.standing != hint_pb2.STANDING_WORSE:
+        return say("not examined")
+    # What the deviation leaves open with 95 % probability.
+    margin = min(100, _points(2 * item.loss_deviation))
+    told = say("worse by {} (± {})" if margin else "worse by {}")
+    return told.format(_points(item.loss), margin)
+
+
+def _points(score: float) -> int:
+    return math.floor(100 * score + 0.5)
 
 
 def cards(game: catalog_pb2.Game, say: Say) -> Table:

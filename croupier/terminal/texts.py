@@ -8,7 +8,7 @@ HELP = """\
 number or words  play a legal action: its number, or words of it ("rook", "imp b2")
 #number          the same, where numbers name cards and "list" numbers the actions
 h, hint          show what a search would play, and how it rates the actions
-p, play          play the last hint
+p, play          play what the last hint advises
 l, list [words]  list the legal actions, or those with these words
 v, view          draw the whole match, also what a low screen leaves out
 c, cards         show the cards of the game and their numbers
@@ -21,7 +21,7 @@ HELP_GERMAN = """\
 Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("turm", "molch b2")
 #Nummer          dasselbe, wo Nummern Karten nennen und "list" die Aktionen nummeriert
 h, hint          zeigt, was eine Suche spielen würde und wie sie die Aktionen bewertet
-p, play          spielt den letzten Tipp
+p, play          spielt, was der letzte Tipp rät
 l, list [Wörter] zeigt die erlaubten Aktionen, oder die mit diesen Wörtern
 v, view          zeichnet die ganze Partie, auch was auf einem niedrigen Schirm fehlt
 c, cards         zeigt die Karten des Spiels und ihre Zahlen
@@ -84,13 +84,17 @@ GERMAN = {
     HELP: HELP_GERMAN,
     # Hints and cards
     "Play: ": "Spiel: ",
-    "   expected score {}": "   erwartete Punkte {}",
-    "   win {:.0%}  draw {:.0%}  loss {:.0%}": "   Sieg {:.0%}  Remis {:.0%}  Niederlage {:.0%}",
+    "Drawn: ": "Ausgelost: ",
+    "   {} of 100 points": "   {} von 100 Punkten",
+    "   win {} %  draw {} %  loss {} %": "   Sieg {} %  Remis {} %  Niederlage {} %",
     "play": "wie oft",
     "action": "Aktion",
-    "best in": "am besten in",
+    "in points of 100": "in Punkten von 100",
     "searched": "Versuche",
-    " tied": " gleich gut",
+    "as good": "genauso gut",
+    "worse by {} (± {})": "um {} (± {}) schlechter",
+    "worse by {}": "um {} schlechter",
+    "not examined": "nicht untersucht",
     "  and {} more": "  und {} weitere",
     "expected:": "erwartet:",
     "then": "dann",

@@ -244,7 +244,8 @@ def test_hints_are_told_in_words(shared_server):
     async def script(model):
         text = await model.seat("create_match", game="skystones", hints="allowed", seed=3)
         hint = await model.ask("hint", iterations=100, seed=1)
-        best = re.match(r"Play: (.+?) +expected score 0\.\d\d ", hint)[1]
+        best = re.match(r"Play: (.+?) +\d+ of 100 points ", hint)[1]
+        assert re.search(rf"100% +{best} +best ", hint)
         assert re.search(rf"^\d+\. {best}$", text, re.MULTILINE)
         assert hint == await model.ask("hint", iterations=100, seed=1)
 

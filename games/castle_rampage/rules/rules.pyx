@@ -116,7 +116,7 @@ cdef class CastleRampage(Game):
 
     id = "castle_rampage"
     abi = ABI
-    effective_rounds = 100
+    effective_rounds = 50
     unseen_order = True
     temperatures = {"beginner": 1.7, "casual": 1.1, "regular": 1.0, "skilled": 0.88}
     title = "Castle Rampage"

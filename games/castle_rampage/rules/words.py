@@ -1,7 +1,8 @@
 """What is said in Castle Rampage, in English; see `Game.phrases` in the API."""
 
 PHRASES = {
-    "action.set_up": "Gate: {gate}; Castle: {castle}; keep {keep}",
+    "action.set_up": "Gate: {gate.0} above {gate.1}; Castle: {castle.0} above {castle.1}; "
+    "keep {keep}",
     "action.strengthen": "{card} under the {structure}[, discarding {discards}]",
     "action.play": "{card}[, discarding {discards}]",
     "action.play.extra": "{card} with the extra unit[, discarding {discards}]",
@@ -11,8 +12,8 @@ PHRASES = {
     "event.shuffled": "The draw pile was shuffled: {count} cards",
     "event.drawn": "{seat} drew {cards}",
     "event.cards_set_up": "{seat} shared out the cards",
-    "event.cards_set_up.keep": "{seat} shared out the cards. Gate: {gate}; Castle: {castle}; "
-    "kept: {keep}",
+    "event.cards_set_up.keep": "{seat} shared out the cards. Gate: {gate.0} above {gate.1}; "
+    "Castle: {castle.0} above {castle.1}; kept: {keep}",
     "event.turn_started": "{seat} began turn {turn}",
     "event.strengthened": "{seat} put {card} under the {structure}",
     "event.played": "{seat} played {card}",

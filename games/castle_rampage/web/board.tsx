@@ -62,7 +62,7 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 					<LastPlay events={events} context={context} near={near} />
 				)}
 			</div>
-			<Fort {...fort(near)} own />
+			<Fort {...fort(near)} own={picker} />
 		</div>
 	);
 }
@@ -73,7 +73,8 @@ interface FortProps {
 	context: Context;
 	/** The structures that were strengthened last, as "0GATE". */
 	newest: ReadonlySet<string>;
-	own?: boolean;
+	/** What is chosen, of the near side. */
+	own?: BoardProps["picker"];
 }
 
 function Fort(props: FortProps) {
@@ -117,7 +118,7 @@ function Stack(
 	const shown = standing.slice(0, SHOWN).reverse();
 	return (
 		<section
-			class={`stack ${standing.length === 0 ? "razed" : ""}`}
+			class={`stack ${standing.length === 0 ? "razed" : ""} ${own?.chosen(`to:${structure.toLowerCase()}`) ? "chosen" : ""}`}
 			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
 		>
 			<div class="stackhead">

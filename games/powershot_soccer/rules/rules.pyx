@@ -129,7 +129,7 @@ cdef class PowerShotSoccer(Game):
 
     id = "powershot_soccer"
     abi = ABI
-    effective_rounds = 100
+    effective_rounds = 50
     unseen_order = True
     temperatures = {"beginner": 1.13, "casual": 1.06, "regular": 1.03, "skilled": 0.95}
     title = "PowerShot Soccer"

@@ -59,10 +59,11 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 	const size = Math.round(Math.sqrt(game.board.length)) || 3;
 	const [hover, setHover] = useState<number | undefined>();
 	const held = picker.clicks[0]?.key.slice("card:".length);
+	// Where the card would go: by the mouse, or by a move that is only shown.
+	const shown = game.board.findIndex((_, index) => picker.chosen(`square:${index}`));
+	const aimed = hover !== undefined && picker.can(`square:${hover}`) ? hover : shown;
 	const preview =
-		hover !== undefined && held !== undefined && picker.can(`square:${hover}`)
-			? taken(game, context, held, hover, size, near)
-			: [];
+		aimed >= 0 && held !== undefined ? taken(game, context, held, aimed, size, near) : [];
 	const empty = game.board.every((square) => square.card === undefined);
 	const last = lastRound(game, events);
 	const over = view.result !== undefined || game.phase !== SkystonesPhase.PLACE;
@@ -105,7 +106,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 					const drawn = (
 						<Button
 							key={index}
-							class={`square ${field.toLowerCase()} ${owner} ${preview.includes(index) ? "preview" : ""}`}
+							class={`square ${field.toLowerCase()} ${owner} ${index === shown ? "shown" : preview.includes(index) ? "preview" : ""}`}
 							data-key={key}
 							data-can={picker.can(key) || undefined}
 							aria-disabled={!picker.can(key)}

@@ -128,7 +128,7 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
     assert len(re.findall(r"You choose: \w+", done.out)) == 3
     assert "You choose: No aid" in done.out
     assert "nonsense: not in your hand." in done.out
-    assert re.search(r"Play: .* expected score 0\.\d\d", done.out)
+    assert re.search(r"(Play|Drawn): .* \d+ of 100 points", done.out)
 
 
 def test_a_player_places_stones_by_name_and_square(server: str) -> None:
@@ -353,21 +353,25 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
         (placements, "c3", ["Ember Fox to c3"]),
         (placements, "m magma", ["Magma Moth to b1"]),
         (placements, "water", []),
-        (set_ups, "1 2 3 4 5", ["Gate: Knight and Axe Man; Castle: Axe Man and Dragon; keep Spy"]),
+        (
+            set_ups,
+            "1 2 3 4 5",
+            ["Gate: Knight above Axe Man; Castle: Axe Man above Dragon; keep Spy"],
+        ),
         (
             set_ups,
             "a k axe dra s",
-            ["Gate: Axe Man and Knight; Castle: Axe Man and Dragon; keep Spy"],
+            ["Gate: Axe Man above Knight; Castle: Axe Man above Dragon; keep Spy"],
         ),
         (
             set_ups,
             "knight, axe",
             [
-                "Gate: Knight and Axe Man; Castle: Axe Man and Dragon; keep Spy",
-                "Gate: Knight and Axe Man; Castle: Dragon and Axe Man; keep Spy",
+                "Gate: Knight above Axe Man; Castle: Axe Man above Dragon; keep Spy",
+                "Gate: Knight above Axe Man; Castle: Dragon above Axe Man; keep Spy",
             ],
         ),
-        (set_ups, "#3", ["Gate: Axe Man and Knight; Castle: Axe Man and Dragon; keep Spy"]),
+        (set_ups, "#3", ["Gate: Axe Man above Knight; Castle: Axe Man above Dragon; keep Spy"]),
         (set_ups, "6", "6: number your cards 1 to 5, each once."),
         (set_ups, "\u00b2", "\u00b2: not in your hand."),
         (set_ups, "priest", "priest: not in your hand."),

@@ -237,7 +237,7 @@ export const de: Texts = {
 	empty: "leer",
 	keys: "Tasten",
 	keyboard:
-		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp.",
+		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn.",
 	hintThinking: "Der Computer probiert aus …",
 	hintAsk: "Tipp zeigen",
 	stop: "Anhalten",
@@ -252,26 +252,21 @@ export const de: Texts = {
 	hintMixed: (move, tenths, other) => `In ${tenths} von 10 Fällen „${move}“, sonst „${other}“.`,
 	hintMixedMore: (move, tenths, other, tenthsOther) =>
 		`In ${tenths} von 10 Fällen „${move}“, in ${tenthsOther} „${other}“, sonst ein anderer Zug der Liste.`,
-	hintWorth: (points) => `Das ist etwa ${points} wert.`,
-	hintWorthBoth: (points) => `Beide sind etwa ${points} wert.`,
-	hintWorthEach: (points, other) =>
-		`Der erste Zug ist etwa ${points} wert, der zweite etwa ${other}.`,
-	points: (score) => {
-		const tenths = Math.round(10 * score);
-		if (tenths === 5) return "einen halben Punkt";
-		if (tenths === 10) return "einen ganzen Punkt";
-		return tenths === 0 ? "nichts" : `0,${tenths} Punkte`;
-	},
-	hintOthers: "Jeder Zug, an dem „genauso gut“ steht, geht auch.",
-	hintPoints: "Ein Sieg zählt einen Punkt, ein Remis einen halben.",
+	hintWorth: (points) => `Das ist etwa ${points} von 100 Punkten wert.`,
+	hintOthers: (word) => `Jeder Zug, an dem „${word}“ steht, geht auch.`,
+	hintPoints: "Ein Sieg zählt 100 Punkte, ein Remis 50.",
+	hintPlay: "Das spielen",
+	hintDraw: "Einen auslosen und spielen",
+	hintPlayed: (move) => `Ausgelost: „${move}“.`,
 	hintMixing: "Wenn du abwechselst, bleibst du unberechenbar.",
 	hintMove: "Zug",
 	hintShare: "Wie oft",
-	hintValue: "Punkte",
-	hintTied: "(genauso gut)",
-	hintInstead: "oder dieser",
+	hintValue: "In Punkten",
+	hintBest: "bester Zug",
+	hintAsGood: "genauso gut",
+	hintWorse: (points, margin) => `um ${points}${margin > 0 ? ` (± ${margin})` : ""} schlechter`,
+	hintUnexamined: "nicht untersucht",
 	hintFigures: "Zahlen der Suche",
-	hintExpected: "Zu erwartende Punkte",
 	hintSearched: (ways, deals) =>
 		`Der Computer hat die Partie ${ways}-mal zu Ende gespielt, mit ${deals} Verteilungen der verdeckten Karten, die zu dem passen, was du gesehen hast.`,
 	hintProven: "Es ist so wenig übrig, dass der Computer es genau ausgerechnet hat.",
@@ -281,7 +276,7 @@ export const de: Texts = {
 		`Wie wahrscheinlich jede Karte dort ist, geschätzt aus ${n} Verteilungen der verdeckten Karten, die zu dem passen, was du gesehen hast.`,
 	hintScoreGraph: "Zu erwartende Punkte im Lauf der Suche",
 	hintWin: "Sieg",
-	hintDraw: "Remis",
+	hintDrawn: "Remis",
 	hintLoss: "Niederlage",
 	replayStep: (n, all) => `Schritt ${n} von ${all}`,
 	replayFirst: "Erster Schritt",
@@ -410,9 +405,9 @@ export const de: Texts = {
 	puzzleOther: "Gegner",
 	puzzleRight: "Richtig!",
 	puzzleWrong: "Es gibt etwas Besseres.",
-	puzzleYours: (move, points) => `Dein Zug, „${move}“, ist etwa ${points} wert.`,
+	puzzleYours: (move, compared) => `Dein Zug, „${move}“: ${compared}.`,
 	puzzleYoursLow: (move) => `Dein Zug, „${move}“, ist weniger wert.`,
-	puzzleSecond: (move, points) => `Der nächstbeste Zug, „${move}“, ist etwa ${points} wert.`,
+	puzzleSecond: (move, compared) => `Der nächstbeste Zug, „${move}“: ${compared}.`,
 	puzzleNext: "Nächste Aufgabe",
 	puzzleAgain: "Noch einmal versuchen",
 	puzzleShow: "Lösung zeigen",

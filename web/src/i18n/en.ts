@@ -231,7 +231,7 @@ export const en = {
 	empty: "empty",
 	keys: "Keys",
 	keyboard:
-		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
+		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises.",
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",
@@ -247,27 +247,22 @@ export const en = {
 		`Choose “${move}” in ${tenths} of 10 cases, otherwise “${other}”.`,
 	hintMixedMore: (move: string, tenths: number, other: string, tenthsOther: number) =>
 		`Choose “${move}” in ${tenths} of 10 cases, “${other}” in ${tenthsOther}, otherwise another move of the list.`,
-	hintWorth: (points: string) => `It is worth about ${points}.`,
-	hintWorthBoth: (points: string) => `Both are worth about ${points}.`,
-	hintWorthEach: (points: string, other: string) =>
-		`The first is worth about ${points}, the second about ${other}.`,
-	// A score from 0 to 1.
-	points: (score: number) => {
-		const tenths = Math.round(10 * score);
-		if (tenths === 5) return "half a point";
-		if (tenths === 10) return "a whole point";
-		return tenths === 0 ? "nothing" : `0.${tenths} points`;
-	},
-	hintOthers: "Any move marked “just as good” will do, too.",
-	hintPoints: "A win counts one point, a draw half a point.",
+	hintWorth: (points: number) => `That is worth about ${points} of 100 points.`,
+	hintOthers: (word: string) => `Any move marked “${word}” will do, too.`,
+	hintPoints: "A win counts 100 points, a draw 50.",
+	hintPlay: "Play it",
+	hintDraw: "Draw one, and play it",
+	hintPlayed: (move: string) => `Drawn: “${move}”.`,
 	hintMixing: "A mix of moves keeps the other player guessing.",
 	hintMove: "Move",
 	hintShare: "How often",
-	hintValue: "Points",
-	hintTied: "(just as good)",
-	hintInstead: "or this one",
+	hintValue: "In points",
+	hintBest: "best",
+	hintAsGood: "as good",
+	hintWorse: (points: number, margin: number) =>
+		`worse by ${points}${margin > 0 ? ` (± ${margin})` : ""}`,
+	hintUnexamined: "not examined",
 	hintFigures: "Figures of the search",
-	hintExpected: "Points to expect",
 	hintSearched: (ways: string, deals: string) =>
 		`The computer played the match to its end ${ways} times, with the hidden cards dealt in ${deals} ways that fit what you have seen.`,
 	hintProven: "So little is left that the computer has worked it out exactly.",
@@ -277,7 +272,7 @@ export const en = {
 		`How likely each card is to be there, estimated from ${n} ways to deal the hidden cards that fit what you have seen.`,
 	hintScoreGraph: "Points to expect, while the search runs",
 	hintWin: "Win",
-	hintDraw: "Draw",
+	hintDrawn: "Draw",
 	hintLoss: "Loss",
 	// Replay
 	replayStep: (n: number, all: number) => `Step ${n} of ${all}`,
@@ -405,10 +400,9 @@ export const en = {
 	puzzleOther: "Opponent",
 	puzzleRight: "Right!",
 	puzzleWrong: "There is something better.",
-	puzzleYours: (move: string, points: string) => `Your move, “${move}”, is worth about ${points}.`,
+	puzzleYours: (move: string, compared: string) => `Your move, “${move}”: ${compared}.`,
 	puzzleYoursLow: (move: string) => `Your move, “${move}”, is worth less.`,
-	puzzleSecond: (move: string, points: string) =>
-		`The next best, “${move}”, is worth about ${points}.`,
+	puzzleSecond: (move: string, compared: string) => `The next best, “${move}”: ${compared}.`,
 	puzzleNext: "Next puzzle",
 	puzzleAgain: "Try again",
 	puzzleShow: "Show the solution",

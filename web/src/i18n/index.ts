@@ -30,6 +30,12 @@ export const percent = (value: number) =>
 		value,
 	);
 
+/** Scores from 0 to 1 in points of a hundred. */
+export const points = (score: number) => Math.round(100 * score) || 0;
+
+/** What a deviation leaves open, in points of a hundred: with 95 % probability it is not more. */
+export const margin = (deviation: number) => points(2 * deviation);
+
 /** "a, b and c" in the visitor's language; equal words are counted. */
 export function list(words: readonly string[]): string {
 	const counts = new Map<string, number>();

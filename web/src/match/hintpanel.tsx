@@ -1,26 +1,27 @@
 // The hint: a sentence, the chances, the moves, the expected line, the hidden cards; figures on request.
 
 import {
+	type Action,
 	type ActionEvaluation,
 	type CardBelief,
 	type Hint,
 	HintPolicy,
+	Standing,
 	StopReason,
 	type View,
 } from "../api/types";
 import { type Context, cardProps, spaced } from "../games/module";
 import { describeAction } from "../games/words";
-import { inWords, number, percent, t } from "../i18n";
+import { inWords, number, percent, points, t } from "../i18n";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
+import { advised, compared, isMixed, outcomeOf } from "./advice";
 import type { Hints } from "./hints";
 import { nameOfSeat } from "./words";
 
 const MOVES = 6;
-const SURE = 0.95; // From here on a move is played always.
 const LIKELY = 0.7; // From here on a hidden card stands out.
-const SELDOM = 0.05; // Below this a move is not worth a word.
 
 /** Tells the style sheet how likely something is. */
 const tenths = (probability: number) => (element: HTMLElement | null) =>
@@ -30,8 +31,16 @@ const tenths = (probability: number) => (element: HTMLElement | null) =>
 export const hintsAllowed = (view: View) =>
 	view.hintPolicy !== HintPolicy.AFTER_END || view.result !== undefined;
 
-export function HintPanel(props: { context: Context; hints: Hints; possible: boolean }) {
-	const { context, hints, possible } = props;
+export function HintPanel(props: {
+	context: Context;
+	hints: Hints;
+	possible: boolean;
+	/** Plays the advice. */
+	play(): void;
+	/** Shows a move on the table, or none. */
+	show(action: Action | undefined): void;
+}) {
+	const { context, hints, possible, play, show } = props;
 	const hint = hints.hint.value;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
@@ -49,7 +58,12 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 				{hints.running.value ? (
 					<Button onClick={() => hints.cancel()}>{t().stop}</Button>
 				) : (
-					<Button class="primary" disabled={!possible} onClick={() => void hints.start()}>
+					<Button
+						class={hint ? "quiet" : "primary"}
+						data-testid="askhint"
+						disabled={!possible}
+						onClick={() => void hints.start()}
+					>
 						{t().hintAsk}
 					</Button>
 				)}
@@ -67,11 +81,18 @@ export function HintPanel(props: { context: Context; hints: Hints; possible: boo
 					<p class="advice" data-testid="advice">
 						{advice(hint, context)}
 					</p>
-					<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
+					{possible && (
+						<div class="buttons">
+							<Button class="primary" data-testid="playadvice" onClick={play}>
+								{isMixed(hint) ? t().hintDraw : t().hintPlay}
+							</Button>
+						</div>
+					)}
+					<Chances hint={hint} />
 					<p class="muted">
 						{t().hintPoints} {isMixed(hint) && t().hintMixing}
 					</p>
-					<Moves hint={hint} context={context} />
+					<Moves hint={hint} context={context} show={show} />
 					{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}
 					<Expected seat={hint.seat} found={hint.actions[0]!} context={context} />
 					<Figures hint={hint} scores={hints.scores.value} />
@@ -141,24 +162,21 @@ export function Hidden(props: {
 		));
 }
 
-/** Whether there is more than one move to play. */
-const isMixed = ({ actions: [best, next] }: Hint) =>
-	best!.probability < SURE && next !== undefined && next.probability >= SELDOM;
-
 /** What to play, how often, and what it is worth, in one or two sentences. */
 function advice(hint: Hint, context: Context): string {
 	const [best, next] = hint.actions;
 	const title = (which: typeof best) => describeAction(which!.action!, context);
-	const worth = t().points(best!.expectedScore);
-	if (!next) return `${t().hintOnly(title(best))} ${t().hintWorth(worth)}`;
+	const worth = t().hintWorth(points(hint.expectedScore));
+	if (!next) return `${t().hintOnly(title(best))} ${worth}`;
 	if (!isMixed(hint)) {
-		const others = next.tied ? ` ${t().hintOthers}` : "";
-		return `${t().hintAlways(title(best))} ${t().hintWorth(worth)}${others}`;
+		const others = [Standing.BEST, Standing.AS_GOOD].includes(next.standing)
+			? ` ${t().hintOthers(compared(next))}`
+			: "";
+		return `${t().hintAlways(title(best))} ${worth}${others}`;
 	}
 	const inTen = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));
-	const rest = 1 - best!.probability - next.probability;
 	const mixed =
-		rest < 2 * SELDOM
+		advised(hint).length === 2
 			? t().hintMixed(title(best), inTen(best!.probability), title(next))
 			: t().hintMixedMore(
 					title(best),
@@ -166,15 +184,15 @@ function advice(hint: Hint, context: Context): string {
 					title(next),
 					inTen(next.probability),
 				);
-	const other = t().points(next.expectedScore);
-	return `${mixed} ${other === worth ? t().hintWorthBoth(worth) : t().hintWorthEach(worth, other)}`;
+	return `${mixed} ${worth}`;
 }
 
-export function Chances(props: { win: number; draw: number; loss: number }) {
+export function Chances({ hint }: { hint: Hint }) {
+	const { win, draw, loss } = outcomeOf(hint);
 	const chances = [
-		["win", props.win, t().hintWin],
-		["draw", props.draw, t().hintDraw],
-		["loss", props.loss, t().hintLoss],
+		["win", win / 100, t().hintWin],
+		["draw", draw / 100, t().hintDrawn],
+		["loss", loss / 100, t().hintLoss],
 	] as const;
 	let at = 0;
 	return (
@@ -203,41 +221,43 @@ export function Chances(props: { win: number; draw: number; loss: number }) {
 export function Moves(props: {
 	hint: Hint;
 	context: Context;
-	/** In points of 100, and without a judgement of its own. */
-	review?: boolean;
+	/** Shows a move on the table, or none. */
+	show?(action: Action | undefined): void;
 }) {
-	const { hint, context, review } = props;
-	// Of moves that are equally good the hint may play one always. "0 %" beside another would say that
-	// it must not be played.
-	const instead = (move: Hint["actions"][number], index: number) =>
-		!review && index > 0 && move.tied && move.probability < SELDOM && !isMixed(hint);
+	const { hint, context, show } = props;
+	const mixed = isMixed(hint);
 	return (
 		<table class="rowtable shares">
 			<thead>
 				<tr>
 					<th scope="col">{t().hintMove}</th>
-					<th scope="col">{t().hintShare}</th>
+					{mixed && <th scope="col">{t().hintShare}</th>}
 					<th scope="col">{t().hintValue}</th>
 				</tr>
 			</thead>
 			<tbody>
 				{hint.actions.slice(0, MOVES).map((each, index) => (
-					<tr key={index}>
-						<th scope="row">
-							{describeAction(each.action!, context)}
-							{index > 0 && each.tied && !review && <span class="muted"> {t().hintTied}</span>}
-						</th>
-						{instead(each, index) ? (
-							<td>{t().hintInstead}</td>
-						) : (
+					<tr
+						key={index}
+						tabIndex={show && 0}
+						data-standing={each.standing}
+						onMouseEnter={() => show?.(each.action)}
+						onMouseLeave={() => show?.(undefined)}
+						onFocus={() => show?.(each.action)}
+						onBlur={() => show?.(undefined)}
+					>
+						<th scope="row">{describeAction(each.action!, context)}</th>
+						{mixed && (
 							<td class="num">
-								{percent(each.probability)}
-								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
+								{each.standing === Standing.BEST && (
+									<>
+										{percent(each.probability)}
+										<meter min={0} max={1} value={each.probability} aria-hidden="true" />
+									</>
+								)}
 							</td>
 						)}
-						<td class="num">
-							{number(Math.round(100 * each.expectedScore) / (review ? 1 : 100), review ? 0 : 2)}
-						</td>
+						<td>{compared(each)}</td>
 					</tr>
 				))}
 			</tbody>
@@ -267,10 +287,6 @@ function Figures({ hint, scores }: { hint: Hint; scores: readonly number[] }) {
 	return (
 		<details class="figures">
 			<summary>{t().hintFigures}</summary>
-			<p>
-				{t().hintExpected}:{" "}
-				<b class="num">{number(Math.round(1000 * hint.expectedScore) / 1000)}</b>
-			</p>
 			{scores.length > 1 && <Sparkline values={scores} label={t().hintScoreGraph} />}
 			<p class="muted">
 				{hint.stopReason === StopReason.PROVEN

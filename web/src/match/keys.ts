@@ -11,7 +11,7 @@ const ARROWS: Record<string, [number, number]> = {
 
 export function useKeys(
 	root: RefObject<HTMLElement | null>,
-	keys: { undo(): void; hint(): void; stamp: string },
+	keys: { undo(): void; hint(): void; play(): void; stamp: string },
 ) {
 	const current = useRef(keys);
 	current.current = keys;
@@ -29,6 +29,7 @@ export function useKeys(
 				event.preventDefault();
 				current.current.undo();
 			} else if (event.key === "h" || event.key === "H") current.current.hint();
+			else if (event.key === "p" || event.key === "P") current.current.play();
 			else if (ARROWS[event.key] && !target.closest(".log")) {
 				if (move(root.current, target, ARROWS[event.key]!)) event.preventDefault();
 			}

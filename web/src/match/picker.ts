@@ -25,6 +25,10 @@ export interface Chooser extends Picker {
 	/** The keys that may come next. */
 	keys: readonly string[];
 	undo(): void;
+	/** Submits an action at once, and says something about it. */
+	play(action: Action, says?: string): void;
+	/** The clicks that make up an action; none if it cannot be chosen now. */
+	clicksOf(action: Action | undefined): Click[];
 }
 
 export function useChooser(
@@ -38,7 +42,7 @@ export function useChooser(
 	const game = context.catalog.module;
 	// What was chosen together and is not submitted yet, and the version in which the last one was.
 	const [queue, setQueue] = useState<{ keys: Key[]; version?: bigint } | undefined>();
-	const [stopped, setStopped] = useState("");
+	const [said, say] = useState("");
 	const [looked, look] = useState<Key | undefined>();
 	const enabled = ready && !queue;
 	const [state, setState] = useState<{ choices: readonly Choice[]; clicks: Click[] }>({
@@ -82,7 +86,7 @@ export function useChooser(
 		if (!queue || !ready || view.version === queue.version) return;
 		const stop = () => {
 			setQueue(undefined);
-			setStopped(series?.stopped ?? "");
+			say(series?.stopped ?? "");
 		};
 		const [key = "", ...rest] = queue.keys;
 		const action = nextKeys(game.choices(view), NONE).get(key)?.[0]?.action;
@@ -101,6 +105,8 @@ export function useChooser(
 			key,
 		);
 	const action = complete[0]?.action;
+	const offered = (wanted: Action | undefined) =>
+		wanted && choices.find((choice) => identity(choice.action) === identity(wanted));
 	return {
 		clicks,
 		can: (key) => (series ? joins(key) : next.has(key) || (clicks.length === 1 && first.has(key))),
@@ -115,9 +121,9 @@ export function useChooser(
 			return leading.reduce((sum, choice) => sum + (shares.get(choice.action) ?? 0), 0);
 		},
 		pick: (key, instance = 0) => {
+			say("");
 			const at = clicks.findIndex((click) => click.key === key && click.instance === instance);
 			if (series) {
-				setStopped("");
 				if (at >= 0) setClicks(clicks.filter((_, index) => index !== at));
 				else if (joins(key)) setClicks([...clicks, { key, instance }]);
 				return;
@@ -148,13 +154,35 @@ export function useChooser(
 			else if (action && !series) void submit(action);
 			setClicks([]);
 		},
-		notice: queue ? game.series?.(view, context)?.sending(queue.keys.length) : stopped || undefined,
+		play: (wanted, says = "") => {
+			const choice = offered(wanted);
+			if (!choice) return;
+			setClicks([]);
+			say(says);
+			void submit(choice.action);
+		},
+		clicksOf: (wanted) => {
+			const keys = offered(wanted)?.stages.flat() ?? [];
+			return keys.map((key, at) => ({
+				key,
+				instance: keys.slice(0, at).filter((each) => each === key).length,
+			}));
+		},
+		notice: queue ? game.series?.(view, context)?.sending(queue.keys.length) : said || undefined,
 		looked,
 		look,
 		keys: [...next.keys()],
 		undo: () => setClicks(clicks.slice(0, -1)),
 	};
 }
+
+/** The table as it would look after other clicks than those that were made. */
+export const showing = (chooser: Chooser, clicks: Click[]): Chooser => ({
+	...chooser,
+	clicks,
+	chosen: (key, instance) =>
+		clicks.some((each) => each.key === key && (instance ?? each.instance) === each.instance),
+});
 
 const NONE: Click[] = [];
 

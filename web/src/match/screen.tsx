@@ -1,9 +1,10 @@
 // A match: the players, the board, the hand, what to do, the log and the hints.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resignMatch } from "../api/calls";
-import type { Event, View } from "../api/types";
+import type { Action, Event, View } from "../api/types";
 import { under } from "../games/cardlist";
 import type { Context } from "../games/module";
+import { describeAction } from "../games/words";
 import { inWords, t } from "../i18n";
 import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
@@ -14,6 +15,7 @@ import { Dialog } from "../ui/dialog";
 import { Loading, Notice } from "../ui/notice";
 import { QrCode } from "../ui/qr";
 import { ActionBar } from "./actions";
+import { draw, isMixed } from "./advice";
 import { clockInWords } from "./clock";
 import { Ending } from "./end";
 import { useFlip } from "./flip";
@@ -23,7 +25,7 @@ import { Hints } from "./hints";
 import { useKeys } from "./keys";
 import { useGuide } from "./lesson";
 import { Log } from "./log";
-import { useChooser } from "./picker";
+import { showing, useChooser } from "./picker";
 import { Session } from "./session";
 import { type Panel, rulesPanel, Table } from "./table";
 import { describeEvent, inGame, nameOfSeat, outcome, reason } from "./words";
@@ -80,6 +82,14 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 		return session.refusal.value === undefined;
 	};
 	const chooser = useChooser(context, possible, hint, submit);
+	const [shown, show] = useState<Action | undefined>();
+	const clicks = chooser.clicksOf(hint && shown);
+	const play = () => {
+		const action = hint?.version === view.version && draw(hint)?.action;
+		if (!action) return;
+		const drawn = isMixed(hint) ? t().hintPlayed(describeAction(action, context)) : "";
+		chooser.play(action, drawn);
+	};
 	const [panel, setPanel] = useState<"log" | "hint" | "rules">();
 	const [asked, setAsked] = useState(false);
 	useFlip(root, `${view.version}`);
@@ -89,6 +99,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			setPanel("hint");
 			setAsked(true);
 		},
+		play,
 		stamp: `${view.version} ${chooser.clicks.length}`,
 	});
 	// A hint belongs to one position.
@@ -118,7 +129,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			name: "hint",
 			title: t().hint,
 			glyph: "BULB",
-			show: () => <HintPanel {...{ context, hints, possible }} />,
+			show: () => <HintPanel {...{ context, hints, possible, play, show }} />,
 		},
 		rulesPanel(context.catalog),
 	];
@@ -130,7 +141,9 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			data-version={`${view.version}`}
 			data-connection={session.connection.value}
 			offset={session.clockOffset.value}
-			chooser={me === undefined ? undefined : chooser}
+			chooser={
+				me === undefined ? undefined : clicks.length > 0 ? showing(chooser, clicks) : chooser
+			}
 			boardless={waiting && <Waiting seat={seat} view={view} />}
 			bar={
 				<>

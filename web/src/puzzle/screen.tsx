@@ -14,8 +14,9 @@ import {
 import { under } from "../games/cardlist";
 import { type Context, type GameModule, spaced } from "../games/module";
 import { describeAction } from "../games/words";
-import { inWords, number, t } from "../i18n";
+import { inWords, number, points, t } from "../i18n";
 import { ActionBar } from "../match/actions";
+import { compared } from "../match/advice";
 import { Chances, Expected, Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
@@ -162,6 +163,7 @@ function Puzzle(props: {
 	useKeys(root, {
 		undo: chooser.undo,
 		hint: () => undefined,
+		play: () => undefined,
 		stamp: `${ready} ${chooser.clicks.length}`,
 	});
 	useEffect(() => {
@@ -276,16 +278,16 @@ const verdictOf = (attempt: Attempt, context: Context) =>
 function comparison({ action, response, shown }: Attempt, context: Context): string {
 	const title = (which: Action) => describeAction(which, context);
 	const [best, second] = response.hint!.actions;
-	const answer = t().hintWorth(t().points(best!.expectedScore));
+	const answer = t().hintWorth(points(response.hint!.expectedScore));
 	if (response.correct) {
-		const other = t().puzzleSecond(title(second!.action!), t().points(second!.expectedScore));
-		return `${answer} ${other}`;
+		return `${answer} ${t().puzzleSecond(title(second!.action!), compared(second!))}`;
 	}
 	const made = identity(action);
 	const own = response.hint!.actions.find((each) => identity(each.action!) === made);
-	const yours = own
-		? t().puzzleYours(title(action), t().points(own.expectedScore))
-		: t().puzzleYoursLow(title(action));
+	const yours =
+		own?.loss === undefined
+			? t().puzzleYoursLow(title(action))
+			: t().puzzleYours(title(action), compared(own));
 	return shown ? `${t().hintAlways(title(best!.action!))} ${answer} ${yours}` : yours;
 }
 
@@ -293,7 +295,7 @@ function Solution(props: { hint: NonNullable<SolvePuzzleResponse["hint"]>; conte
 	const { hint, context } = props;
 	return (
 		<div class="hintpanel">
-			<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
+			<Chances hint={hint} />
 			<p class="muted">{t().hintPoints}</p>
 			<Moves hint={hint} context={context} />
 			{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}

@@ -1,7 +1,7 @@
 // The graph of a review: the expected score over the match with the errors on it, and luck below.
 import { type ChanceOutcome, type DecisionReview, Verdict } from "../api/types";
-import { t } from "../i18n";
-import { curve, isError, points, stepOf } from "./review";
+import { points, t } from "../i18n";
+import { curve, isError, stepOf } from "./review";
 import type { Moment } from "./states";
 
 const WIDTH = 340;

@@ -2,11 +2,11 @@
 import { type DecisionReview, type MatchReview, type RevealedCard, Verdict } from "../api/types";
 import type { Context } from "../games/module";
 import { describeAction } from "../games/words";
-import { percent, signed, t } from "../i18n";
+import { margin, percent, points, signed, t } from "../i18n";
 import { Expected, Hidden, Moves } from "../match/hintpanel";
 import { nameOfSeat } from "../match/words";
 import { Sign } from "./graph";
-import { better, isError, margin, playedBest, points } from "./review";
+import { better, isError, playedBest } from "./review";
 
 const CARDS = 10; // Hidden cards that are shown of one place.
 const LIKELY = 0.25; // A card that was not there is worth a word from here on.
@@ -132,7 +132,7 @@ function Judged(props: { context: Context; near: number; decision: DecisionRevie
 			{hint && hint.actions.length > 1 && (
 				<details class="figures">
 					<summary>{t().reviewMoves}</summary>
-					<Moves hint={hint} context={context} review />
+					<Moves hint={hint} context={context} />
 				</details>
 			)}
 		</article>

@@ -2,7 +2,7 @@
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
 import { describeAction } from "../games/words";
-import { inWords, signed, t } from "../i18n";
+import { inWords, margin, points, signed, t } from "../i18n";
 import { nameOfSeat } from "../match/words";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
@@ -14,8 +14,6 @@ import {
 	ERRORS,
 	type Filter,
 	isError,
-	margin,
-	points,
 	secondsLeft,
 	stepOf,
 	termsOf,

@@ -7,6 +7,7 @@ import {
 	type ReviewProgress,
 	Verdict,
 } from "../api/types";
+import { points } from "../i18n";
 import type { Moment } from "./states";
 
 const BUDGET_SECONDS = 60; // The budget of search is one for a minute.
@@ -19,12 +20,6 @@ export interface Filter {
 	seat?: number;
 	least?: Verdict;
 }
-
-/** Scores from 0 to 1 in points of a hundred. */
-export const points = (score: number) => Math.round(100 * score) || 0;
-
-/** What a deviation leaves open, in points of a hundred: with 95 % probability it is not more. */
-export const margin = (deviation: number) => points(2 * deviation);
 
 /** The step that shows the table of a version. */
 export function stepOf(all: readonly Moment[], version: bigint): number {

@@ -188,7 +188,7 @@ describe("a game of a package", () => {
 		let clicks = 0;
 		await playWithMouse(page, chance(SEED), async () => ++clicks > 6);
 		await page.click(".tabs button:nth-child(2)");
-		await page.click(".hintpanel .primary");
+		await page.click("[data-testid=askhint]");
 		await page.waitForSelector(".shares tbody tr");
 		await page.waitForSelector(".heat li");
 		expect(await audit(page)).toEqual([]);

@@ -1,6 +1,8 @@
 // What the page explains: hints in words, the log, the form for a new match, and what is installed.
+import { fromBinary, toJsonString } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { chance, play } from "./players";
+import { Standing, SubmitActionRequestSchema } from "../../src/api/types";
+import { chance, GAMES, play, READY } from "./players";
 import { audit, deal, joinedBy, openSite, version, visit } from "./visitor";
 
 const HOUR_MS = 3_600_000;
@@ -11,17 +13,19 @@ describe("the page explains itself", () => {
 	it.each([
 		[
 			"en-US",
-			/^(Best move: |Choose )?“.+”.* worth about .*(point|nothing)/,
+			/^(Best move: |Choose )?“.+”.* worth about \d+ of 100 points/,
+			/^(best|as good|worse by \d+( \(± \d+\))?|not examined)$/,
 			"Figures of the search",
 			"You:",
 		],
 		[
 			"de-DE",
-			/^(Bester Zug: |In \d von 10 Fällen )?„.+“.* etwa .*(Punkt|nichts)/,
+			/^(Bester Zug: |In \d von 10 Fällen )?„.+“.* etwa \d+ von 100 Punkten/,
+			/^(bester Zug|genauso gut|um \d+( \(± \d+\))? schlechter|nicht untersucht)$/,
 			"Zahlen der Suche",
 			"Du:",
 		],
-	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
+	])("a hint says in words what to do, %s", async (locale, sentence, word, figures, me) => {
 		const { page } = await visit(site.browser, site.url, { locale });
 		await deal(page, "champion_chess");
 		await page.waitForSelector(".card[data-can]");
@@ -34,25 +38,35 @@ describe("the page explains itself", () => {
 			await page.waitForSelector(".card[data-can]");
 		}
 		await page.click(".tabs button:nth-child(2)");
-		await page.click(".hintpanel .primary");
+		await page.click("[data-testid=askhint]");
 		await page.waitForSelector("[data-testid=advice]");
 		// The cards that it would play have their shares, and a graph comes with the reports.
 		for (const shown of [".card .share", ".heat li", ".sparkline .curve"])
 			await page.waitForSelector(shown, { state: "attached" });
 		if (locale === "de-DE") await page.click(".hintpanel button:has-text('Anhalten')");
-		await page.waitForSelector(".hintpanel:has([data-testid=advice]) .primary"); // The search is over.
+		await page.waitForSelector(".hintpanel:has([data-testid=advice]) [data-testid=askhint]"); // The search is over.
 		const advice = await page.locator("[data-testid=advice]").innerText();
 		expect(advice).toMatch(sentence);
-		// Each column has a heading, and each colour of the bar a word with its share.
-		const headings = page.locator(".shares thead th");
-		expect((await headings.allInnerTexts()).filter(Boolean)).toHaveLength(3);
-		for (const text of await page.locator(".chancesbox li").allInnerTexts())
-			expect(text).toMatch(/\p{L}+ \d+\s?%/u);
+		// Each move is called what it is, in order: the best, as good, worse, not examined.
+		const standings = await page.$$eval(".shares tbody tr", (rows) =>
+			rows.map((row) => Number(row.dataset.standing)),
+		);
+		expect(standings[0]).toBe(Standing.BEST);
+		expect(standings).toEqual([...standings].sort());
+		const called = await page.locator(".shares td:last-child").allInnerTexts();
+		for (const each of called) expect(each).toMatch(word);
+		// What is shown adds up: wins and half of the draws are the points.
+		const [win, draw, loss] = await page
+			.locator(".chancesbox li")
+			.allInnerTexts()
+			.then((all) => all.map((text) => Number(/\p{L}+ (\d+)\s?%/u.exec(text)![1])));
+		expect(win! + draw! + loss!).toBe(100);
+		expect(advice).toMatch(new RegExp(` ${win! + draw! / 2} (of|von) 100 `));
 		expect(await page.locator(".hintpanel abbr").count()).toBe(0);
 		// The expected line begins with the move that the hint plays most often.
 		const [first] = await page.locator(".hintpanel .line li").allInnerTexts();
 		const best = await page.locator(".shares tbody th").first().innerText();
-		expect(first).toBe(`${me} ${best.replace(/ \(.*/, "")}`);
+		expect(first).toBe(`${me} ${best}`);
 		// Figures and jargon are for those who ask for them.
 		expect(await page.locator(".hintpanel").innerText()).not.toMatch(/playouts|Durchläufe/);
 		const details = page.locator("details.figures");
@@ -60,6 +74,73 @@ describe("the page explains itself", () => {
 		await details.locator(`summary:has-text("${figures}")`).click();
 		expect(await details.locator("p").first().isVisible()).toBe(true);
 		expect(await audit(page)).toEqual([]);
+	});
+
+	it.each(GAMES)("one click or one key plays the advice, %s", async (game) => {
+		const { page } = await visit(site.browser, site.url);
+		const sent: string[] = [];
+		page.on("request", (request) => {
+			if (!request.url().endsWith("/SubmitAction")) return;
+			const { action } = fromBinary(SubmitActionRequestSchema, request.postDataBuffer()!);
+			sent.push(
+				toJsonString(SubmitActionRequestSchema.field.action!.message!, action!, {
+					alwaysEmitImplicit: true,
+				}),
+			);
+		});
+		const rows = `.shares tbody tr[data-standing="${Standing.BEST}"]`;
+		const begin = async () => {
+			await deal(page, game, { seat: "0" });
+			await page.waitForSelector(READY);
+		};
+		const ask = async () => {
+			await page.keyboard.press("h");
+			await page.waitForSelector("[data-testid=playadvice]");
+			// That is enough; the search may be over, too.
+			await page.evaluate(() =>
+				[...document.querySelectorAll<HTMLElement>(".hintpanel .buttons button")]
+					.find((each) => each.textContent === "Stop")
+					?.click(),
+			);
+		};
+		let seen = 0; // Cards and squares of advised moves.
+		await begin();
+		for (const plays of [
+			() => page.click("[data-testid=playadvice]"),
+			() => page.keyboard.press("p"),
+		]) {
+			await ask();
+			// Where both decide at the same time, there is a mixture in most deals.
+			while (game === "champion_chess" && (await page.locator(rows).count()) < 2) {
+				await page.click(".brand");
+				await begin();
+				await ask();
+			}
+			// A row shows on the table which cards its move uses, as long as one looks at it.
+			const cards = new Map<string, string[]>();
+			for (const row of await page.locator(rows).all()) {
+				await row.hover();
+				const marked = await page.$$eval(
+					".hand .chosen[data-key], .board .shown[data-key]",
+					(all) => all.map((each) => each.dataset.key!.split(":")[1]!),
+				);
+				cards.set(await row.locator("th").innerText(), marked);
+			}
+			await page.mouse.move(0, 0);
+			expect(await page.locator(".hand .chosen").count()).toBe(0);
+			const before = sent.length;
+			await plays();
+			await page.waitForSelector(".hintpanel .shares", { state: "detached" });
+			await page.waitForSelector(READY);
+			expect(sent).toHaveLength(before + 1);
+			const [only, other] = cards.keys();
+			const notice = page.locator(".actions .notice");
+			const drawn = other && /^Drawn: “(.*)”\.$/.exec(await notice.innerText())![1];
+			const used = cards.get(drawn ?? only!)!;
+			for (const card of used) expect(sent.at(-1)).toMatch(new RegExp(`["_:]${card}["},]`));
+			seen += used.length;
+		}
+		expect(seen).toBeGreaterThan(0);
 	});
 
 	it("the log is a list without gaps, by rounds, with the newest entries marked", async () => {
@@ -181,7 +262,7 @@ describe("the page explains itself", () => {
 		const friend = await joinedBy(site.browser, page);
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
-		await page.click(".hintpanel .primary");
+		await page.click("[data-testid=askhint]");
 		await page.waitForSelector(".hintpanel .shares");
 		const now = await version(page);
 		const next = `[data-testid=match]:not([data-version='${now}'])`;

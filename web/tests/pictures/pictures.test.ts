@@ -115,8 +115,8 @@ describe("pictures", { concurrent: true }, () => {
 		await deal(page, "skystones", { strength: "CASUAL", seat: "0" });
 		await play(page, "skystones");
 		await page.click(".tabs button:nth-child(2)");
-		await page.click(".hintpanel .primary");
-		await page.waitForSelector(".hintpanel:has(.heat li) .primary:not(:disabled)");
+		await page.click("[data-testid=askhint]");
+		await page.waitForSelector(".hintpanel:has(.heat li) [data-testid=askhint]:not(:disabled)");
 		await take(page, "hint");
 	});
 

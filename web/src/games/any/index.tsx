@@ -32,7 +32,7 @@ import {
 import { describeAction, Words } from "../words";
 import { AnyBoard } from "./board";
 import { AnyCard } from "./card";
-import { HELD, type Layout, layoutOf } from "./layout";
+import { HELD, type Layout, labelOf, layoutOf } from "./layout";
 import "./style.css";
 
 const ACT = "act:"; // Before what tells an action from all others.
@@ -171,7 +171,7 @@ function figureOf(
 		if (!/^(sides|seats|players)$/.test(field.name) || typeof value !== "object") continue;
 		const side = value as ReflectMessage;
 		const own = side.fields.find((each) => name.test(each.name) && isNumber(each));
-		if (own) return { value: `${side.get(own)}`, label: words.label("view", own.name) };
+		if (own) return { value: `${side.get(own)}`, label: labelOf(words, `${field.name}.`, own) };
 	}
 	return undefined;
 }

@@ -83,7 +83,8 @@ function ownerOf(name: string, me: number | undefined): number | undefined {
 	return /^opponent_/.test(name) ? 1 - me : /^(own|your)_/.test(name) ? me : undefined;
 }
 
-const labelOf = (words: Words, path: string, field: DescField) =>
+/** What a field of a view is called, within the message that the path names, such as `sides.`. */
+export const labelOf = (words: Words, path: string, field: DescField) =>
 	words.game.phrases[`view.${path}${field.name}`] ?? words.label("view", field.name);
 
 function itemOf(words: Words, message: ReflectMessage, field: DescField, path: string): Item {
