@@ -106,7 +106,7 @@ class Words:
         `describe` says an action in words.
         """
         told = [self._reason(each, describe) for each in hint.reasons]
-        line = next((each.line for each in hint.actions if each.action == hint.action), ())
+        line = hint.actions[0].line if hint.actions else ()
         answer = next((step.action for step in line if step.seat != hint.seat), None)
         if answer is not None:
             told.append(self.word("reason.answer", action=describe(answer)))

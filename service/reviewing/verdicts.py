@@ -10,7 +10,7 @@ single one tells, however long that is.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import wire
@@ -114,9 +114,12 @@ async def judge(
         await _compare(best.action, played, searcher, task(2 + number, iterations // runs))
         for number in range(runs)
     ]
-    difference = math.fsum(found for found, _ in compared) / runs
+    difference = math.fsum(found for found, _, _ in compared) / runs
     review.loss = quantized(max(0.0, difference))
-    review.deviation = math.hypot(*(deviation for _, deviation in compared)) / runs
+    review.deviation = math.hypot(*(deviation for _, deviation, _ in compared)) / runs
+    # Why the best action is better than this one, not than the best of all others.
+    del review.hint.reasons[:]
+    review.hint.reasons.extend(next((why for _, _, why in compared if why), ()))
     review.verdict = verdict(difference, review.deviation)
     if difference > 0:
         pair = (wire.read_action(game, best.action), decision.action)
@@ -143,18 +146,19 @@ async def judge(
 
 async def _compare(
     best: game_pb2.MatchAction, played: game_pb2.MatchAction, searcher: Searcher, task: SearchTask
-) -> tuple[float, float]:
-    # What the one action scores more than the other in a search for these two, and its deviation.
+) -> tuple[float, float, Sequence[hint_pb2.Reason]]:
+    # What the one action scores more than the other in a search for these two, its deviation, and
+    # what speaks for it.
     task.search.include_actions.extend((best, played))
-    found = {
-        each.action.SerializeToString(): each for each in (await searcher.search(task)).actions
-    }
+    hint = await searcher.search(task)
+    found = {each.action.SerializeToString(): each for each in hint.actions}
     better, worse = (found[each.SerializeToString()] for each in (best, played))
     # One of the two is the answer of the search, which loses nothing; or both are, as a mixture.
     deviation = max(better.loss_deviation, worse.loss_deviation) or math.hypot(
         better.deviation, worse.deviation
     )
-    return better.expected_score - worse.expected_score, deviation
+    reasons = hint.reasons if hint.action == best else ()
+    return better.expected_score - worse.expected_score, deviation, reasons
 
 
 def verdict(difference: float, deviation: float) -> review_pb2.Verdict:

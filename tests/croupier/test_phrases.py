@@ -10,7 +10,7 @@ from google.protobuf import json_format
 import wire
 from croupier.messages import GameMessages
 from croupier.phrases import Words
-from croupier.v1 import castle_rampage_pb2, catalog_pb2
+from croupier.v1 import castle_rampage_pb2, catalog_pb2, hint_pb2
 from engine.match import Match
 from lab.contract import random_joint, random_secret, seeded
 from service.api.catalog_service import in_all_languages
@@ -27,6 +27,19 @@ def test_a_phrase_is_filled(event: dict, me: int | None, seat: int | None, text:
     said = Words(game, lambda each: "du" if each == me else "der Bot", me)
     message = json_format.ParseDict(event, castle_rampage_pb2.CastleRampageEvent())
     assert said.tell("event", message) == (seat, text)
+
+
+@pytest.mark.parametrize(("reason", "text"), GIVEN["reasons"], ids=str)
+def test_a_reason_is_said(reason: dict, text: str) -> None:
+    game = catalog_pb2.Game(name="games/castle_rampage", phrases=GIVEN["phrases"])
+    game.aspects.add(name="goal", unit=catalog_pb2.ASPECT_UNIT_CHANCE)
+    game.aspects.add(name="chips", unit=catalog_pb2.ASPECT_UNIT_AMOUNT)
+    given = json_format.ParseDict(reason, hint_pb2.Reason())
+    hint = hint_pb2.Hint(seat=1, reasons=[given], actions=[hint_pb2.ActionEvaluation()])
+    assert Words(game).why(hint, lambda _: "X") == [text]
+    for seat in (1, 0):
+        hint.actions[0].line.add(seat=seat)
+    assert Words(game).why(hint, lambda _: "X") == [text, "Die Antwort: X"]
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

@@ -4,11 +4,14 @@ import type { DescEnum, DescField } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import {
 	type Action,
+	AspectUnit,
 	type CatalogCard,
 	type Ending,
 	type Event,
 	EventSchema,
 	type Game,
+	type Hint,
+	type Reason,
 } from "../api/types";
 import { type Context, spaced } from "./module";
 import {
@@ -90,7 +93,7 @@ export class Words {
 	}
 
 	/** A phrase with given values; the last part of its name if it is not there. */
-	word(name: string, given: Record<string, number> = {}): string {
+	word(name: string, given: Record<string, number | string> = {}): string {
 		const fields = new Map(
 			Object.entries(given).map(([key, value]) => [
 				key,
@@ -100,6 +103,33 @@ export class Words {
 		const phrase = fields.size > 0 ? this.variant(name, fields) : this.game.phrases[name];
 		const last = name.slice(name.indexOf(".") + 1).replace(/_/g, " ");
 		return phrase === undefined ? last : this.fill(phrase, fields);
+	}
+
+	/** Why the action of a hint is advised, and the most likely answer: sentences. */
+	why(hint: Hint, describe: (action: Action) => string): string[] {
+		const told = hint.reasons.map((each) => this.reason(each, describe));
+		const answer = hint.actions[0]?.line.find(({ seat }) => seat !== hint.seat)?.action;
+		return answer ? [...told, this.word("reason.answer", { action: describe(answer) })] : told;
+	}
+
+	private reason(reason: Reason, describe: (action: Action) => string): string {
+		const aspect = this.game.aspects.find(({ name }) => name === reason.aspect);
+		const chance = aspect?.unit === AspectUnit.CHANCE;
+		const values = [reason.value, reason.otherValue];
+		const [few, others] = values.map((each) => ofCases(each, 10));
+		const cases = few === others ? 100 : 10;
+		const [value, other_value] = values.map((each) =>
+			chance ? ofCases(each, cases) : each.toFixed(1).replace(".", this.word("word.decimal_mark")),
+		) as [string, string];
+		const other = describe(reason.otherAction!);
+		const given = {
+			aspect: this.word(`aspect.${reason.aspect}`),
+			value,
+			cases,
+			other,
+			other_value,
+		};
+		return capital(this.word(chance ? "reason.chance" : "reason.amount", given));
 	}
 
 	/** "a, b and c": in their order, equal ones that follow each other counted. */
@@ -312,6 +342,12 @@ export const capital = (text: string) => text.charAt(0).toUpperCase() + text.sli
 /** An action in a few words. */
 export const describeAction = (action: Action, { catalog: { words } }: Context) =>
 	words.about(action)?.text ?? "";
+
+/** In none and in all is only what is certain. */
+const ofCases = (chance: number, cases: number) =>
+	chance === 0 || chance === 1
+		? cases * chance
+		: Math.min(Math.max(Math.round(cases * chance), 1), cases - 1);
 
 const says = (field: Field | undefined) => field?.values.some((value) => value.says) ?? false;
 

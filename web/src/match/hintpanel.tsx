@@ -18,6 +18,7 @@ import { Refused } from "../ui/refused";
 import { Sparkline } from "../ui/sparkline";
 import { advised, compared, isMixed, outcomeOf } from "./advice";
 import type { Hints } from "./hints";
+import { Why } from "./why";
 import { nameOfSeat } from "./words";
 
 const MOVES = 6;
@@ -88,6 +89,7 @@ export function HintPanel(props: {
 							</Button>
 						</div>
 					)}
+					<Why hint={hint} context={context} />
 					<Chances hint={hint} />
 					<p class="muted">
 						{t().hintPoints} {isMixed(hint) && t().hintMixing}

@@ -21,6 +21,7 @@ import { Chances, Expected, Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
 import { type Panel, rulesPanel, Table } from "../match/table";
+import { Why } from "../match/why";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
@@ -295,6 +296,7 @@ function Solution(props: { hint: NonNullable<SolvePuzzleResponse["hint"]>; conte
 	const { hint, context } = props;
 	return (
 		<div class="hintpanel">
+			<Why hint={hint} context={context} />
 			<Chances hint={hint} />
 			<p class="muted">{t().hintPoints}</p>
 			<Moves hint={hint} context={context} />

@@ -4,6 +4,7 @@ import type { Context } from "../games/module";
 import { describeAction } from "../games/words";
 import { margin, percent, points, signed, t } from "../i18n";
 import { Expected, Hidden, Moves } from "../match/hintpanel";
+import { Why } from "../match/why";
 import { nameOfSeat } from "../match/words";
 import { Sign } from "./graph";
 import { better, isError, playedBest } from "./review";
@@ -110,6 +111,7 @@ function Judged(props: { context: Context; near: number; decision: DecisionRevie
 				<b>{judgement(decision, best)}</b>
 				{hint && ` ${t().reviewExpected(points(decision.expectedScore))}`}
 			</p>
+			{isError(decision) && hint && <Why hint={hint} context={context} />}
 			{isError(decision) && expected && expected.line.length > 0 && (
 				<>
 					<h3>{t().reviewLine(best)}</h3>

@@ -2,7 +2,14 @@
 import { create, fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import given from "../../../tests/croupier/phrases.json";
-import { EventSchema } from "../../src/api/types";
+import {
+	ActionSchema,
+	AspectUnit,
+	EventSchema,
+	ExpectedActionSchema,
+	HintSchema,
+	ReasonSchema,
+} from "../../src/api/types";
 import { Words } from "../../src/games/words";
 import { CastleRampageEventSchema } from "../../src/gen/croupier/v1/castle_rampage_pb";
 import { CardSchema, GameSchema } from "../../src/gen/croupier/v1/catalog_pb";
@@ -29,6 +36,27 @@ describe("an event", () => {
 		const reader = { me: me ?? undefined, who: (each: number) => (each === me ? "du" : "der Bot") };
 		const told = wordsWith(given.phrases).about(event, reader);
 		expect([told?.seat ?? null, told?.text]).toEqual([seat, text]);
+	});
+});
+
+describe("a reason", () => {
+	it.each(given.reasons as unknown as [JsonObject, string][])("%j is said", (json, text) => {
+		const game = create(GameSchema, {
+			name: "games/castle_rampage",
+			phrases: given.phrases,
+			aspects: [
+				{ name: "goal", unit: AspectUnit.CHANCE },
+				{ name: "chips", unit: AspectUnit.AMOUNT },
+			],
+		});
+		const reason = fromJson(ReasonSchema, json);
+		reason.otherAction = create(ActionSchema);
+		const hint = create(HintSchema, { seat: 1, reasons: [reason], actions: [{}] });
+		const words = new Words(game);
+		expect(words.why(hint, () => "X")).toEqual([text]);
+		const action = create(ActionSchema);
+		hint.actions[0]!.line = [1, 0].map((seat) => create(ExpectedActionSchema, { seat, action }));
+		expect(words.why(hint, () => "X")).toEqual([text, "Die Antwort: X"]);
 	});
 });
 
