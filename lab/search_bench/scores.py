@@ -12,6 +12,9 @@ happens. The mean of what both seats foretell at their first decision must be 1 
 for later ones. Of the scores between two tenths, of one decision a match, the mean must be that of
 the results.
 
+`aspects` compares what hints foretell of the aspects of the game, for the actions that they play in
+such matches, with what happens up to the horizon.
+
 Intervals have a probability of 95 %.
 """
 
@@ -27,6 +30,7 @@ from ai.results import Parameters, Result, Standing
 from ai.search import Search
 from croupier.terminal.arguments import whole
 from engine import games
+from engine.aspects import Aspects
 from engine.game import SeatView
 from engine.model import learned
 from engine.position import Position
@@ -137,12 +141,20 @@ def rows(task: Task) -> list[Row]:
     return [*found, Row(Standing.BEST, 0.0, 0.0, lost, 0.0)]
 
 
-def match(task: Task) -> list[Foretold]:
-    """What hints foretell in a match that they play against each other."""
+class Decision(NamedTuple):
+    """A decision in a match: before which position of the match, of whom, and the hint for it."""
+
+    at: int
+    seat: int
+    hint: Result
+
+
+def play(task: Task) -> tuple[list[Position], list[Decision]]:
+    """The positions of a match that hints play against each other, and their decisions."""
     chance = task.chance()
     position = Position.deal(games()[task.game_id](), chance.getrandbits(64))
-    told: list[tuple[int, int, float]] = []
-    decided = [0, 0]
+    positions = [position.copy()]
+    decisions = []
     while not position.over:
         joint = {}
         for seat in position.deciders:
@@ -151,12 +163,37 @@ def match(task: Task) -> list[Foretold]:
             if len(legal) > 1:
                 hint = task.hint(position.view(seat), chance)
                 joint[seat] = hint.action
-                told.append((seat, decided[seat], hint.expected_score))
-                decided[seat] += 1
+                decisions.append(Decision(len(positions) - 1, seat, hint))
         position.apply(joint, chance.getrandbits(64))
-    outcome = position.scores
+        positions.append(position.copy())
+    return positions, decisions
+
+
+def match(task: Task) -> list[Foretold]:
+    """What hints foretell in a match that they play against each other."""
+    positions, decisions = play(task)
+    outcome = positions[-1].scores
     assert outcome is not None  # It is over.
-    return [Foretold(*each, outcome[each[0]]) for each in told]
+    told = []
+    decided = [0, 0]
+    for _, seat, hint in decisions:
+        told.append(Foretold(seat, decided[seat], hint.expected_score, outcome[seat]))
+        decided[seat] += 1
+    return told
+
+
+def aspects(task: Task) -> list[tuple[str, float, float]]:
+    """Of each decision in such a match, by aspect: its name, what is foretold, what happens."""
+    positions, decisions = play(task)
+    of_game = Aspects.of(positions[0].game)
+    found = []
+    for at, seat, hint in decisions:
+        [chosen] = [each for each in hint.actions if each.action == hint.action]
+        happened = of_game.measure(positions[at:], seat) if chosen.aspects else None
+        for name, foretold in chosen.aspects.items():
+            assert happened is not None  # The match is over.
+            found.append((name, foretold.mean, happened[name]))
+    return found
 
 
 def show_rows(game_id: str, found: Iterable[Row]) -> None:
@@ -232,6 +269,23 @@ def show_matches(game_id: str, matches: Sequence[Sequence[Foretold]], seed: int)
             print(ROW(game_id, name, len(some), f"{foretold:.3f}, what happened is off by {off}"))
 
 
+def show_aspects(game_id: str, matches: Sequence[Sequence[tuple[str, float, float]]]) -> None:
+    """Prints what was foretold of each aspect of a game, and by how much that was off."""
+    for name in dict.fromkeys(name for match in matches for name, _, _ in match):
+        of_match = [[each for each in match if each[0] == name] for match in matches]
+        told = [each for some in of_match for each in some]
+        foretold = statistics.fmean(each for _, each, _ in told)
+        off = statistics.fmean(happened for _, _, happened in told) - foretold
+        # The decisions of one match depend on each other.
+        error = math.hypot(
+            *(math.fsum(happened - each - off for _, each, happened in some) for some in of_match)
+        )
+        what = (
+            f"{foretold:.4f}, what happened is off by {off:+.4f} ± {WIDTH * error / len(told):.4f}"
+        )
+        print(ROW(game_id, name, len(told), what), flush=True)
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(
@@ -239,7 +293,7 @@ def main() -> None:
     )
     hosted = [game_id for game_id, game in games().items() if not game.reference]
     add = parser.add_argument
-    add("what", choices=("rows", "matches"))
+    add("what", choices=("rows", "matches", "aspects"))
     add("--games", metavar="GAME,...", help="default: all that are hosted")
     add("--number", metavar="N", type=whole(1), default=200, help="of positions or matches a game")
     add("--iterations", metavar="N", type=whole(1), default=1_000, help="of a hint")
@@ -267,6 +321,13 @@ def main() -> None:
                     rows_found += some
                     tell()
             show_rows(game_id, rows_found)
+        elif chosen.what == "aspects":
+            told: list[list[tuple[str, float, float]]] = []
+            with in_order(aspects, tasks, chosen.workers) as results:
+                for each in results:
+                    told.append(each)
+                    tell()
+            show_aspects(game_id, told)
         else:
             matches: list[list[Foretold]] = []
             with in_order(match, tasks, chosen.workers) as results:
