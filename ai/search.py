@@ -350,7 +350,9 @@ class Search:
         draw = min(draw, 2 * expected, 2 * (1 - expected))
         return Result(
             action=sample_action(self.seed, actions),
-            actions=actions,
+            actions=[
+                each._replace(expected_score=_in_range(each.expected_score)) for each in actions
+            ],
             expected_score=expected,
             win=expected - draw / 2,
             draw=draw,
