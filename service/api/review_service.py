@@ -121,7 +121,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             report.progress.budget_share = share
             return report
 
-        yield priced(reviewer.plan())
+        yield priced(await reviewer.plan())
         if request.validate_only:
             return
         self._admission.spend(call, Budget.SEARCH_RATE)

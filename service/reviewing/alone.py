@@ -46,7 +46,7 @@ async def _review(
     )
     try:
         reports: AsyncGenerator[review_pb2.ReviewMatchResponse, None]
-        tell(reviewer.plan())
+        tell(await reviewer.plan())
         reports = reviewer.reports()
         async for report in reports:
             tell(report)

@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 import math
+import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from functools import partial
@@ -27,9 +28,9 @@ KEY_MOMENTS = 5
 CHANCE_LIMITS = Limits(seconds=0.1)  # What the luck of a match is expected to take.
 MOMENT = 0.03  # The least change that turns a match.
 LONGER = 4  # Times the iterations, for what may be a mistake and is still unclear.
-# At first, roughly: the iterations of a decision, in those of its first search, and their seconds.
-SEARCHES_PER_DECISION = 2.2  # With those of the second pass.
-ITERATION_SECONDS = 5e-6
+# At first, roughly: the iterations of a decision, in those of its first search, with those of the
+SEARCHES_PER_DECISION = 2.2  # second pass; and how long a search is that tells how fast they are.
+PROBE = Limits(iterations=10_000, seconds=0.05)
 
 _VERDICTS = (
     review_pb2.VERDICT_FORCED,
@@ -61,6 +62,7 @@ class Kept:
         self._most = most
         self._bytes = 0
         self._found: OrderedDict[bytes, bytes] = OrderedDict()
+        self.iteration_seconds: dict[str, float] = {}  # By game: what its iterations took.
 
     def get(self, key: bytes) -> review_pb2.DecisionReview | None:
         """What was found under a key."""
@@ -115,8 +117,22 @@ class Reviewer:
         self._seconds = 0.0
         self._searched = 0  # Iterations that were asked for.
 
-    def plan(self) -> review_pb2.ReviewMatchResponse:
-        """The first report: what the review will take."""
+    async def plan(self) -> review_pb2.ReviewMatchResponse:
+        """The first report: what the review will take. Of a game that is new, it takes a search."""
+        game = self._steps.state.game
+        if game.id not in self._kept.iteration_seconds and self._decisions:
+            # One from the middle, since the first and the last ones may be of a kind of their own.
+            middle = self._decisions[len(self._decisions) // 2]
+
+            def measure(job: SearchJob) -> float:
+                began = time.thread_time()
+                search = job.search(middle.view, 0)
+                search.run(iterations=PROBE.iterations, seconds=PROBE.seconds, stop=job.stop)
+                return (time.thread_time() - began) / max(1, search.iterations)
+
+            self._kept.iteration_seconds[game.id] = await self._searches.compute(
+                self._requester, PROBE, measure, self._charge, game.id
+            )
         return review_pb2.ReviewMatchResponse(progress=self._progress())
 
     async def reports(self) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
@@ -179,8 +195,11 @@ class Reviewer:
 
     @property
     def _seconds_per_iteration(self) -> float:
+        known = self._kept.iteration_seconds
+        game = self._steps.state.game.id
         if not self._searched:
-            return ITERATION_SECONDS * SEARCHES_PER_DECISION
+            return known.get(game, 0.0) * SEARCHES_PER_DECISION
+        known[game] = self._seconds / self._searched / SEARCHES_PER_DECISION
         return self._seconds / self._searched
 
     # What judging needs
