@@ -1,16 +1,18 @@
 """The aspects of the actions of a last look: averages over its worlds.
 
-An iteration of a last look (ai/ismcts.pyx) shows the aspects of its action on its way through the
-tree, as far as the horizon of the game. Where it leaves the tree before, a copy of the state is
-played on by the playout policy, with chance of its own. So the scores are what they would be if
-nobody asked for aspects. That takes time, so few of the many rounds of a long look are watched.
+What follows from an action is played by the playout policy, up to the horizon of the game, and then
+to a score: what an aspect is worth shows in the same matches. The iteration itself (ai/ismcts.pyx) would be another measure, but a worse one: of the tree of the seat
+that searches more is known than of the opponent's, so it would foretell too much of what the seat
+wants (lab/search_bench/scores.py compares both with what happens). It has chance of its own, so
+scores are what they would be if nobody asked for aspects. It takes time, so few of the many rounds
+of a long look are watched.
 """
 
 from libc.string cimport memset
 
 from ai.memory cimport Arena
-from engine.aspects cimport Aspects
-from engine.chance cimport Rng, rng_seed
+from engine.aspects cimport MAX_ASPECTS, Aspects
+from engine.chance cimport Rng
 from engine.game cimport NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 
@@ -28,58 +30,39 @@ cdef class AspectRounds:
         self.seat = seat
 
     cdef look(self, int actions, Arena arena):
-        self.values = <Values*> arena.take(actions, sizeof(Values))
         self.sums = <Sums*> arena.take_zeroed(actions, sizeof(Sums))
-        self.rounds = 0
 
-    def seen(self, int actions):
-        """What was seen since `look`, as Watched."""
-        cdef int i, j
+    def seen(self, int action):
+        """What was seen of an action since `look`, as Watched."""
+        cdef Sums* sums = &self.sums[action]
         return Watched(
-            self.rounds,
-            tuple([self.sums[i].scores for i in range(actions)]),
-            tuple([tuple([self.sums[i].totals[j] for j in range(self.count)])
-                   for i in range(actions)]),
-            tuple([tuple([self.sums[i].squares[j] for j in range(self.count)])
-                   for i in range(actions)]),
-            tuple([tuple([self.sums[i].products[j] for j in range(self.count)])
-                   for i in range(actions)]))
+            sums.count, sums.scores,
+            tuple([sums.totals[i] for i in range(self.count)]),
+            tuple([sums.squares[i] for i in range(self.count)]),
+            tuple([sums.products[i] for i in range(self.count)]))
 
-    cdef void begin_turn(self, const State* world) noexcept nogil:
-        self.begin = world
-        self.reached = False
-        memset(&self.now, 0, sizeof(Values))
-
-    cdef void play_on(self, const State* state, uint64_t seed) noexcept nogil:
+    cdef void play_on(self, const State* world, State* state, Rng* rng, int action) noexcept nogil:
+        cdef Sums* sums = &self.sums[action]
+        cdef double[MAX_ASPECTS] values
         cdef Action joint[SEATS]
-        cdef Rng rng
-        cdef int seat, owed
-        if self.reached:
-            return
-        rng_seed(&rng, seed)
-        self.state = state[0]
-        while not self.reached:
-            owed = self.game.deciders(&self.state)
+        cdef double score, draw
+        cdef int seat, owed, i
+        memset(values, 0, sizeof(values))
+        while not self.aspects.follow(world, state, self.seat, values):
+            owed = self.game.deciders(state)
             if owed == NOBODY:
-                return
+                break
             for seat in range(SEATS):
                 joint[seat] = 0
                 if owed & (1 << seat):
-                    joint[seat] = self.policy.choose(&self.state, seat, &rng)
-            self.game.apply(&self.state, joint, &rng, NULL)
-            self.see(&self.state)
-
-    cdef void end_turn(self, int turn) noexcept nogil:
-        self.values[turn] = self.now
-
-    cdef void end_round(self, const double* scores, int actions) noexcept nogil:
-        cdef double value
-        cdef int i, j
-        self.rounds += 1
-        for i in range(actions):
-            self.sums[i].scores += scores[i]
-            for j in range(self.count):
-                value = self.values[i].of[j]
-                self.sums[i].totals[j] += value
-                self.sums[i].squares[j] += value * value
-                self.sums[i].products[j] += value * scores[i]
+                    joint[seat] = self.policy.choose(state, seat, rng)
+            self.game.apply(state, joint, rng, NULL)
+        score = self.policy.playout(state, rng, &draw)
+        if self.seat == 1:
+            score = 1 - score
+        sums.count += 1
+        sums.scores += score
+        for i in range(self.count):
+            sums.totals[i] += values[i]
+            sums.squares[i] += values[i] * values[i]
+            sums.products[i] += values[i] * score

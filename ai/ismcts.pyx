@@ -241,15 +241,11 @@ cdef class IsmctsWorker(Worker):
                         else self.select(state, seat, owed == BOTH, keys[seat], &at_leaf))
             looked_at = 0
             self.game.apply(state, joint, &self.rng, NULL)
-            if self.watching:
-                self.aspects.see(state)
             if not at_leaf:
                 prefetch(&self.tree.children[self.tree.nodes[self.expected].first])
                 for seat in range(SEATS):
                     keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
                     self.tree.index.prefetch(keys[seat])
-        if self.watching:
-            self.aspects.play_on(state, mix(self.round_seed, ASPECTS))
         if at_leaf:
             score = self.policy.playout(state, &self.rng, draw)
         else:
@@ -290,7 +286,8 @@ cdef class IsmctsWorker(Worker):
             tuple([self.totals[i] for i in range(n)]),
             tuple([self.draw_totals[i] for i in range(n)]),
             tuple([tuple([self.products[i * n + j] for j in range(n)]) for i in range(n)]),
-            self.aspects.seen(n) if self.aspects is not None and self.aspects.count else None)
+            tuple([self.aspects.seen(i) for i in range(n)])
+            if self.aspects is not None and self.aspects.count else ())
 
     cdef void look_once(self) noexcept nogil:
         # One action in the world of its round. A round that is not finished counts for nothing.
@@ -304,11 +301,9 @@ cdef class IsmctsWorker(Worker):
         self.state = self.world
         rng_seed(&self.rng, self.round_seed)
         self.round_draws[self.turn] = 0
-        if self.watching:
-            self.aspects.begin_turn(&self.world)
         score = self.simulate(self.looked[self.turn], &self.round_draws[self.turn])
         if self.watching:
-            self.aspects.end_turn(self.turn)
+            self.watch()
         self.rng = own
         self.scores[self.turn] = score if self.sampler.seat == 0 else 1 - score
         self.turn += 1
@@ -316,13 +311,27 @@ cdef class IsmctsWorker(Worker):
             return
         self.turn = 0
         self.rounds += 1
-        if self.watching:
-            self.aspects.end_round(self.scores, n)
         for i in range(n):
             self.totals[i] += self.scores[i]
             self.draw_totals[i] += self.round_draws[i]
             for j in range(n):
                 self.products[i * n + j] += self.scores[i] * self.scores[j]
+
+    cdef void watch(self) noexcept nogil:
+        # Plays the action of this turn in the world of its round once more, for its aspects.
+        cdef State* state = &self.state
+        cdef Action joint[SEATS]
+        cdef int seat, owed = self.game.deciders(&self.world)
+        state[0] = self.world
+        rng_seed(&self.rng, mix(self.round_seed, ASPECTS))
+        for seat in range(SEATS):
+            joint[seat] = 0
+            if owed & (1 << seat):
+                joint[seat] = self.first_action(
+                    state, seat, mix(self.game.root_key(state, seat), seat),
+                    self.looked[self.turn])
+        self.game.apply(state, joint, &self.rng, NULL)
+        self.aspects.play_on(&self.world, state, &self.rng, self.turn)
 
     cdef Action first_action(self, const State* state, int seat, uint64_t key,
                              Action looked_at) noexcept nogil:

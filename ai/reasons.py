@@ -2,8 +2,8 @@
 
 A game names aspects that people talk about (engine/aspects.pxd), and a last look watches them for
 each of its actions. What an aspect is worth is the slope of a regression of the scores on its
-values, over all rounds and actions of the look. A difference that is within its noise is no reason,
-nor is one that speaks for the other action.
+values, over all that was watched of all actions. A difference that is within its noise is no
+reason, nor is one that speaks for the other action.
 """
 
 import math
@@ -23,16 +23,16 @@ def estimates(stages: Iterable[Rounds], names: Sequence[str], action: int) -> di
     """What the stages of a last look foretell of each aspect, if the action is played."""
     found = {}
     seen = [
-        (each.watched, each.actions.index(action))
+        each.watched[each.actions.index(action)]
         for each in stages
         if each.watched and action in each.actions
     ]
-    rounds = sum(watched.rounds for watched, _ in seen)
-    for i, name in enumerate(names if rounds else ()):
-        mean = math.fsum(watched.totals[at][i] for watched, at in seen) / rounds
-        square = math.fsum(watched.squares[at][i] for watched, at in seen) / rounds
-        noise = max(0.0, square - mean * mean) + PRIOR / rounds
-        found[name] = Estimate(mean, math.sqrt(noise / rounds))
+    count = sum(each.times for each in seen)
+    for i, name in enumerate(names if count else ()):
+        mean = math.fsum(each.totals[i] for each in seen) / count
+        square = math.fsum(each.squares[i] for each in seen) / count
+        noise = max(0.0, square - mean * mean) + PRIOR / count
+        found[name] = Estimate(mean, math.sqrt(noise / count))
     return found
 
 
@@ -57,14 +57,11 @@ def weigh(
 
 
 def _slope(stages: Iterable[Rounds], aspect: int) -> float:
-    # Of the scores, per unit of the aspect. Stages with other actions have other means.
-    variance = covariance = 0.0
-    for watched in [each.watched for each in stages if each.watched]:
-        count = watched.rounds * len(watched.scores)
-        total, square, product = (
-            math.fsum(values[aspect] for values in sums)
-            for sums in (watched.totals, watched.squares, watched.products)
-        )
-        variance += square - total * total / count
-        covariance += product - total * math.fsum(watched.scores) / count
+    # Of the scores, per unit of the aspect.
+    seen = [watched for each in stages for watched in each.watched]
+    count = sum(each.times for each in seen)
+    total = math.fsum(each.totals[aspect] for each in seen)
+    variance = math.fsum(each.squares[aspect] for each in seen) - total * total / count
+    covariance = math.fsum(each.products[aspect] for each in seen)
+    covariance -= total * math.fsum(each.scores for each in seen) / count
     return covariance / variance if variance > 0 else 0.0

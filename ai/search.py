@@ -353,7 +353,9 @@ class Search:
         action = sample_action(self.seed, actions)
         return Result(
             action=action,
-            actions=actions,
+            actions=[
+                each._replace(expected_score=_in_range(each.expected_score)) for each in actions
+            ],
             expected_score=expected,
             win=expected - draw / 2,
             draw=draw,

@@ -19,11 +19,11 @@ class RootAction(NamedTuple):
     def merge(self, other: RootAction) -> RootAction: ...
 
 class Watched(NamedTuple):
-    rounds: int
-    scores: tuple[float, ...]
-    totals: tuple[tuple[float, ...], ...]
-    squares: tuple[tuple[float, ...], ...]
-    products: tuple[tuple[float, ...], ...]
+    times: int
+    scores: float
+    totals: tuple[float, ...]
+    squares: tuple[float, ...]
+    products: tuple[float, ...]
 
 class Rounds(NamedTuple):
     actions: tuple[int, ...]
@@ -31,7 +31,7 @@ class Rounds(NamedTuple):
     totals: tuple[float, ...]
     draws: tuple[float, ...]
     products: tuple[tuple[float, ...], ...]
-    watched: Watched | None = None
+    watched: tuple[Watched, ...] = ()
 
 class Summary(NamedTuple):
     iterations: int

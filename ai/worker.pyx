@@ -83,18 +83,18 @@ class RootAction(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """What one worker saw of the aspects of the actions of a last look, in some of its rounds.
+    """What one worker saw of the aspects of an action in a last look.
 
-    `scores` are the sums of the scores of each action in these rounds; `totals`, `squares` and
-    `products` those of the values of each aspect, of their squares and of their products with the
-    scores: by action, then by aspect.
+    It was watched so many `times`. `scores` is the sum of the scores; `totals`, `squares` and
+    `products` are those of the values of each aspect, of their squares and of their products with
+    the scores.
     """
 
-    rounds: int
-    scores: tuple[float, ...]
-    totals: tuple[tuple[float, ...], ...]
-    squares: tuple[tuple[float, ...], ...]
-    products: tuple[tuple[float, ...], ...]
+    times: int
+    scores: float
+    totals: tuple[float, ...]
+    squares: tuple[float, ...]
+    products: tuple[float, ...]
 
 
 class Rounds(NamedTuple):
@@ -102,7 +102,7 @@ class Rounds(NamedTuple):
 
     Of each action, in the same order, there is one score a round: `totals` are their sums, `draws`
     the sums of how likely each is a draw, and `products` those of two scores of a round. `watched`
-    has the aspects, if they were asked for and the game has some.
+    has what was seen of their aspects, if that was asked for and the game has some.
     """
 
     actions: tuple[int, ...]
@@ -110,7 +110,7 @@ class Rounds(NamedTuple):
     totals: tuple[float, ...]
     draws: tuple[float, ...]
     products: tuple[tuple[float, ...], ...]
-    watched: Watched | None = None
+    watched: tuple[Watched, ...] = ()
 
 
 class Summary(NamedTuple):

@@ -70,7 +70,7 @@ class Words:
         self._variants = _variants(game.phrases)
         self.cards = {card.id: card for card in game.cards}
         self.seat_titles = game.seat_titles
-        self.units = {aspect.name: aspect.unit for aspect in game.aspects}
+        self.units = {aspect.id: aspect.unit for aspect in game.aspects}
         self.who = who or self.seat_title
         self.reader = reader
 

@@ -36,8 +36,8 @@ cdef class Game:
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
     (ai/results.py) that suit the game. `temperatures` has the temperature of each strength of a bot
     that does not choose as well as it can (ai/softness.py). `effective_rounds` tells how far scores
-    of the search differ from search to search (ai/last_look.py). `unseen_order` says that something lies
-    in an order that neither seat has seen, which `shuffle_unseen` draws again.
+    of the search differ from search to search (ai/last_look.py). `unseen_order` says that something
+    lies in an order that neither seat has seen, which `shuffle_unseen` draws again.
     """
 
     id = ""

@@ -142,7 +142,7 @@ def describe(game: Game) -> catalog_pb2.Game:
         schema=wire.messages(game.id).schema,
         phrases=wire.phrases(game),
         aspects=[
-            catalog_pb2.Aspect(name=name, unit=UNITS[unit])
+            catalog_pb2.Aspect(id=name, unit=UNITS[unit])
             for name, unit in Aspects.of(game).units.items()
         ],
     )

@@ -210,19 +210,19 @@ def test_a_game_without_aspects_has_no_reasons():
 
 def watched(rows):
     """The rounds of two actions, 1 and 2, given the (values, score) of each in turn."""
-    rounds = len(rows)
-    of_both = list(zip(*rows, strict=True))
-    sums = [
-        (
+    seen = tuple(
+        Watched(
+            len(of),
             math.fsum(score for _, score in of),
-            [math.fsum(values[i] for values, _ in of) for i in range(2)],
-            [math.fsum(values[i] ** 2 for values, _ in of) for i in range(2)],
-            [math.fsum(values[i] * score for values, score in of) for i in range(2)],
+            *(
+                tuple(math.fsum(figure(values[i], score) for values, score in of) for i in range(2))
+                for figure in (lambda v, _: v, lambda v, _: v * v, lambda v, score: v * score)
+            ),
         )
-        for of in of_both
-    ]
-    seen = Watched(rounds, *(tuple(each) for each in zip(*sums, strict=True)))
-    return [Rounds((1, 2), rounds, (0.0, 0.0), (0.0, 0.0), ((0.0, 0.0), (0.0, 0.0)), seen)]
+        for of in zip(*rows, strict=True)
+    )
+    zeros = (0.0, 0.0)
+    return [Rounds((1, 2), len(rows), zeros, zeros, (zeros, zeros), seen)]
 
 
 def why(rows):

@@ -32,8 +32,8 @@ def test_a_phrase_is_filled(event: dict, me: int | None, seat: int | None, text:
 @pytest.mark.parametrize(("reason", "text"), GIVEN["reasons"], ids=str)
 def test_a_reason_is_said(reason: dict, text: str) -> None:
     game = catalog_pb2.Game(name="games/castle_rampage", phrases=GIVEN["phrases"])
-    game.aspects.add(name="goal", unit=catalog_pb2.ASPECT_UNIT_CHANCE)
-    game.aspects.add(name="chips", unit=catalog_pb2.ASPECT_UNIT_AMOUNT)
+    game.aspects.add(id="goal", unit=catalog_pb2.ASPECT_UNIT_CHANCE)
+    game.aspects.add(id="chips", unit=catalog_pb2.ASPECT_UNIT_AMOUNT)
     given = json_format.ParseDict(reason, hint_pb2.Reason())
     hint = hint_pb2.Hint(seat=1, reasons=[given], actions=[hint_pb2.ActionEvaluation()])
     assert Words(game).why(hint, lambda _: "X") == [text]

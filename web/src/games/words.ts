@@ -113,7 +113,7 @@ export class Words {
 	}
 
 	private reason(reason: Reason, describe: (action: Action) => string): string {
-		const aspect = this.game.aspects.find(({ name }) => name === reason.aspect);
+		const aspect = this.game.aspects.find(({ id }) => id === reason.aspect);
 		const chance = aspect?.unit === AspectUnit.CHANCE;
 		const values = [reason.value, reason.otherValue];
 		const [few, others] = values.map((each) => ofCases(each, 10));

@@ -4,16 +4,19 @@ import { type Context, cardOf } from "../games/module";
 import { t } from "../i18n";
 import { Button } from "../ui/button";
 import { Share } from "../ui/share";
+import type { Click } from "./choices";
 import type { Chooser } from "./picker";
 import { nameOfSeat } from "./words";
 
 export function ActionBar(props: {
 	context: Context;
 	chooser: Chooser;
+	/** What the move uses that is shown on the table. */
+	shown?: readonly Click[];
 	state: "submitting" | "busy" | "ready";
 	message: string | undefined;
 }) {
-	const { context, chooser, state } = props;
+	const { context, chooser, shown, state } = props;
 	const { view, me } = context;
 	const game = context.catalog.module;
 	const mine = me !== undefined && view.deciders.includes(me) && view.legalActions.length > 0;
@@ -86,7 +89,7 @@ export function ActionBar(props: {
 							key={key}
 							data-key={key}
 							data-can
-							class={words?.primary ? "primary" : ""}
+							class={`${words?.primary ? "primary" : ""} ${shown?.some((each) => each.key === key) ? "shown" : ""}`}
 							disabled={state !== "ready"}
 							onClick={() => chooser.pick(key)}
 						>

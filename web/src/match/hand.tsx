@@ -54,7 +54,8 @@ function CardButton(props: {
 	const key = cardKey(card);
 	const chosen = picker.chosen(key, instance);
 	const can = picker.can(key) || chosen;
-	const order = picker.clicks.findIndex((c) => c.key === key && c.instance === instance);
+	const cards = picker.clicks.filter((click) => click.key.startsWith("card:"));
+	const order = cards.findIndex((c) => c.key === key && c.instance === instance);
 	const { me, view } = context;
 	const mine = me !== undefined && view.deciders.includes(me);
 	const mark = mine ? game.mark?.(card, context) : undefined;
@@ -81,7 +82,7 @@ function CardButton(props: {
 				</span>
 			)}
 			{props.shared && !chosen && <Share of={picker.share(key)} />}
-			{chosen && picker.clicks.length > 1 && <span class="order">{order + 1}</span>}
+			{chosen && cards.length > 1 && <span class="order">{order + 1}</span>}
 		</Button>
 	);
 }

@@ -157,7 +157,11 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 					{view.result ? (
 						<Ending seat={seat} context={context} session={session} />
 					) : (
-						<ActionBar {...{ context, chooser, state }} message={refusal && inWords(refusal)} />
+						<ActionBar
+							{...{ context, chooser, state }}
+							shown={clicks}
+							message={refusal && inWords(refusal)}
+						/>
 					)}
 				</>
 			}

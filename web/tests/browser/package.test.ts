@@ -192,6 +192,8 @@ describe("a game of a package", () => {
 		await page.waitForSelector(".shares tbody tr");
 		await page.waitForSelector(".heat li");
 		expect(await audit(page)).toEqual([]);
+		await page.keyboard.press("p");
+		await page.waitForSelector(".shares", { state: "detached" });
 		await page.click(".tabs button:nth-child(1)");
 		await play(page, chance(SEED));
 		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);

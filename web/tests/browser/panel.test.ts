@@ -103,12 +103,8 @@ describe("the page explains itself", () => {
 					?.click(),
 			);
 		};
-		let seen = 0; // Cards and squares of advised moves.
 		await begin();
-		for (const plays of [
-			() => page.click("[data-testid=playadvice]"),
-			() => page.keyboard.press("p"),
-		]) {
+		for (const mouse of [true, false]) {
 			await ask();
 			// Where both decide at the same time, there is a mixture in most deals.
 			while (game === "champion_chess" && (await page.locator(rows).count()) < 2) {
@@ -119,17 +115,20 @@ describe("the page explains itself", () => {
 			// A row shows on the table which cards its move uses, as long as one looks at it.
 			const cards = new Map<string, string[]>();
 			for (const row of await page.locator(rows).all()) {
-				await row.hover();
+				await (mouse ? row.hover() : row.focus());
 				const marked = await page.$$eval(
 					".hand .chosen[data-key], .board .shown[data-key]",
 					(all) => all.map((each) => each.dataset.key!.split(":")[1]!),
 				);
 				cards.set(await row.locator("th").innerText(), marked);
 			}
-			await page.mouse.move(0, 0);
+			expect([...cards.values()].flat()).not.toEqual([]);
+			if (mouse) await page.mouse.move(0, 0);
+			else await page.locator(".panel").focus();
 			expect(await page.locator(".hand .chosen").count()).toBe(0);
 			const before = sent.length;
-			await plays();
+			if (mouse) await page.click("[data-testid=playadvice]");
+			else await page.keyboard.press("p");
 			await page.waitForSelector(".hintpanel .shares", { state: "detached" });
 			await page.waitForSelector(READY);
 			expect(sent).toHaveLength(before + 1);
@@ -138,9 +137,7 @@ describe("the page explains itself", () => {
 			const drawn = other && /^Drawn: “(.*)”\.$/.exec(await notice.innerText())![1];
 			const used = cards.get(drawn ?? only!)!;
 			for (const card of used) expect(sent.at(-1)).toMatch(new RegExp(`["_:]${card}["},]`));
-			seen += used.length;
 		}
-		expect(seen).toBeGreaterThan(0);
 	});
 
 	it("the log is a list without gaps, by rounds, with the newest entries marked", async () => {

@@ -45,8 +45,8 @@ describe("a reason", () => {
 			name: "games/castle_rampage",
 			phrases: given.phrases,
 			aspects: [
-				{ name: "goal", unit: AspectUnit.CHANCE },
-				{ name: "chips", unit: AspectUnit.AMOUNT },
+				{ id: "goal", unit: AspectUnit.CHANCE },
+				{ id: "chips", unit: AspectUnit.AMOUNT },
 			],
 		});
 		const reason = fromJson(ReasonSchema, json);
