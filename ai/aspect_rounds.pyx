@@ -1,20 +1,19 @@
 """The aspects of the actions of a last look: averages over its worlds.
 
-What follows from an action is played by the playout policy, up to the horizon of the game, and then
-to a score: what an aspect is worth shows in the same matches. The iteration itself (ai/ismcts.pyx) would be another measure, but a worse one: of the tree of the seat
-that searches more is known than of the opponent's, so it would foretell too much of what the seat
-wants (lab/search_bench/scores.py compares both with what happens). It has chance of its own, so
-scores are what they would be if nobody asked for aspects. It takes time, so few of the many rounds
-of a long look are watched.
+The iterations of a last look (ai/ismcts.pyx) explore, and so they foretell too much of what the
+seat wants: the opponent tries what is bad for it, too. So an action is played once more for its
+aspects, in the same world, as both seats are expected to play: what the tree has found likeliest,
+and by the playout policy where it knows too little. `lab/search_bench/scores.py aspects` compares
+them with what happens. Chance is another one than that of the iteration, so the scores are what
+they would be if nobody asked for aspects. It takes time, so few of the many rounds of a long look
+are watched.
 """
 
 from libc.string cimport memset
 
 from ai.memory cimport Arena
-from engine.aspects cimport MAX_ASPECTS, Aspects
-from engine.chance cimport Rng
-from engine.game cimport NOBODY, SEATS, Action, Game, State
-from engine.playout_policy cimport PlayoutPolicy
+from engine.aspects cimport Aspects
+from engine.game cimport Game, State
 
 from ai.worker import Watched
 
@@ -22,11 +21,9 @@ from ai.worker import Watched
 cdef class AspectRounds:
     """What a worker has seen of the aspects of some actions."""
 
-    def __init__(self, Game game not None, PlayoutPolicy policy not None, int seat):
+    def __init__(self, Game game not None, int seat):
         self.aspects = Aspects.of(game)
         self.count = len(self.aspects.units)
-        self.game = game
-        self.policy = policy
         self.seat = seat
 
     cdef look(self, int actions, Arena arena):
@@ -41,28 +38,22 @@ cdef class AspectRounds:
             tuple([sums.squares[i] for i in range(self.count)]),
             tuple([sums.products[i] for i in range(self.count)]))
 
-    cdef void play_on(self, const State* world, State* state, Rng* rng, int action) noexcept nogil:
+    cdef void begin(self, const State* world) noexcept nogil:
+        self.world = world
+        self.reached = False
+        memset(self.values, 0, sizeof(self.values))
+
+    cdef void follow(self, const State* state) noexcept nogil:
+        self.reached = self.aspects.follow(self.world, state, self.seat, self.values)
+
+    cdef void end(self, int action, double score) noexcept nogil:
         cdef Sums* sums = &self.sums[action]
-        cdef double[MAX_ASPECTS] values
-        cdef Action joint[SEATS]
-        cdef double score, draw
-        cdef int seat, owed, i
-        memset(values, 0, sizeof(values))
-        while not self.aspects.follow(world, state, self.seat, values):
-            owed = self.game.deciders(state)
-            if owed == NOBODY:
-                break
-            for seat in range(SEATS):
-                joint[seat] = 0
-                if owed & (1 << seat):
-                    joint[seat] = self.policy.choose(state, seat, rng)
-            self.game.apply(state, joint, rng, NULL)
-        score = self.policy.playout(state, rng, &draw)
+        cdef int i
         if self.seat == 1:
             score = 1 - score
         sums.count += 1
         sums.scores += score
         for i in range(self.count):
-            sums.totals[i] += values[i]
-            sums.squares[i] += values[i] * values[i]
-            sums.products[i] += values[i] * score
+            sums.totals[i] += self.values[i]
+            sums.squares[i] += self.values[i] * self.values[i]
+            sums.products[i] += self.values[i] * score

@@ -274,7 +274,7 @@ cdef class IsmctsWorker(Worker):
         for i in range(self.look_count):
             self.looked[i] = actions[i]
         if aspects:
-            self.aspects = AspectRounds(self.game, self.policy, self.sampler.seat)
+            self.aspects = AspectRounds(self.game, self.sampler.seat)
             self.aspects.look(len(actions), self.look_arena)
 
     def rounds_seen(self):
@@ -318,20 +318,45 @@ cdef class IsmctsWorker(Worker):
                 self.products[i * n + j] += self.scores[i] * self.scores[j]
 
     cdef void watch(self) noexcept nogil:
-        # Plays the action of this turn in the world of its round once more, for its aspects.
+        # Plays the action of this turn in the world of its round once more, for its aspects: as
+        # both seats are expected to play, up to the horizon, and then to a score.
         cdef State* state = &self.state
+        cdef Action looked_at = self.looked[self.turn]
         cdef Action joint[SEATS]
-        cdef int seat, owed = self.game.deciders(&self.world)
+        cdef uint64_t keys[SEATS]
+        cdef double draw
+        cdef int seat, owed
         state[0] = self.world
         rng_seed(&self.rng, mix(self.round_seed, ASPECTS))
         for seat in range(SEATS):
-            joint[seat] = 0
-            if owed & (1 << seat):
-                joint[seat] = self.first_action(
-                    state, seat, mix(self.game.root_key(state, seat), seat),
-                    self.looked[self.turn])
-        self.game.apply(state, joint, &self.rng, NULL)
-        self.aspects.play_on(&self.world, state, &self.rng, self.turn)
+            keys[seat] = mix(self.game.root_key(state, seat), seat)
+        self.aspects.begin(&self.world)
+        while not self.aspects.reached:
+            owed = self.game.deciders(state)
+            if owed == NOBODY:
+                break
+            for seat in range(SEATS):
+                joint[seat] = 0
+                if owed & (1 << seat):
+                    joint[seat] = (
+                        self.first_action(state, seat, keys[seat], looked_at) if looked_at
+                        else self.likely_action(state, seat, keys[seat]))
+            looked_at = 0
+            self.game.apply(state, joint, &self.rng, NULL)
+            for seat in range(SEATS):
+                keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
+            self.aspects.follow(state)
+        self.aspects.end(self.turn, self.policy.playout(state, &self.rng, &draw))
+
+    cdef Action likely_action(self, const State* state, int seat, uint64_t key) noexcept nogil:
+        # By the mixture of the seat, else the likeliest; that of the policy if too little is known.
+        cdef uint32_t at = self.tree.index.find(key)
+        cdef Action action = 0
+        if at != NO_ENTRY and self.tree.nodes[at].visits >= MIN_EXPECTED_VISITS:
+            action = self.pick(&self.tree.nodes[at], state, seat, True, &self.rng)
+            if not action:
+                action = self.pick(&self.tree.nodes[at], state, seat, False, NULL)
+        return action if action else self.policy.choose(state, seat, &self.rng)
 
     cdef Action first_action(self, const State* state, int seat, uint64_t key,
                              Action looked_at) noexcept nogil:

@@ -178,7 +178,7 @@ def test_a_package_in_python_has_them_by_one_method():
     # A bet ends with the answer; after a check, a bet of the other has one too.
     assert told["bet"]["decisions"].mean == 2
     assert 2 <= told["check"]["decisions"].mean <= 3
-    assert 0 < told["bet"]["called"].mean < 1
+    assert 0 <= told["bet"]["called"].mean <= 1
     plain = parameters._replace(aspects=False)
     assert without_aspects(result) == search(
         position.view(0), iterations=2_000, seed=1, parameters=plain
