@@ -7,15 +7,18 @@ import pytest
 
 from ai.results import Standing
 from engine import games
+from engine.aspects import Aspects
 from engine.position import Position
 from lab.search_bench import scores
 from lab.search_bench.scores import (
     Foretold,
     Row,
     Task,
+    aspects,
     match,
     random_decision,
     rows,
+    show_aspects,
     show_matches,
     show_rows,
 )
@@ -76,6 +79,29 @@ def test_figures_of_rows(capsys):
     assert "+0.0600" in error
 
 
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_what_hints_foretell_of_aspects_is_kept_with_what_happens(game_id):
+    told = aspects(Task(game_id, 1, 0, 200, 1, True))
+    units = Aspects.of(games()[game_id]()).units
+    assert {name for name, _, _ in told} == units.keys()
+    for name, foretold, happened in told:
+        assert foretold >= 0
+        assert happened in (0, 1) or units[name] == "amount"
+
+
+def test_figures_of_aspects(capsys):
+    told = [("goal", 0.5, 1.0), ("goal", 0.25, 0.0), ("chips", 4.0, 4.0)]
+    show_aspects("a game", [told, told, []])
+    goal, chips = capsys.readouterr().out.splitlines()
+    assert goal.split()[2:4] == ["goal", "4"]
+    # The two decisions of a match differ from the mean by as much as each other.
+    assert "0.3750, what happened is off by +0.1250 ± 0.0000" in goal
+    assert "4.0000, what happened is off by +0.0000 ± 0.0000" in chips
+    # The matches differ from the mean of their three decisions by -0.583 and by 0.583 together.
+    show_aspects("a game", [told, [("goal", 0.0, 1.0)]])
+    assert "off by +0.4167 ± 0.5390" in capsys.readouterr().out.splitlines()[0]
+
+
 def test_figures_of_matches(capsys):
     told = [Foretold(0, 0, 0.75, 1.0), Foretold(1, 0, 0.25, 0.0)]
     show_matches("a game", [told, told], 0)
@@ -94,7 +120,7 @@ def run(monkeypatch, capsys, *arguments):
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("what", ["rows", "matches"])
+@pytest.mark.parametrize("what", ["rows", "matches", "aspects"])
 def test_the_command_prints_a_table(monkeypatch, capsys, what):
     few = ("--games", "powershot_soccer", "--number", "3", "--iterations", "30", "--times", "2")
     head, *lines = run(monkeypatch, capsys, what, *few)

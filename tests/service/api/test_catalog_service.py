@@ -55,6 +55,19 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_an_aspect_has_a_unit_and_a_phrase_in_each_language(client, game_id):
+    english, *others = (game_in(client, game_id, language) for language in LANGUAGES)
+    said = {name for name in english.phrases if name.startswith("aspect.")}
+    assert said == {f"aspect.{aspect.id}" for aspect in english.aspects}
+    assert said and all(aspect.unit for aspect in english.aspects)
+    for other in others:
+        assert list(other.aspects) == list(english.aspects)
+        assert all(other.phrases[name] != english.phrases[name] for name in said)
+    listed = client.catalog.ListGames(catalog_pb2.ListGamesRequest()).games
+    assert not any(game.aspects for game in listed)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_a_phrase_has_the_same_fields_in_each_language(client, game_id, language):
     def fields_of(game):

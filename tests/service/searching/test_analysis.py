@@ -19,6 +19,7 @@ from ai.results import Parameters
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from engine import games
+from engine.aspects import Aspects
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
@@ -169,6 +170,30 @@ def test_only_included_and_not_excluded_actions_are_searched(client, game_id):
     assert sum(each.visits for each in hint.actions) == main * hint.iterations
     rest = list(analysis(client, view, exclude_actions=exclude))[-1].hint
     assert len(rest.actions) == len(legal) - 1
+
+
+def test_a_hint_says_why(client):
+    said = 0
+    for game_id, game in wire.hosted_games().items():
+        known = list(Aspects.of(game()).units)
+        for seed in range(3):
+            view = some_view(client, game_id, seed)
+            hint = client.hint(view, hint_pb2.SearchLimits(iterations=3_000), seed).hint
+            for each in hint.actions:
+                foretold = [aspect.aspect for aspect in each.aspects]
+                examined = each.standing != hint_pb2.STANDING_UNEXAMINED
+                assert foretold == (known if examined else [])
+            for why in hint.reasons:
+                said += 1
+                means = [
+                    aspect.mean
+                    for action in (hint.action, why.other_action)
+                    for each in hint.actions
+                    for aspect in each.aspects
+                    if (each.action, aspect.aspect) == (action, why.aspect)
+                ]
+                assert means == [why.value, why.other_value]
+    assert said
 
 
 def test_illegal_actions_can_be_neither_included_nor_excluded(client):

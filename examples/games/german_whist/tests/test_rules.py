@@ -7,6 +7,7 @@ import pytest
 from german_whist.rules.rules import GermanWhist
 from german_whist.rules.state import RANKS, SUITS, cards_of, set_of
 
+from engine.aspects import Aspects
 from engine.errors import ActionError, RulesetError
 from engine.game import SPECTATOR
 from engine.match import Match
@@ -259,3 +260,20 @@ def test_a_playout_policy_wins_against_random_play():
             at.apply({decides: action}, 0)
         won += at.scores[seat]
     assert won > 0.65 * matches
+
+
+# Aspects
+
+
+def test_the_aspects_are_the_trick_and_the_trumps_after_it():
+    # Spades are trumps. The winner of the trick takes the 2 of spades, which is turned up.
+    for answer, won, trumps in (("C2", True, 2), ("CA", False, 1)):
+        at = position("C10 SA H3", f"{answer} C4 D5", "S2", "D9 H9")
+        positions = [at.copy()]
+        for text in ("C10", answer):
+            play(at, text)
+            positions.append(at.copy())
+        aspects = Aspects.of(at.game)
+        assert aspects.measure(positions[:2], 0) is None
+        assert aspects.measure(positions, 0) == {"trick_won": won, "trumps": trumps}
+        assert aspects.measure(positions[1:], 1)["trick_won"] == (not won)

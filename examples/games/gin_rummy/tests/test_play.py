@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ai.search import search
+from engine.aspects import Aspects
 from engine.errors import ViewError
 from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
@@ -148,3 +149,23 @@ def test_it_fulfils_the_contract():
     small = [part for name, n in table.SMALL.items() for part in ("--small", f"{name}={n}")]
     command = [str(Path(sys.executable).with_name("croupier")), "check-game", "gin_rummy"]
     subprocess.run([*command, "--matches", "3", "--simulated", "60000", *small], check=True)
+
+
+def test_aspects_are_the_deadwood_and_whether_the_discard_is_taken():
+    aspects = Aspects.of(GAME)
+    taken = set()
+    for seed in range(60):
+        position = Position.deal(GAME, seed)
+        positions, decided = [position.copy()], []
+        while not position.over:
+            [seat] = position.deciders
+            decided.append((seat, GAME.read_action(by_policy(position, seat, seed))))
+            position.apply({seat: GAME.make_action(decided[-1][1])}, seed)
+            positions.append(position.copy())
+        for at, (seat, fields) in enumerate(decided[:-1]):
+            if fields["kind"] == "discard":
+                told = aspects.measure(positions[at:], seat)
+                assert told["discard_taken"] == (decided[at + 1][1]["kind"] == "take_discard")
+                assert 0 <= told["deadwood"] <= 100
+                taken.add(told["discard_taken"])
+    assert taken == {0, 1}
