@@ -8,7 +8,7 @@ from engine.game cimport State
 
 cdef enum:
     WATCHED = 8                  # The first rounds of a look, which are all watched:
-    RARELY = 32                  # of the later ones, one in so many.
+    RARELY = 64                  # of the later ones, one in so many.
 
 cdef struct Sums:                # Of an action,
     uint64_t count               # of the times that it was watched,
