@@ -4,12 +4,13 @@ A first search says which action is the best. It would be unjust to compare it w
 by that same search: the best of several estimates is too high on average, and an action that seems
 worse is hardly searched. So other searches, each with a seed of its own, have these two actions
 alone. They share the iterations of the first one. The last look of each (ai/last_look.py) tells
-what the one action loses against the other, and the mean over several searches is surer than what a
-single one tells, however long that is.
+what the one action loses against the other. The mean over several searches is surer than what a
+single one tells, however long that is, and how far they differ shows how sure.
 """
 
 import hashlib
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -116,7 +117,7 @@ async def judge(
     ]
     difference = math.fsum(found for found, _, _ in compared) / runs
     review.loss = quantized(max(0.0, difference))
-    review.deviation = math.hypot(*(deviation for _, deviation, _ in compared)) / runs
+    review.deviation = _deviation([found for found, _, _ in compared], compared[0][1])
     # Why the best action is better than this one, not than the best of all others.
     del review.hint.reasons[:]
     review.hint.reasons.extend(next((why for _, _, why in compared if why), ()))
@@ -159,6 +160,13 @@ async def _compare(
     )
     reasons = hint.reasons if hint.action == best else ()
     return better.expected_score - worse.expected_score, deviation, reasons
+
+
+def _deviation(found: Sequence[float], of_one: float) -> float:
+    # Of the mean. Of several searches it shows in how far they differ.
+    if len(found) == 1:
+        return of_one
+    return statistics.stdev(found) / math.sqrt(len(found))
 
 
 def verdict(difference: float, deviation: float) -> review_pb2.Verdict:
