@@ -10,7 +10,6 @@ import {
 	EventSchema,
 	type Game,
 } from "../api/types";
-import { type Context, spaced } from "./module";
 import {
 	BOOL,
 	chosen,
@@ -25,6 +24,7 @@ import {
 	STRING,
 	scalarOf,
 	schemaOf,
+	spaced,
 	valuesOf,
 } from "./schema";
 
@@ -308,10 +308,6 @@ export class Words {
 }
 
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** An action in a few words. */
-export const describeAction = (action: Action, { catalog: { words } }: Context) =>
-	words.about(action)?.text ?? "";
 
 const says = (field: Field | undefined) => field?.values.some((value) => value.says) ?? false;
 

@@ -1,9 +1,8 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
-import { describeAction } from "../games/words";
+import { describeAction, nameOfSeat } from "../games/sentences";
 import { inWords, margin, points, signed, t } from "../i18n";
-import { nameOfSeat } from "../match/words";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Graph, Sign } from "./graph";
