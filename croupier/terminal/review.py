@@ -63,8 +63,8 @@ class Review:
         yield self._terms()
 
     def number(self, value: float, deviation: float | None = None, *, sign: str = "+") -> str:
-        """Writes a value in points of a hundred."""
-        noise = "" if deviation is None else f" ± {100 * deviation:.1f}"
+        """Writes a value in points of a hundred, and how far off it may be with 95 %."""
+        noise = "" if deviation is None else f" ± {100 * 2 * deviation:.1f}"
         # No "-0.0".
         return f"{round(100 * value, 1) + 0.0:{sign}.1f}{noise}".replace(".", self.say("."))
 

@@ -4,13 +4,14 @@ A first search says which action is the best. It would be unjust to compare it w
 by that same search: the best of several estimates is too high on average, and an action that seems
 worse is hardly searched. So other searches, each with a seed of its own, have these two actions
 alone. They share the iterations of the first one. The last look of each (ai/last_look.py) tells
-what the one action loses against the other, and the mean over several searches is surer than what a
-single one tells, however long that is.
+what the one action loses against the other. The mean over several searches is surer than what a
+single one tells, however long that is, and how far they differ shows how sure.
 """
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import wire
@@ -116,7 +117,7 @@ async def judge(
     ]
     difference = math.fsum(found for found, _ in compared) / runs
     review.loss = quantized(max(0.0, difference))
-    review.deviation = math.hypot(*(deviation for _, deviation in compared)) / runs
+    review.deviation = _deviation([found for found, _ in compared], compared[0][1])
     review.verdict = verdict(difference, review.deviation)
     if difference > 0:
         pair = (wire.read_action(game, best.action), decision.action)
@@ -155,6 +156,13 @@ async def _compare(
         better.deviation, worse.deviation
     )
     return better.expected_score - worse.expected_score, deviation
+
+
+def _deviation(found: Sequence[float], of_one: float) -> float:
+    # Of the mean. Of several searches it shows in how far they differ.
+    if len(found) == 1:
+        return of_one
+    return statistics.stdev(found) / math.sqrt(len(found))
 
 
 def verdict(difference: float, deviation: float) -> review_pb2.Verdict:

@@ -54,7 +54,7 @@ def test_reviews_are_in_german_too(records):
     own = (text for text, german in GERMAN.items() if "{" not in text and text != german)
     english = [text for text in own if re.search(rf"\b{re.escape(text)}\b", printed.out)]
     assert english == ["matches"]  # In the names of the matches.
-    assert printed.out.count(" am meisten verloren") >= len(IN_GERMAN)
+    assert " am meisten verloren" in printed.out
     assert printed.out.count("Das Glück war für ") == len(IN_GERMAN)
     one = next(records.iterdir())
     printed = run(one, *QUICK, "--summary", "--language", "de")
