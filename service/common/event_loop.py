@@ -118,22 +118,18 @@ class LongWork:
 
     async def finish(self, work: Work[_T]) -> _T:
         """Does work, and returns its result; raises what it raises."""
-        for _ in range(FIRST_PIECES):
-            try:
+        try:
+            for _ in range(FIRST_PIECES):
                 _do_piece(work)
-            except StopIteration as ended:
-                first: _T = ended.value
-                return first
-            await asyncio.sleep(0)
-        while True:
-            async with self._turns:
-                began = time.perf_counter()
-                try:
+                await asyncio.sleep(0)
+            while True:
+                async with self._turns:
+                    began = time.perf_counter()
                     _do_piece(work)
-                except StopIteration as ended:
-                    result: _T = ended.value
-                    return result
-                await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))
+                    await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))
+        except StopIteration as ended:
+            result: _T = ended.value
+            return result
 
 
 def _do_piece(work: Work[object]) -> None:

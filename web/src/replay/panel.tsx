@@ -229,22 +229,29 @@ function Entry(
 	);
 }
 
+/** The head of a table with a column for each seat. */
+function Columns({ context, seats }: { context: Context; seats: readonly number[] }) {
+	return (
+		<thead>
+			<tr>
+				<td />
+				{seats.map((seat) => (
+					<th key={seat} scope="col">
+						<Who context={context} seat={seat} />
+					</th>
+				))}
+			</tr>
+		</thead>
+	);
+}
+
 function Counts(props: { context: Context; near: number; summary: MatchReview }) {
 	const { context, near, summary } = props;
 	const seats = [near, 1 - near];
 	return (
 		<table class="rowtable counts">
 			<caption>{t().reviewCounts}</caption>
-			<thead>
-				<tr>
-					<td />
-					{seats.map((seat) => (
-						<th key={seat} scope="col">
-							<Who context={context} seat={seat} />
-						</th>
-					))}
-				</tr>
-			</thead>
+			<Columns context={context} seats={seats} />
 			<tbody>
 				{ORDER.map((verdict) => (
 					<tr key={verdict}>
@@ -295,14 +302,7 @@ function Result(props: { context: Context; near: number; summary: MatchReview; d
 		<>
 			<table class="rowtable counts" data-testid="terms">
 				<caption>{t().reviewResult}</caption>
-				<thead>
-					<tr>
-						<td />
-						<th scope="col">
-							<Who context={context} seat={near} />
-						</th>
-					</tr>
-				</thead>
+				<Columns context={context} seats={[near]} />
 				<tbody>
 					<tr>
 						<th scope="row">{words.even}</th>
