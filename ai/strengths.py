@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from engine.game import Game
 
+# That of a person, who may be as strong as any bot: it costs little against all of them.
+PERSONS_SHARPNESS = 0.5
+
 
 class Strength(NamedTuple):
     """How a bot decides: by a search of so many iterations, or at random (0)."""
@@ -34,8 +37,6 @@ STRENGTHS = {
         ("expert", 10_000, 1.0),
     )
 }
-# That of a person, who may be as strong as any bot: it costs little against all of them.
-PERSONS_SHARPNESS = 0.5
 
 
 def random_action(legal: Sequence[int], chance: int) -> int:

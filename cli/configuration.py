@@ -76,11 +76,7 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
         )
 
     def add_options(
-        self,
-        title: str,
-        text: str,
-        types: Mapping[str, Any],
-        more: Mapping[str, Any],
+        self, title: str, text: str, types: Mapping[str, Any], more: Mapping[str, Any]
     ) -> None:
         """Declares a group of options, as `declared` reads them.
 

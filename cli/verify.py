@@ -63,11 +63,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser, "*")
-    types = {
-        "HEX": arguments.sha256,
-        "DIR": arguments.directory,
-        "WHERE": arguments.store,
-    }
+    types = {"HEX": arguments.sha256, "DIR": arguments.directory, "WHERE": arguments.store}
     arguments.declare(parser, OPTIONS, types)
     parser.set_defaults(run=run)
 

@@ -21,6 +21,11 @@ _AT_LEAST = re.compile(r"(\d+)\+")
 _CARD = re.compile(r"(.*_)?card")
 _CARDS = re.compile(r"(.*_)?(cards|hand|trick|pile|deck|stock|discards|unseen)")
 _SEAT = re.compile(r"seat|.+_seat|winner|leader|dealer|starter|kick_off")
+ORIGIN = (
+    "Played on from version {version} of {name}, as practice: whoever has the record of that match "
+    "knows the cards."
+)
+UNLOGGED = "No server vouches for that record: its deal may be made up."
 
 
 class Value(NamedTuple):
@@ -380,13 +385,6 @@ def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[s
     phrase = game.phrases.get(f"over.{name}.{variant}") or game.phrases.get(f"over.{name}", "")
     who = names[loser] if names else ""
     return phrase.replace("{seat}", who or game.seat_titles[loser])
-
-
-ORIGIN = (
-    "Played on from version {version} of {name}, as practice: whoever has the record of that match "
-    "knows the cards."
-)
-UNLOGGED = "No server vouches for that record: its deal may be made up."
 
 
 def origin_sentence(origin: game_pb2.Origin, say: Callable[[str], str] = str) -> str:

@@ -28,6 +28,16 @@ cdef enum:
 cdef object WORD = (1 << 64) - 1
 
 
+cdef object laid_at(size_t address, dict known, lay):
+    # The structure over an address. Searches use the same few addresses again and again.
+    struct = known.get(address)
+    if struct is None:
+        if len(known) >= MAX_LAID:
+            known.clear()
+        struct = known[address] = lay(address)
+    return struct
+
+
 cdef class PythonRules(Game):
     """What calls the rules of a PythonGame (engine/python_game.py)."""
 
@@ -82,21 +92,10 @@ cdef class PythonRules(Game):
     # What the methods of the contract have in common. These raise errors.
 
     cdef object state_struct(self, const State* state):
-        # The structure over a state. Searches use the same few addresses again and again.
-        struct = self.states.get(<size_t> state)
-        if struct is None:
-            if len(self.states) >= MAX_LAID:
-                self.states.clear()
-            struct = self.states[<size_t> state] = self.state_at(<size_t> state)
-        return struct
+        return laid_at(<size_t> state, self.states, self.state_at)
 
     cdef object view_struct(self, const View* view):
-        struct = self.views.get(<size_t> view)
-        if struct is None:
-            if len(self.views) >= MAX_LAID:
-                self.views.clear()
-            struct = self.views[<size_t> view] = self.view_at(<size_t> view)
-        return struct
+        return laid_at(<size_t> view, self.views, self.view_at)
 
     cdef Action code_of(self, action) except? 1:
         code = self.known_codes.get(action)

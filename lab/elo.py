@@ -185,10 +185,7 @@ class Sprt(NamedTuple):
     @property
     def bounds(self) -> tuple[float, float]:
         """The log-likelihood ratios at which `elo0` and `elo1` are accepted."""
-        return (
-            math.log(self.beta / (1 - self.alpha)),
-            math.log((1 - self.beta) / self.alpha),
-        )
+        return (math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha))
 
     def llr(self, outcomes: Distribution) -> float:
         """The generalised log-likelihood ratio of `elo1` to `elo0`."""

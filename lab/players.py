@@ -240,7 +240,4 @@ def _policy(configuration: Configuration) -> Player:
     return PolicyPlayer()
 
 
-KINDS: dict[str, Callable[[Configuration], Player]] = {
-    "policy": _policy,
-    "search": _search,
-}
+KINDS: dict[str, Callable[[Configuration], Player]] = {"policy": _policy, "search": _search}

@@ -32,10 +32,7 @@ R = TypeVar("R")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds --workers."""
     parser.add_argument(
-        "--workers",
-        metavar="N",
-        type=whole(1),
-        help="processes (default: one for each processor)",
+        "--workers", metavar="N", type=whole(1), help="processes (default: one for each processor)"
     )
 
 

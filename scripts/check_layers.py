@@ -1,59 +1,33 @@
 """Check that no import points up or in a circle, that no game is named, and how work is started.
 
-Prints the number of modules, each arrow (one module imports another) that breaks a layer, a circle
-if there is one, each line that names a game where all games are alike, and each place of the
-server, the client or the command line that starts a task, a thread or a callback by itself: what is
-not started by `service/common/tasks.py` could end unseen.
+Prints the number of modules; each arrow (one module imports another) that breaks a layer of
+`scripts/layers.toml`; a circle if there is one; the table of docs/architecture.md if it tells
+another tale; each file of code that is too long; each line that names a game where all games are
+alike; and each place of the server, the client or the command line that starts a task, a thread or
+a callback by itself: what is not started by `service/common/tasks.py` could end unseen.
 Python and Cython count alike, and so do `import` and `cimport`. An import-linter contract would not
 do, because that library reads only `.py` files. A `.pyx` and its `.pxd` and `.pyi` are one module.
+What TypeScript imports is told by its compiler.
 
 Exit status: 0 if nothing is wrong, else 1.
 """
 
+import os
 import re
+import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
+from count_code import kind_of
 from list_modules import tracked
 
-# Lowest first. A module may import from its own layer and from those below. Layers in one group may
-# not import each other.
-LAYERS: tuple[tuple[str, ...], ...] = (
-    ("engine", "croupier.v1"),
-    ("croupier",),
-    ("wire",),
-    # The games are found by their entry points; nothing imports them.
-    ("games", "games.*.rules"),
-    ("games.*.play",),
-    ("games.*.api",),
-    ("ai",),
-    ("service.common",),
-    ("service.observability",),
-    ("service.listening", "service.store", "service.admission"),
-    ("service.searching",),
-    ("service.hosting",),
-    ("service.reviewing", "service.puzzles"),
-    ("service.api",),
-    ("service.gateway",),
-    ("service.running", "service"),
-    ("adapters",),  # The server must not import them.
-    ("lab",),
-    ("cli",),
-    ("lab.service_bench",),  # This and what follows: not in the wheel.
-    ("lab.search_bench", "lab.overload"),
-)
-# Modules below a layer, or the folder of a layer, that it may not import even so.
-FORBIDDEN: dict[str, tuple[str, ...]] = {
-    "ai": ("wire", "games"),
-    "croupier": ("engine", "wire", "games", "ai"),
-    "wire": ("croupier.client", "croupier.mcp", "croupier.terminal"),
-    "service": ("croupier.client", "croupier.mcp", "croupier.terminal", "games"),
-    "adapters": ("games",),
-    "lab": ("games",),
-    "cli": ("games",),
-}
+PAGE = "docs/architecture.md"
+MAX_LINES = 650  # Of a file of code: 600, and some leave for what is in work.
 # Only here is background work started. Functions that start some are forbidden in `pyproject.toml`;
 # these are methods, by whatever name their object goes. What fails in a callback of the event loop
 # is logged in the server, where `Tasks.watch` sees to it; the context of a gRPC call starts none.
@@ -68,24 +42,68 @@ SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
 # fields in the `oneof`s of one file more.
 NAMELESS = ("adapters", "ai", "cli", "croupier", "engine", "proto", "service", "web/src", "wire")
 ONEOFS = "proto/croupier/v1/game.proto"
+CODE = SUFFIXES | {".css", ".mjs", ".sh", ".ts", ".tsx"}
 TEXTS = SUFFIXES | {".css", ".proto", ".toml", ".ts", ".tsx", ".txt"}
+# A file that the compiler of TypeScript has read, or one of those that import it, from `web/`.
+EXPLAINED = re.compile(r"^(?:(\S+)$| +Imported via .* from file '([^']+)')", re.MULTILINE)
 STATEMENT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]*)|c?import[ \t]+([\w.]+))",
     re.MULTILINE,
 )
 
 
-def read_modules(root: Path) -> dict[str, set[str]]:
-    """The imports of each module of the product, as far as they are modules of the product."""
-    folders = sorted({layer.partition(".")[0] for group in LAYERS for layer in group})
+class Layer(NamedTuple):
+    """A folder of a layer."""
+
+    folder: str  # As the page names it.
+    modules: re.Pattern[str]  # What the folder is called in the name of a module.
+    rank: int  # That of its layer; those beside each other have the same.
+    row: int  # Of the table.
+
+
+def read_layers(root: Path) -> tuple[list[Layer], dict[str, list[str]], str]:
+    """The folders of all layers, what a folder may not import even so, and the page's table."""
+    told = tomllib.loads((root / "scripts/layers.toml").read_text(encoding="utf-8"))
+    layers: list[Layer] = []
+    rows = []
+    rank = 0
+    for row, each in enumerate(told["layer"]):
+        rank += not each.get("beside", False)
+        for folder in each["folders"]:
+            name = folder.rstrip("/").replace("/", r"\.").replace("<game>", r"[^.]+")
+            layers.append(Layer(folder, re.compile(name), rank, row))
+        rows.append(
+            f"| {', '.join(f'`{folder}`' for folder in each['folders'])} | {each['holds']} |"
+        )
+    return layers, told["never"], "\n".join(rows)
+
+
+def read_modules(root: Path, layers: list[Layer]) -> dict[str, set[str]]:
+    """The imports of each module in Python or Cython, as far as they are modules of the product."""
+    folders = {layer.folder.partition("/")[0] for layer in layers} - {"web"}
     texts: dict[str, str] = {}
-    for folder in folders:
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in SUFFIXES and not re.search(r"_pb2(_grpc)?\.pyi?$", path.name):
-                name = ".".join(path.relative_to(root).with_suffix("").parts)
-                name = name.removesuffix(".__init__")
-                texts[name] = texts.get(name, "") + "\n" + path.read_text(encoding="utf-8")
+    for path in tracked(root):
+        if path.suffix in SUFFIXES and path.parts[0] in folders:
+            name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+            texts[name] = texts.get(name, "") + "\n" + (root / path).read_text(encoding="utf-8")
     return {name: set(imports(name, text, texts)) - {name} for name, text in texts.items()}
+
+
+def read_web(root: Path, explained: str) -> dict[str, set[str]]:
+    """The same in TypeScript, as its compiler explains why it has read each file."""
+    ours = ("web/src/*", "games/*/web/*")
+    known = {path for path in tracked(root) if any(fnmatch(str(path), each) for each in ours)}
+    graph: dict[str, set[str]] = {}
+    imported = ""
+    for file, importer in EXPLAINED.findall(explained):
+        path = Path(os.path.normpath(Path("web", file or importer)))
+        name = ".".join(path.with_suffix("").parts) if path in known else ""
+        if file:
+            imported = name
+        elif name and imported:
+            graph.setdefault(imported, set())
+            graph.setdefault(name, set()).add(imported)
+    return graph
 
 
 def imports(module: str, text: str, known: dict[str, str]) -> Iterator[str]:
@@ -105,31 +123,39 @@ def imports(module: str, text: str, known: dict[str, str]) -> Iterator[str]:
                 target, name = target.rpartition(".")[0], ""
 
 
-def layer_of(module: str) -> tuple[int, str]:
-    """The height and the name of the layer of a module. The longest matching name counts."""
-    found = [
-        (len(layer), height, layer)
-        for height, group in enumerate(LAYERS)
-        for layer in group
-        if re.match(layer.replace(".", r"\.").replace("*", r"[^.]+") + r"(\.|$)", module)
-    ]
-    _, height, layer = max(found)
-    return height, layer
+def layer_of(module: str, layers: list[Layer]) -> Layer:
+    """The layer of a module: of the folder that it is, or else that it is in."""
+    for name in (module, module.rpartition(".")[0]):
+        for layer in layers:
+            if layer.modules.fullmatch(name):
+                return layer
+    sys.exit(f"{module}: no layer of scripts/layers.toml has its folder")
 
 
-def upward(graph: dict[str, set[str]]) -> Iterator[str]:
+def upward(
+    graph: dict[str, set[str]], layers: list[Layer], never: dict[str, list[str]]
+) -> Iterator[str]:
     """The arrows that break a layer, each as a line."""
     for module, targets in graph.items():
-        height, layer = layer_of(module)
+        own = layer_of(module, layers)
+        forbidden = never.get(module.partition(".")[0], ())
         for target in sorted(targets):
-            other_height, other = layer_of(target)
-            forbidden = FORBIDDEN.get(layer, FORBIDDEN.get(module.partition(".")[0], ()))
+            other = layer_of(target, layers)
             if (
-                other_height > height
-                or (other_height == height and other != layer)
+                other.rank > own.rank
+                or (other.rank == own.rank and other.row != own.row)
                 or any(f"{target}.".startswith(f"{each}.") for each in forbidden)
             ):
-                yield f"{module} may not import {target}: {layer} lies below or beside {other}"
+                yield f"{module} may not import {target}: see scripts/layers.toml"
+
+
+def too_long(root: Path) -> Iterator[str]:
+    """The files of code that are too long, each as a line."""
+    for path in tracked(root):
+        if path.suffix in CODE and kind_of(str(path)) == "product":
+            lines = len((root / path).read_bytes().splitlines())
+            if lines > MAX_LINES:
+                yield f"{path} has {lines} lines, of at most {MAX_LINES}"
 
 
 def named_games(root: Path) -> Iterator[str]:
@@ -164,8 +190,22 @@ def bare_starts(root: Path) -> Iterator[str]:
 def main() -> int:
     """Checks this checkout."""
     root = Path(__file__).parents[1]
-    graph = read_modules(root)
-    faults = [*upward(graph), *named_games(root), *bare_starts(root)]
+    layers, never, table = read_layers(root)
+    explained = subprocess.run(
+        ["scripts/web.sh", "imports"], cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    web = read_web(root, explained.stdout)
+    graph = read_modules(root, layers) | web
+    faults = [
+        *upward(graph, layers, never),
+        *too_long(root),
+        *named_games(root),
+        *bare_starts(root),
+    ]
+    if not web:
+        faults.append("scripts/web.sh imports: nothing is told of the web app")
+    if table not in (root / PAGE).read_text(encoding="utf-8"):
+        faults.append(f"{PAGE}: its table of layers has to be\n{table}")
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

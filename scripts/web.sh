@@ -3,6 +3,7 @@
 #
 #   scripts/web.sh build     into service/gateway/static/, if a source is newer than the last build
 #   scripts/web.sh check     format, linter, types
+#   scripts/web.sh imports   what each file imports, for scripts/check_layers.py
 #   scripts/web.sh test      unit tests
 #   scripts/web.sh browser   the tests in a browser (CHROMIUM= is its path; SHORT=1 for fewer)
 #   scripts/web.sh frontend  the test of examples/frontend/ in a browser; FRONTEND_PYTHON= is the Python that has it
@@ -75,6 +76,7 @@ build)
     fi
     ;;
 check) npm run --silent check ;;
+imports) npx tsc --explainFiles ;;
 test) npm run --silent test ;;
 browser)
     need_chromium
@@ -93,7 +95,7 @@ pictures)
     fi
     ;;
 *)
-    echo "usage: scripts/web.sh build|check|test|browser|frontend|pictures|site" >&2
+    echo "usage: scripts/web.sh build|check|imports|test|browser|frontend|pictures|site" >&2
     exit 2
     ;;
 esac

@@ -33,6 +33,8 @@ TINY = 1e-12
 
 Numbers = NDArray[np.float32]
 Layers = dict[str, list[int]]  # As in a model.
+PASSES = 2  # Over smoothed targets.
+LAMBDA = 0.8  # The share of the target of the next position; what the net says of it has the rest.
 
 
 class Schedule(NamedTuple):
@@ -45,8 +47,6 @@ class Schedule(NamedTuple):
 OF_POLICY = Schedule(4, 3e-3)
 OF_SEARCH = Schedule(4, 1e-3)
 OF_SMOOTH = Schedule(8, 1e-3)
-PASSES = 2  # Over smoothed targets.
-LAMBDA = 0.8  # The share of the target of the next position; what the net says of it has the rest.
 
 
 class Outcomes(NamedTuple):
@@ -99,9 +99,7 @@ def of_matches(
 
 
 def _outcomes(
-    features: Features,
-    policy: PlayoutPolicy,
-    matches: Iterable[tuple[Iterator[Position], int]],
+    features: Features, policy: PlayoutPolicy, matches: Iterable[tuple[Iterator[Position], int]]
 ) -> Outcomes:
     # Of each match, its positions in order, and the number of the first that counts.
     rows: list[bytes] = []

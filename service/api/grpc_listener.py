@@ -35,6 +35,10 @@ LATE = f"it has not come within {REQUEST_SECONDS:g} s"
 LARGE_BYTES, LONG_SECONDS = 64 << 10, 1.0
 
 GrpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+# Two servers must not share a port without noticing.
+_NO_SHARED_PORT = ("grpc.so_reuseport", 0)
+# The seconds that grpcio itself takes to end calls that are cut off.
+END_SECONDS = 2.0
 
 
 class ServiceHandlers(grpc.GenericRpcHandler):
@@ -195,12 +199,6 @@ def _returned(call: Call) -> tuple[tuple[str, str]]:
 
 def _serialize(response: Response) -> bytes:
     return response if isinstance(response, bytes) else response.SerializeToString()
-
-
-# Two servers must not share a port without noticing.
-_NO_SHARED_PORT = ("grpc.so_reuseport", 0)
-# The seconds that grpcio itself takes to end calls that are cut off.
-END_SECONDS = 2.0
 
 
 class GrpcListener:

@@ -24,6 +24,7 @@ HEALTH: Any = health_pb2.DESCRIPTOR.services_by_name["Health"]
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 _UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
 class HealthService:
@@ -77,7 +78,6 @@ class HealthService:
 
 # grpcio has reflection in its version v1alpha alone. Version v1 differs by its name alone.
 REFLECTION: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
-REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
 class ReflectionService:

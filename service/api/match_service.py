@@ -52,6 +52,9 @@ _OVER = {
     match_pb2.MATCH_STATE_RUNNING: False,
     match_pb2.MATCH_STATE_OVER: True,
 }
+MAX_WAIT_SECONDS = 60.0
+# How long before its deadline a call that waits is answered; at most a quarter of its time.
+ANSWER_SECONDS = 0.25
 
 
 def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
@@ -81,11 +84,6 @@ def _filters(query: Query) -> object:
 
 def _no_start(rule: str) -> Refusal:
     return invalid_field("start_from.version", "NOT_PLAYABLE", rule)
-
-
-MAX_WAIT_SECONDS = 60.0
-# How long before its deadline a call that waits is answered; at most a quarter of its time.
-ANSWER_SECONDS = 0.25
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):

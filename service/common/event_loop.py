@@ -15,6 +15,14 @@ from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
 _T = TypeVar("_T")
 _Arguments = TypeVarTuple("_Arguments")
+PIECE_SECONDS = 0.001
+FIRST_PIECES = 8  # After which work waits for its turns.
+PART = 0.2  # Of the loop's time, for all work that waits for turns.
+BUSY_QUOTA = 0.15  # Of the loop's time, while calls come in.
+IDLE_QUOTA = 0.75
+BURST_SECONDS = 0.002
+MAX_PAUSE_SECONDS = 0.1
+MAX_AT_ONCE = 8  # Tasks that wait for the log, since they go on all together when it answers.
 
 
 @types.coroutine
@@ -99,10 +107,6 @@ class Turns:
         work()
 
 
-PIECE_SECONDS = 0.001
-FIRST_PIECES = 8  # After which work waits for its turns.
-PART = 0.2  # Of the loop's time, for all work that waits for turns.
-
 Work: TypeAlias = Generator[None, None, _T]
 
 
@@ -114,22 +118,18 @@ class LongWork:
 
     async def finish(self, work: Work[_T]) -> _T:
         """Does work, and returns its result; raises what it raises."""
-        for _ in range(FIRST_PIECES):
-            try:
+        try:
+            for _ in range(FIRST_PIECES):
                 _do_piece(work)
-            except StopIteration as ended:
-                first: _T = ended.value
-                return first
-            await asyncio.sleep(0)
-        while True:
-            async with self._turns:
-                began = time.perf_counter()
-                try:
+                await asyncio.sleep(0)
+            while True:
+                async with self._turns:
+                    began = time.perf_counter()
                     _do_piece(work)
-                except StopIteration as ended:
-                    result: _T = ended.value
-                    return result
-                await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))
+                    await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))
+        except StopIteration as ended:
+            result: _T = ended.value
+            return result
 
 
 def _do_piece(work: Work[object]) -> None:
@@ -148,12 +148,6 @@ def finish_now(work: Work[_T]) -> _T:
             result: _T = ended.value
             return result
 
-
-BUSY_QUOTA = 0.15  # Of the loop's time, while calls come in.
-IDLE_QUOTA = 0.75
-BURST_SECONDS = 0.002
-MAX_PAUSE_SECONDS = 0.1
-MAX_AT_ONCE = 8  # Tasks that wait for the log, since they go on all together when it answers.
 
 _Task: TypeAlias = Coroutine[Any, Any, _T]
 

@@ -39,6 +39,7 @@ MAX_JSON_BYTES = 128 << 10
 MAX_UNPACKED_BYTES = 128 << 10  # Ten times the largest view as JSON.
 # Of a message that is written as JSON at once, in less than a millisecond or so.
 PIECE_BYTES = 1 << 10
+GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
 
 
 class BinaryCodec(Codec[Response, Reader]):
@@ -158,9 +159,6 @@ def _read_json(message_class: type[Message], data: bytes) -> Message:
     if len(data) > MAX_JSON_BYTES:
         raise unreadable(f"JSON may have {MAX_JSON_BYTES} bytes; send application/proto")
     return protojson.parse(message_class, data)
-
-
-GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
 
 
 class RpcApplication(ConnectASGIApplication[None]):

@@ -16,6 +16,8 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2
 
+_MAX_CACHED = 256  # Time controls.
+
 
 class Clock:
     """The time, in milliseconds since 1970, UTC."""
@@ -30,9 +32,6 @@ class Clock:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0, until - self.now()) / 1000):
                 await wake.wait()
-
-
-_MAX_CACHED = 256
 
 
 class Control(NamedTuple):

@@ -30,6 +30,7 @@ from wire.errors import Refusal
 
 # The events of one version; None where a snapshot has skipped them.
 Events = tuple[Event, ...] | None
+_DIGEST_BYTES = 32
 
 
 class History:
@@ -132,7 +133,6 @@ def rules_changed(version: int) -> Refusal:
     )
 
 
-_DIGEST_BYTES = 32
 _CLOCKS = struct.Struct("<4q")  # As `left` of each seat, -1 for None, and `since`.
 
 

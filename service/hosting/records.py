@@ -28,6 +28,7 @@ MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thou
 
 _DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
+_CHANGED = "is not that of the record: something in it was changed"
 
 
 def write_record(state: MatchState) -> match_pb2.MatchRecord:
@@ -96,9 +97,6 @@ class RecordError(ValueError):
         """`field` is the path of the field that is wrong, or empty for the whole record."""
         super().__init__(f"{field}: {what}" if field else what)
         self.field = field
-
-
-_CHANGED = "is not that of the record: something in it was changed"
 
 
 def verify(record: match_pb2.MatchRecord) -> MatchState:

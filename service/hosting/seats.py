@@ -24,6 +24,11 @@ from engine.game import SPECTATOR
 from service.store import Header
 from wire.errors import Refusal, invalid_field
 
+# Letters and symbols that are blank.
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0\U00013441\U00013442\U0001d159"
+MAX_GENERATION = 255
+_MAX_CACHED = 1024  # Seats as messages.
+
 
 class Caller(NamedTuple):
     """A caller of a method, and the match that its token is for."""
@@ -41,8 +46,6 @@ def check_seat(caller: Caller) -> None:
 
 # The wide space of Japanese, and the joiners of Persian and emoji, which cannot be printed alone.
 _JOINERS = {0x3000: " ", 0x200C: None, 0x200D: None}
-# Letters and symbols that are blank.
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0\U00013441\U00013442\U0001d159"
 # A flag of a part of a country, such as Scotland: a black flag, and the name of the part unseen.
 _FLAG = re.compile("(?<=\U0001f3f4)[\U000e0030-\U000e007a]{3,6}\U000e007f")
 
@@ -58,11 +61,6 @@ def check_display_name(name: str, path: str) -> None:
         raise invalid_field(path, "NOT_PRINTABLE", rule)
     if name and all(unicodedata.category(c)[0] in "MZ" or c in _BLANK for c in shown):
         raise invalid_field(path, "SHOWS_NOTHING", "must have a character that shows something")
-
-
-MAX_GENERATION = 255
-
-_MAX_CACHED = 1024
 
 
 class Seats(NamedTuple):

@@ -11,21 +11,36 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 
 from service.common.event_loop import BackgroundQuota
-from service.common.tasks import KeptTask, Tasks
+from service.common.tasks import KeptTask
 from service.hosting.clocks import Clock
 from service.hosting.matches import Matches
 from service.store import IdleMatch
 from wire.errors import Refusal
 
+DELETE_BATCH = 100  # Matches, or fewer that are long; requests get in between two batches.
+IDLE_BATCH = 100  # Idle matches that are listed at a time.
+PAUSE_SECONDS = 0.1  # Between batches, and at least between sweeps.
+# Between sweeps at most.
+RETENTION_SECONDS = 60.0
+IDLE_SECONDS = 600.0
+
 
 class Sweep(ABC):
     """A background task that sweeps the log again and again. Each of several servers may do it."""
 
-    def __init__(self, name: str, pause: float, tasks: Tasks) -> None:
-        """`name` is that of the task; `pause` is in seconds, between two sweeps."""
+    def __init__(
+        self, name: str, matches: Matches, seconds: float, most: float, clock: Clock
+    ) -> None:
+        """`name` is that of the task, which is about matches in which all is older than `seconds`.
+
+        `most` seconds lie between two sweeps, or less where `seconds` are few.
+        """
         self._name = name
-        self._pause = pause
-        self._tasks = tasks
+        self._matches = matches
+        self._seconds = seconds
+        self._pause = min(most, max(seconds / 10, PAUSE_SECONDS))
+        self._clock = clock
+        self._tasks = matches.tasks
         self._task: KeptTask | None = None
 
     def start(self) -> None:
@@ -43,14 +58,13 @@ class Sweep(ABC):
                 await self.sweep()
             await asyncio.sleep(self._pause)
 
+    def before(self) -> int:
+        """The time before which all has happened in the matches that it is about."""
+        return self._clock.now() - round(1000 * self._seconds)
+
     @abstractmethod
     async def sweep(self) -> None:
         """Does all that is to be done by now, a batch at a time."""
-
-
-BATCH = 100  # Matches, or fewer that are long; requests get in between two batches.
-PAUSE_SECONDS = 0.1  # Between batches.
-SWEEP_SECONDS = 60.0  # Between sweeps, or less where matches are retained for a short time.
 
 
 class Retention(Sweep):
@@ -58,22 +72,13 @@ class Retention(Sweep):
 
     def __init__(self, matches: Matches, seconds: float, clock: Clock) -> None:
         """`seconds` is for how long a match that is over is retained."""
-        pause = min(SWEEP_SECONDS, max(seconds / 10, PAUSE_SECONDS))
-        super().__init__("retention", pause, matches.tasks)
-        self._matches = matches
-        self._seconds = seconds
-        self._clock = clock
+        super().__init__("retention", matches, seconds, RETENTION_SECONDS, clock)
 
     async def sweep(self) -> None:
         """Deletes all matches that are to be deleted by now, a batch at a time."""
-        before = self._clock.now() - round(1000 * self._seconds)
-        while await self._matches.delete_ended(before, BATCH):
+        before = self.before()
+        while await self._matches.delete_ended(before, DELETE_BATCH):
             await asyncio.sleep(PAUSE_SECONDS)
-
-
-BATCH = 100  # Matches that are listed at a time.
-MIN_SWEEP_SECONDS = 0.1
-MAX_SWEEP_SECONDS = 600.0  # Between sweeps, or less where matches may be idle for a short time.
 
 
 class IdleMatches(Sweep):
@@ -83,19 +88,15 @@ class IdleMatches(Sweep):
         self, matches: Matches, quota: BackgroundQuota, seconds: float, clock: Clock
     ) -> None:
         """`seconds` is for how long a match may be idle."""
-        pause = min(MAX_SWEEP_SECONDS, max(seconds / 10, MIN_SWEEP_SECONDS))
-        super().__init__("idle matches", pause, matches.tasks)
-        self._matches = matches
+        super().__init__("idle matches", matches, seconds, IDLE_SECONDS, clock)
         self._quota = quota
-        self._seconds = seconds
-        self._clock = clock
 
     async def sweep(self) -> None:
         """Ends all matches that have been idle for too long by now."""
-        before = self._clock.now() - round(1000 * self._seconds)
+        before = self.before()
         end = self._matches.end_idle
         last: IdleMatch | None = None
-        while found := await self._matches.list_idle(before, last, BATCH):
+        while found := await self._matches.list_idle(before, last, IDLE_BATCH):
             # Some at once, so that they share a commit. One that cannot be ended, as it is of other
             # rules or was deleted meanwhile, does not take the others along.
             ending = [

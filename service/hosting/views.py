@@ -19,6 +19,8 @@ from wire.fields import ALL, Fields
 
 # SubmitActionResponse has the field of the same number.
 _EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER
+MAX_WRITTEN = 64  # Of one state: callers may want any fields.
+_MAX_CACHED = 1024  # Updates of a feed.
 
 
 def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
@@ -73,8 +75,6 @@ _RULESET = game_pb2.View.RULESET_FIELD_NUMBER
 _SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
 _ETAG = game_pb2.View.ETAG_FIELD_NUMBER
 _HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
-
-MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 
 
 def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
@@ -170,9 +170,6 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
         clock.default_actions = state.default_actions[seat]
     return message
-
-
-_MAX_CACHED = 1024
 
 
 def write_update(state: MatchState) -> bytes:

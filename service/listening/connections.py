@@ -43,6 +43,9 @@ REQUEST_SECONDS = 30.0
 STALLED_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
+BACKLOG = 1024
+PROBES = 4  # To a silent peer, before it counts as gone.
+ACCEPT_AGAIN_SECONDS = 0.1
 
 
 class ConnectionLimits(NamedTuple):
@@ -98,8 +101,6 @@ def _milliseconds(seconds: float) -> int:
     return max(1, min(round(1000 * seconds), 2**31 - 1))  # As gRPC can hold it.
 
 
-BACKLOG = 1024
-PROBES = 4  # To a silent peer, before it counts as gone.
 _RESET = struct.pack("ii", 1, 0)  # Linger for no time: what was not sent is dropped.
 
 
@@ -108,10 +109,7 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = host == "::" and socket.has_dualstack_ipv6()
     listening = socket.create_server(
-        (host, port),
-        family=family,
-        backlog=BACKLOG,
-        dualstack_ipv6=both,
+        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
     )
     listening.setblocking(False)
     # A peer that has lost its network is asked whether it still lives. Connections inherit this.
@@ -173,9 +171,6 @@ def drop_unsent(connected: socket.socket | None) -> None:
     if connected is not None:
         with suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-
-
-ACCEPT_AGAIN_SECONDS = 0.1
 
 
 async def accept(listening: socket.socket, admit: Callable[[socket.socket, Any], None]) -> None:

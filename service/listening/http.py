@@ -44,6 +44,18 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 UNREADABLE = "unreadable"  # In the state of a scope, for what is no request: the status to answer.
+MAX_HEADER_BYTES = 16 << 10  # A browser also sends the cookies of other servers on this host.
+MAX_HEADERS = 100
+MAX_CHUNKS = 200  # Of a request: each costs a fiftieth of a short call.
+KEEP_ALIVE_SECONDS = 75  # Between two requests.
+# Of a whole request, however it is cut into chunks, and with what may follow the last one.
+MAX_BYTES = 4 * MAX_REQUEST_BYTES
+# Of all requests that have come in part. Beyond this, those that are larger than one piece of data
+# are given up, so that small ones still get through.
+MAX_ARRIVING_BYTES = 64 << 20
+PIECE_BYTES = 64 << 10
+# Of all connections with a call, an address may have one part of so many.
+PARTS = 4
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
@@ -64,10 +76,6 @@ def peer_of(host: str) -> str:
     """An address as gRPC writes it, but without its port, so that it is read once for a host."""
     return f"ipv6:{quote(f'[{host}]')}:0" if ":" in host else f"ipv4:{host}:0"
 
-
-MAX_HEADER_BYTES = 16 << 10  # A browser also sends the cookies of other servers on this host.
-MAX_HEADERS = 100
-MAX_CHUNKS = 200  # Of a request: each costs a fiftieth of a short call.
 
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 
@@ -126,15 +134,6 @@ _decode_all_lines = _readers._decode_header_lines
 _readers._decode_header_lines = _decode_header_lines  # type: ignore[assignment]
 
 
-KEEP_ALIVE_SECONDS = 75  # Between two requests.
-# Of a whole request, however it is cut into chunks, and with what may follow the last one.
-MAX_BYTES = 4 * MAX_REQUEST_BYTES
-# Of all requests that have come in part. Beyond this, those that are larger than one piece of data
-# are given up, so that small ones still get through.
-MAX_ARRIVING_BYTES = 64 << 20
-PIECE_BYTES = 64 << 10
-
-
 class Held(Protocol):
     """What the address of a connection holds of something that it may have."""
 
@@ -145,10 +144,6 @@ class Held(Protocol):
 class _Unlimited:
     def set(self, amount: int) -> None:
         pass
-
-
-# Of all connections with a call, an address may have one part of so many.
-PARTS = 4
 
 
 class Connections:

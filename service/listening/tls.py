@@ -88,8 +88,7 @@ class Certificate:
             _check_roots(client_ca)
         self._expiry(_expiry(self._files.cert, self._files.key))
         loaded = _Loaded(
-            grpc.ssl_server_certificate_configuration([(key, cert)], roots),
-            _context(self._files),
+            grpc.ssl_server_certificate_configuration([(key, cert)], roots), _context(self._files)
         )
         if self._stamp() != self._seen:
             raise ValueError("the files change at this moment")

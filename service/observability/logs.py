@@ -31,6 +31,12 @@ MAX_BATCH = 256  # Lines that are written at once.
 LAST_SECONDS = 1.0  # For which a process that ends waits for the reader.
 
 _log = logging.getLogger(__name__)
+FORMATS = ("text", "json")
+# How many lines of a level may come at once from one place in the code, and in a second.
+BURST_LINES = 50
+LINES_PER_SECOND = 5.0
+# What gRPC logs as an error when it fails to send a response to a caller that has just gone.
+_CALLER_GONE = "ExecuteBatchError raised in core by servicer method"
 
 
 def standard_error() -> logging.Handler:
@@ -98,14 +104,6 @@ class LogWriter(logging.Handler):
             except OSError:
                 return  # Nobody will ever read it.
 
-
-FORMATS = ("text", "json")
-# How many lines of a level may come at once from one place in the code, and in a second.
-BURST_LINES = 50
-LINES_PER_SECOND = 5.0
-
-# What gRPC logs as an error when it fails to send a response to a caller that has just gone.
-_CALLER_GONE = "ExecuteBatchError raised in core by servicer method"
 
 _PLAIN = re.compile(r"[!#-<>-~]+")  # Text that needs no quotes after "name=".
 

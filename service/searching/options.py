@@ -18,6 +18,8 @@ from service.searching.tasks import Kind
 
 # The model of a game under its ruleset, if there is one.
 Models = Callable[[Game], Model | None]
+MAX_ALL_HINTS_WAITING = 512
+MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 
 
 def open_models(used: bool) -> Models:
@@ -44,10 +46,6 @@ HINT_ITERATIONS: dict[int, int] = {
     BotStrength.BOT_STRENGTH_SKILLED: 1_000,
     BotStrength.BOT_STRENGTH_EXPERT: 10_000,
 }
-
-
-MAX_ALL_HINTS_WAITING = 512
-MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 
 
 class SearchOptions(NamedTuple):

@@ -26,6 +26,9 @@ from service.searching.options import SearchOptions
 # Of the metrics that are added up.
 PREFIXES = ("croupier_process_", "croupier_search_", "croupier_searches_", "croupier_task_")
 TIMEOUT_SECONDS = 1.0
+KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
+MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
+MODULE = "service.running.search_process"
 
 
 class SummedRegistry:
@@ -95,10 +98,6 @@ def read_metrics(path: Path) -> str:
     finally:
         connection.close()
 
-
-KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
-MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
-MODULE = "service.running.search_process"
 
 _log = logging.getLogger(__name__)
 

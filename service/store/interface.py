@@ -21,6 +21,9 @@ from service.store.chain import Entry
 # More entries than any match has.
 ANOTHER_LOG = 2**31
 ENTRIES_AT_ONCE = 500  # That are deleted by one statement.
+KEY_BYTES = 32
+# A log remembers its schema by a number. This is that of the oldest one that is opened.
+OLDEST = 9
 
 
 class Head(NamedTuple):
@@ -85,9 +88,6 @@ class Changes:
         return {match_id for listener in self._listeners for match_id in listener.watched()}
 
 
-KEY_BYTES = 32
-
-
 def read_key(stored: bytes) -> bytes:
     """The key that a log holds, from how it is stored; raises ValueError if it was changed."""
     key = chain.unsealed("key", stored)
@@ -119,10 +119,6 @@ def check_settings(rows: Iterable[Sequence[Any]], begins: Sequence[Any], end: in
             except ValueError as error:
                 wrong.append(str(error))
     return wrong
-
-
-# A log remembers its schema by a number. This is that of the oldest one that is opened.
-OLDEST = 9
 
 
 def check_schema(log: object, schema: int, newest: int) -> None:

@@ -31,6 +31,14 @@ FAILURES = (
     OSError,
     TimeoutError,
 )
+# Planning the statement of a commit takes longer than carrying it out. One plan serves all if it
+# finds rows by the indexes of their keys, also when it was made while the tables were small.
+_PLAN_ONCE = """
+    SELECT set_config(name, value, false) FROM (VALUES
+        ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
+        ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')
+    ) AS settings (name, value)
+"""
 
 
 class Connections:
@@ -300,16 +308,6 @@ def refusal(error: Exception) -> Exception:
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
     return store_unavailable() if is_of_the_database(error) else error
-
-
-# Planning the statement of a commit takes longer than carrying it out. One plan serves all if it
-# finds rows by the indexes of their keys, also when it was made while the tables were small.
-_PLAN_ONCE = """
-    SELECT set_config(name, value, false) FROM (VALUES
-        ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-        ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')
-    ) AS settings (name, value)
-"""
 
 
 async def _require_durability(connection: Any) -> None:

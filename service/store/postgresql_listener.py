@@ -18,10 +18,7 @@ from service.common.tasks import KeptTask
 from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.interface import Changes
-from service.store.postgresql_connections import (
-    check_primary,
-    listening_connection,
-)
+from service.store.postgresql_connections import check_primary, listening_connection
 
 CHANNEL = "croupier"
 POLL_SECONDS = 2.0

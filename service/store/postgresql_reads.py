@@ -76,8 +76,6 @@ class ReadGatherer(Generic[_Asked, _Answer]):
                 future.set_result(answer)
 
 
-def _waiting(
-    lists: "Iterable[list[asyncio.Future[_Answer]]]",
-) -> "list[asyncio.Future[_Answer]]":
+def _waiting(lists: "Iterable[list[asyncio.Future[_Answer]]]") -> "list[asyncio.Future[_Answer]]":
     # Those whose callers have not gone.
     return [future for futures in lists for future in futures if not future.done()]

@@ -201,7 +201,7 @@ def begin(loop, seed):
 def tune(snapshot_every, max_cached, page, batch):
     """Sets how often there is a snapshot, what a server caches, and pages of feeds and sweeps."""
     service.hosting.feed.PAGE, service.hosting.feed.MAX_KEPT = page, 10 * page
-    service.hosting.sweeps.BATCH = batch
+    service.hosting.sweeps.DELETE_BATCH = service.hosting.sweeps.IDLE_BATCH = batch
     service.hosting.matches.SNAPSHOT_EVERY = snapshot_every
     service.hosting.match_cache.MAX_CACHED = max_cached
 

@@ -2,17 +2,17 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
+import { catalogOf } from "./games/catalog";
 import { t } from "./i18n";
 import { Enter, Join } from "./lobby/join";
 import { Lobby } from "./lobby/lobby";
+import { SettingsDialog } from "./lobby/settings";
 import { MatchScreen } from "./match/screen";
-import { catalogOf } from "./state/catalog";
 import { linkTo, place } from "./state/router";
 import { type Seat, seatOf } from "./state/seats";
 import { type Language, language } from "./state/settings";
 import { Button } from "./ui/button";
 import { Loading, Notice } from "./ui/notice";
-import { SettingsDialog } from "./ui/settings";
 
 export function App() {
 	const here = place.value;

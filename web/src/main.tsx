@@ -3,6 +3,8 @@ import "./style/base.css";
 import "./style/cards.css";
 import "./style/lobby.css";
 import "./style/match.css";
+import "./style/panel.css";
+import "./style/sizes.css";
 import "./style/guide.css";
 
 import { render } from "preact";

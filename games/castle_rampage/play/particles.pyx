@@ -7,7 +7,7 @@ the structures have. games/castle_rampage/play/sampler.pyx explains the use of p
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from engine.chance cimport mix, rng_double, rng_next
+from engine.chance cimport mix, rng_double, rng_next, rng_weighted
 from engine.integers cimport uint64_t
 from engine.numerics cimport to_the_power
 from games.castle_rampage.rules.state cimport (
@@ -197,16 +197,7 @@ cdef void cumulate(Population* population) noexcept nogil:
 
 
 cdef const Particle* pick(const Population* population, Rng* rng) noexcept nogil:
-    cdef const double* sums = population.weights
-    cdef double at = rng_double(rng) * sums[population.count - 1]
-    cdef int low = 0, high = population.count - 1, middle
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle] > at:
-            high = middle
-        else:
-            low = middle + 1
-    return &population.particles[low]
+    return &population.particles[rng_weighted(rng, population.weights, population.count)]
 
 
 cdef void thin_out(const Population* all_particles, Population* kept, int most, double power,

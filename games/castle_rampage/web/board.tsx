@@ -3,6 +3,8 @@ import type { Event } from "@app/api/types";
 import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
 import { type BoardProps, type Context, cardOf, cardProps, titleOf } from "@app/games/module";
+import { Pile } from "@app/games/pile";
+import { describeEvent, nameOfSeat } from "@app/games/sentences";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -15,8 +17,6 @@ import {
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
 import { t } from "@app/i18n";
-import { describeEvent, nameOfSeat } from "@app/match/words";
-import { Pile } from "@app/ui/pile";
 import type { ComponentChildren } from "preact";
 import { CastleCard, StandingCard } from "./card";
 import { say } from "./texts";

@@ -1,7 +1,8 @@
 // The deal of Castle Rampage, derived again from chance.
+
+import { deckByCard, pile } from "@app/games/deal";
 import type { Deal } from "@app/games/module";
 import type { CastleRampageEvent } from "@app/gen/croupier/v1/castle_rampage_pb";
-import { deckByCard, pile } from "@app/replay/deal";
 
 export const deal: Deal = {
 	derive: (draws, cards) => [`starter ${draws.below(2)}`, ...pile(draws, deckByCard(cards), "-")],

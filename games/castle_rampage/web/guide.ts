@@ -1,5 +1,7 @@
 // The lesson of Castle Rampage, and how its cards are read, in English and German.
-import { titleOf } from "@app/games/module";
+
+import { decides, guideOf, happenings } from "@app/games/lesson";
+import { type Moment, titleOf } from "@app/games/module";
 import {
 	CastleRampageCard,
 	CastleRampageDiscardReason,
@@ -7,7 +9,6 @@ import {
 	CastleRampagePhase,
 	type CastleRampageView,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
-import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 import { numbersOf } from "./card";
 
 const gameOf = (now: Moment) => now.view.game.value as CastleRampageView;

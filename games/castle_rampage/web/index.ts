@@ -1,7 +1,8 @@
 // Castle Rampage: hidden walls, and a hand of attackers.
+
 import type { View } from "@app/api/types";
 import { cardKey, type GameModule, titleOf } from "@app/games/module";
-import { describeAction } from "@app/games/words";
+import { describeAction } from "@app/games/sentences";
 import {
 	type CastleRampageAction,
 	type CastleRampageCard,

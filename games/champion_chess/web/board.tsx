@@ -9,6 +9,7 @@ import {
 	cardOf,
 	cardProps,
 } from "@app/games/module";
+import { Pile } from "@app/games/pile";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
@@ -16,7 +17,6 @@ import {
 	type ChampionChessSide,
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
-import { Pile } from "@app/ui/pile";
 import { say } from "./texts";
 
 addGlyphs({

@@ -1,6 +1,7 @@
 // The deal of Champion Chess, derived again from chance.
+
+import { deckByCard, ownDecks } from "@app/games/deal";
 import type { ChampionChessEvent } from "@app/gen/croupier/v1/champion_chess_pb";
-import { deckByCard, ownDecks } from "@app/replay/deal";
 
 export const deal = ownDecks(deckByCard, (happened) => {
 	const { seat, event } = happened as ChampionChessEvent;

@@ -1,5 +1,7 @@
 // The lesson of Champion Chess, and how its cards are read, in English and German.
-import { titleOf } from "@app/games/module";
+
+import { decides, guideOf, happenings } from "@app/games/lesson";
+import { type Moment, titleOf } from "@app/games/module";
 import {
 	type ChampionChessAction,
 	ChampionChessCard,
@@ -7,7 +9,6 @@ import {
 	ChampionChessPhase,
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
-import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 
 const gameOf = (now: Moment) => now.view.game.value as ChampionChessView;
 const phase = (now: Moment) => gameOf(now).phase;

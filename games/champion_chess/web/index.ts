@@ -1,7 +1,8 @@
 // Champion Chess: champions and aid, chosen in secret by both at the same time.
+
 import type { View } from "@app/api/types";
 import { cardKey, type GameModule } from "@app/games/module";
-import { describeAction } from "@app/games/words";
+import { describeAction } from "@app/games/sentences";
 import {
 	type ChampionChessAction,
 	ChampionChessCard,

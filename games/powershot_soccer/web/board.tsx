@@ -4,10 +4,12 @@ import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import {
 	type BoardProps,
 	type CardProps,
+	type Catalog,
 	type Context,
 	cardOf,
 	cardProps,
 } from "@app/games/module";
+import { Pile } from "@app/games/pile";
 import {
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
@@ -15,8 +17,6 @@ import {
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { t } from "@app/i18n";
-import type { Catalog } from "@app/state/catalog";
-import { Pile } from "@app/ui/pile";
 import { say } from "./texts";
 
 addGlyphs({

@@ -1,5 +1,7 @@
 // The lesson of PowerShot Soccer, and how its cards are read, in English and German.
-import { rulesetOf, titleOf } from "@app/games/module";
+
+import { decides, guideOf, happenings } from "@app/games/lesson";
+import { type Moment, rulesetOf, titleOf } from "@app/games/module";
 import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,
@@ -9,7 +11,6 @@ import {
 	type PowerShotSoccerRuleset,
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
-import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 import { roleOf } from "./board";
 
 const gameOf = (now: Moment) => now.view.game.value as PowerShotSoccerView;

@@ -1,7 +1,8 @@
 // PowerShot Soccer: one card at a time, attack and answer.
+
 import type { View } from "@app/api/types";
 import { type Context, cardKey, type GameModule } from "@app/games/module";
-import { describeAction } from "@app/games/words";
+import { describeAction } from "@app/games/sentences";
 import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,

@@ -2,7 +2,7 @@
 import type { CatalogCard, Event } from "@app/api/types";
 import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
-import type { BoardProps, CardProps } from "@app/games/module";
+import type { BoardProps, CardProps, Catalog } from "@app/games/module";
 import {
 	SkystonesElement,
 	type SkystonesEvent,
@@ -10,7 +10,6 @@ import {
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
-import type { Catalog } from "@app/state/catalog";
 import { Share } from "@app/ui/share";
 import { useState } from "preact/hooks";
 import { Button } from "../../../web/src/ui/button";

@@ -1,7 +1,8 @@
 // The deal of Skystones, derived again from chance.
+
+import { deckByIndex } from "@app/games/deal";
 import type { Deal } from "@app/games/module";
 import type { SkystonesEvent } from "@app/gen/croupier/v1/skystones_pb";
-import { deckByIndex } from "@app/replay/deal";
 
 export const deal: Deal = {
 	derive: (draws, specs) => {

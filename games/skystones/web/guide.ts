@@ -1,12 +1,13 @@
 // The lesson of Skystones, and how its cards are read, in English and German.
-import { rulesetOf } from "@app/games/module";
+
+import { decides, guideOf, happenings } from "@app/games/lesson";
+import { type Moment, rulesetOf } from "@app/games/module";
 import {
 	type SkystonesEvent,
 	SkystonesPhase,
 	type SkystonesRuleset,
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
-import { decides, guideOf, happenings, type Moment } from "@app/match/lesson";
 
 const gameOf = (now: Moment) => now.view.game.value as SkystonesView;
 const picking = (now: Moment) => gameOf(now).phase === SkystonesPhase.PICK;

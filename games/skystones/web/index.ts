@@ -1,7 +1,8 @@
 // Skystones: a board, hidden hands, and a limit on what a hand may weigh.
+
 import type { View } from "@app/api/types";
 import { type Context, cardKey, cardOf, type GameModule } from "@app/games/module";
-import { describeAction } from "@app/games/words";
+import { describeAction } from "@app/games/sentences";
 import {
 	type SkystonesAction,
 	type SkystonesEvent,

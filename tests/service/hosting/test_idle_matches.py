@@ -16,7 +16,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.records import verify, write_record
 from service.hosting.seats import Caller
-from service.hosting.sweeps import BATCH, IdleMatches
+from service.hosting.sweeps import IDLE_BATCH, IdleMatches
 from service.observability.metrics import Metrics
 from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
@@ -162,7 +162,7 @@ def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
 
 
 async def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(store, caplog):
-    count = BATCH + 20
+    count = IDLE_BATCH + 20
     clock = ManualClock()
     hosting = Hosting(store, clock)
     states = [await hosting.create() for _ in range(count)]

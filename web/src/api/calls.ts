@@ -1,7 +1,7 @@
 // The calls of the web app, and nothing else of the transport. Tokens travel in a header only.
 
 import { create } from "@bufbuild/protobuf";
-import { type CallOptions, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type CallOptions, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import {
 	type Action,
@@ -237,5 +237,3 @@ export const getPuzzle = async (name: string, signal: AbortSignal) =>
 
 /** Whether an action is the answer, and what is. */
 export const solvePuzzle = (name: string, action: Action) => puzzles.solvePuzzle({ name, action });
-
-export { Code, ConnectError };

@@ -1,6 +1,7 @@
 // The cards of a match that has a list of its own.
+
 import type { Ruleset } from "../api/types";
-import type { Catalog } from "../state/catalog";
+import type { Catalog } from "./module";
 import { Words } from "./words";
 
 type Specs = { cards?: readonly object[] };

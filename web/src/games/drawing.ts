@@ -1,13 +1,15 @@
 // The drawing that the package of a game brings with it; web/README.md describes the contract.
+
 import { Fragment, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CardBack, CardFrame, Title } from "../cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "../cards/glyphs";
 import { list, number, percent, texts } from "../i18n";
 import { Dialog } from "../ui/dialog";
-import { Pile } from "../ui/pile";
 import { Share } from "../ui/share";
-import { cardKey, cardOf, type GameModule, spaced, titleOf } from "./module";
+import { cardKey, cardOf, type GameModule, titleOf } from "./module";
+import { Pile } from "./pile";
+import { spaced } from "./schema";
 
 const parts = {
 	...{ h, Fragment, useEffect, useMemo, useRef, useState },

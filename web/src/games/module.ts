@@ -5,13 +5,24 @@ import {
 	type CatalogCard,
 	create,
 	type Event,
+	type Game,
 	type Ruleset,
 	RulesetSchema,
 	type View,
 } from "../api/types";
-import type { Choice, Click, Key } from "../match/choices";
-import type { Guide } from "../match/lesson";
-import type { Catalog } from "../state/catalog";
+import type { Choice, Click, Key } from "./choices";
+import type { Words } from "./words";
+
+/** A game as the server describes it, in the visitor's language. */
+export interface Catalog {
+	game: Game;
+	/** The cards by id. */
+	cards: Map<string, CatalogCard>;
+	/** What is said in the game. */
+	words: Words;
+	/** What draws the game. */
+	module: GameModule;
+}
 
 /** A line of the log. */
 export interface Line {
@@ -173,16 +184,60 @@ export interface GameModule {
 	deal?: Deal;
 }
 
+/** What a tip may depend on. */
+export interface Moment {
+	view: View;
+	/** Everything that has happened so far. */
+	events: readonly Event[];
+	/** What the player has clicked for the present decision. */
+	clicks: readonly Click[];
+	context: Context;
+	/** The player's seat. */
+	me: number;
+}
+
+export interface Tip {
+	/** Whether the tip matters now. */
+	when(now: Moment): boolean;
+	/** A CSS selector, within the match, of what the tip is about. */
+	anchor: string | ((now: Moment) => string);
+}
+
+/** At most about 40 words. */
+export type TipText = string | ((now: Moment) => string);
+
+/** A part of a card, for the picture that explains it. */
+export interface Part {
+	/** A CSS selector within the drawing. */
+	at: string;
+	/** The index of the number of the catalog that stands there, if one does. */
+	number?: number;
+}
+
+/** Whether a card is the one that is explained. */
+export type IsCard = (card: CatalogCard, catalog: Catalog) => boolean;
+
+/** A term as the rules first use it, what it means, and its own form if that is another. */
+export type Term = readonly [word: string, meaning: string, head?: string];
+
+export interface Guide {
+	/** The ruleset of the lesson; otherwise it is the game's own. */
+	ruleset?(standard: Ruleset): Ruleset;
+	/** The tips by id, the most urgent first. The one called `end` says what decided the match. */
+	tips: Record<string, Tip>;
+	words: Record<"en" | "de", Record<string, TipText>>;
+	/** The cards that are drawn large to explain them, with their parts by name. */
+	anatomy: { is: IsCard; parts: Record<string, Part> }[];
+	parts: Record<"en" | "de", Record<string, string>>;
+	terms: Record<"en" | "de", readonly Term[]>;
+}
+
 /** `german_whist` as the name of its field in the schema's `oneof`s: `germanWhist`. */
 const caseOf = (game: string) => game.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 /** A ruleset with options, of a game with a field of its own in the schema. */
 export const rulesetOf = (game: string, value: object): Ruleset =>
 	create(RulesetSchema, { game: { case: caseOf(game), value } as unknown as Ruleset["game"] });
-
-/** A name of a schema as words: "opponent_hand" becomes "Opponent hand". */
-export const spaced = (name: string) =>
-	name.charAt(0).toUpperCase() + name.slice(1).toLowerCase().replace(/_/g, " ");
 
 /** The key of a card. */
 export const cardKey = (card: string): Key => `card:${card}`;

@@ -125,3 +125,7 @@ export function boundsOf(schema: Schema, field: DescField): { min?: number; max?
 }
 /** `gte` and `lte` include the bound, `gt` and `lt` do not. */
 type Bound = { case?: string; value?: ScalarValue } | undefined;
+
+/** A name of a schema as words: "opponent_hand" becomes "Opponent hand". */
+export const spaced = (name: string) =>
+	name.charAt(0).toUpperCase() + name.slice(1).toLowerCase().replace(/_/g, " ");

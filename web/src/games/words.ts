@@ -13,7 +13,6 @@ import {
 	type Hint,
 	type Reason,
 } from "../api/types";
-import { type Context, spaced } from "./module";
 import {
 	BOOL,
 	chosen,
@@ -28,6 +27,7 @@ import {
 	STRING,
 	scalarOf,
 	schemaOf,
+	spaced,
 	valuesOf,
 } from "./schema";
 
@@ -338,10 +338,6 @@ export class Words {
 }
 
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** An action in a few words. */
-export const describeAction = (action: Action, { catalog: { words } }: Context) =>
-	words.about(action)?.text ?? "";
 
 /** In none and in all is only what is certain. */
 const ofCases = (chance: number, cases: number) =>

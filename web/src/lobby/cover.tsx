@@ -1,7 +1,6 @@
 // The picture of a game in the lobby: a fan of some of its own cards.
 import { counted } from "../cards/frame";
-import { cardProps } from "../games/module";
-import type { Catalog } from "../state/catalog";
+import { type Catalog, cardProps } from "../games/module";
 
 const SHOWN = [0, 1, 2, 3, 4];
 

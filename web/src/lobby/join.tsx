@@ -5,10 +5,10 @@ import { type Refusal, refusalOf } from "../api/errors";
 import { type GetInvitationResponse, HintPolicy, InvitationState } from "../api/types";
 import { uuid } from "../api/uuid";
 import { classOf } from "../games";
+import { catalogOf, gameOf } from "../games/catalog";
+import { botOf } from "../games/sentences";
 import { inWords, t } from "../i18n";
 import { clockInWords } from "../match/clock";
-import { botOf } from "../match/words";
-import { catalogOf, gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
 import {
 	addSeat,
@@ -25,9 +25,9 @@ import { read, write } from "../state/storage";
 import { Button } from "../ui/button";
 import { Loading, Notice } from "../ui/notice";
 import { Refused } from "../ui/refused";
-import { NameField } from "../ui/settings";
 import { Cover } from "./cover";
 import { RulesDialog } from "./rulesdialog";
+import { NameField } from "./settings";
 
 const RETRY_MS = 2000;
 

@@ -1,8 +1,7 @@
 // The button in the lobby that begins a lesson: a match against a beginner, with a coach.
 import { BotStrength } from "../api/types";
-import { rulesetOf } from "../games/module";
+import { type Catalog, rulesetOf } from "../games/module";
 import { t } from "../i18n";
-import type { Catalog } from "../state/catalog";
 import { lessons } from "../state/lessons";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";

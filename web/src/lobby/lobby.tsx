@@ -1,8 +1,8 @@
 // The lobby: the games, a new match, and the matches of this browser.
 import { useState } from "preact/hooks";
 import { classOf } from "../games";
+import { catalogOf, gameIds } from "../games/catalog";
 import { t } from "../i18n";
-import { catalogOf, gameIds } from "../state/catalog";
 import { countSolved, puzzlesOf } from "../state/puzzles";
 import { linkTo } from "../state/router";
 import { Button } from "../ui/button";

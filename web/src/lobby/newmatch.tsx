@@ -2,15 +2,15 @@
 import { useState } from "preact/hooks";
 import type { ClockChoice } from "../api/calls";
 import { BotStrength, type Ruleset } from "../api/types";
-import { type LobbyOption, rulesetOf } from "../games/module";
+import { catalogOf } from "../games/catalog";
+import { type Catalog, type LobbyOption, rulesetOf } from "../games/module";
 import { t } from "../i18n";
-import { type Catalog, catalogOf } from "../state/catalog";
 import { Choices } from "../ui/choices";
 import { Dialog } from "../ui/dialog";
 import { Refused } from "../ui/refused";
-import { NameField } from "../ui/settings";
 import { ClockFields } from "./clockfields";
 import { useCreation } from "./creation";
+import { NameField } from "./settings";
 
 const STRENGTHS = ["RANDOM", "BEGINNER", "CASUAL", "REGULAR", "SKILLED", "EXPERT"] as const;
 const CLOCKS = {

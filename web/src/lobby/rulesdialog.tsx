@@ -1,8 +1,9 @@
 // The rules of a game in a dialog, from wherever they are asked for.
+
+import { catalogOf } from "../games/catalog";
+import { Rules } from "../games/rules";
 import { t } from "../i18n";
-import { catalogOf } from "../state/catalog";
 import { Dialog } from "../ui/dialog";
-import { Rules } from "./rules";
 
 export function RulesDialog({ id, onClose }: { id: string; onClose: () => void }) {
 	const catalog = catalogOf(id);

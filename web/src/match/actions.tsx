@@ -1,12 +1,12 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Click } from "../games/choices";
 import { type Context, cardOf } from "../games/module";
+import { nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 import { Button } from "../ui/button";
 import { Share } from "../ui/share";
-import type { Click } from "./choices";
 import type { Chooser } from "./picker";
-import { nameOfSeat } from "./words";
 
 export function ActionBar(props: {
 	context: Context;

@@ -4,13 +4,13 @@ import { rematch as askForRematch, declineRematch, getView } from "../api/calls"
 import { refusalOf } from "../api/errors";
 import { RematchState } from "../api/types";
 import type { Context } from "../games/module";
+import { nameOfSeat, outcome, reason } from "../games/sentences";
 import { inWords, t } from "../i18n";
 import { linkTo } from "../state/router";
 import { forgetSeat, idOf, type Seat, takeSeat } from "../state/seats";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import type { Session } from "./session";
-import { nameOfSeat, outcome, reason } from "./words";
 
 export function Ending(props: { seat: Seat; context: Context; session: Session }) {
 	const { seat, context } = props;

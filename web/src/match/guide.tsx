@@ -1,14 +1,16 @@
 // The coach of a lesson: a card beside what it is about, or a strip above the action bar where there is no room.
+
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { EndReason } from "../api/types";
 import { Glyph } from "../cards/glyphs";
+import { anchorOf, dueTip, textOf } from "../games/lesson";
+import type { Guide, Moment } from "../games/module";
 import { t } from "../i18n";
 import { learned } from "../state/lessons";
 import { changeSeat, type Seat } from "../state/seats";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
-import { anchorOf, dueTip, type Guide, type Moment, textOf } from "./lesson";
 
 const FLOATS = "(min-width: 68rem)"; // Below it, the cards take the width of the page.
 

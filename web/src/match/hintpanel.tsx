@@ -10,8 +10,9 @@ import {
 	StopReason,
 	type View,
 } from "../api/types";
-import { type Context, cardProps, spaced } from "../games/module";
-import { describeAction } from "../games/words";
+import { type Context, cardProps } from "../games/module";
+import { spaced } from "../games/schema";
+import { describeAction, nameOfSeat } from "../games/sentences";
 import { inWords, number, percent, points, t } from "../i18n";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
@@ -19,7 +20,6 @@ import { Sparkline } from "../ui/sparkline";
 import { advised, compared, isMixed, outcomeOf } from "./advice";
 import type { Hints } from "./hints";
 import { Why } from "./why";
-import { nameOfSeat } from "./words";
 
 const MOVES = 6;
 const LIKELY = 0.7; // From here on a hidden card stands out.

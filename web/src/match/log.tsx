@@ -2,8 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import type { Context } from "../games/module";
+import { describeEvent, nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
-import { describeEvent, nameOfSeat } from "./words";
 
 /** The title of the part of the match that begins with an event, if one does. */
 function partOf({ event }: Event): string | undefined {

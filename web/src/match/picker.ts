@@ -1,7 +1,6 @@
 // The choice that the player is putting together, with the shares of the hint on what comes next.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Action, Hint } from "../api/types";
-import type { Context, Picker } from "../games/module";
 import {
 	type Choice,
 	type Click,
@@ -11,7 +10,8 @@ import {
 	nextKeys,
 	sameOffer,
 	without,
-} from "./choices";
+} from "../games/choices";
+import type { Context, Picker } from "../games/module";
 
 export interface Chooser extends Picker {
 	/** The words on the button that submits what the clicks make up; undefined if that is nothing yet. */

@@ -3,10 +3,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resignMatch } from "../api/calls";
 import type { Action, Event, View } from "../api/types";
 import { under } from "../games/cardlist";
+import { catalogOf } from "../games/catalog";
+import { useGuide } from "../games/lesson";
 import type { Context } from "../games/module";
-import { describeAction } from "../games/words";
+import {
+	describeAction,
+	describeEvent,
+	inGame,
+	nameOfSeat,
+	outcome,
+	reason,
+} from "../games/sentences";
 import { inWords, t } from "../i18n";
-import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
 import { Button } from "../ui/button";
@@ -23,12 +31,10 @@ import { Coach } from "./guide";
 import { HintPanel, hintsAllowed } from "./hintpanel";
 import { Hints } from "./hints";
 import { useKeys } from "./keys";
-import { useGuide } from "./lesson";
 import { Log } from "./log";
 import { showing, useChooser } from "./picker";
 import { Session } from "./session";
 import { type Panel, rulesPanel, Table } from "./table";
-import { describeEvent, inGame, nameOfSeat, outcome, reason } from "./words";
 
 export function MatchScreen({ seat }: { seat: Seat }) {
 	const catalog = catalogOf(seat.game);

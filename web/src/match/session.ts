@@ -4,9 +4,9 @@ import { getView, HEARTBEAT_MS, submitAction, watchMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import type { Action, Event, RematchOffer, View, WatchMatchResponse } from "../api/types";
 import { uuid } from "../api/uuid";
-import { observe } from "../state/alerts";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
+import { observe } from "./alerts";
 
 export type Connection = "connecting" | "live" | "lost" | "over" | "refused";
 

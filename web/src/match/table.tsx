@@ -4,16 +4,15 @@ import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
-import { type Context, cardProps, type Picker } from "../games/module";
+import { type Catalog, type Context, cardProps, type Picker } from "../games/module";
+import { Rules } from "../games/rules";
+import { playerOfSeat } from "../games/sentences";
 import { t } from "../i18n";
-import { Rules } from "../lobby/rules";
-import type { Catalog } from "../state/catalog";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
 import type { Chooser } from "./picker";
-import { playerOfSeat } from "./words";
 
 /** Of a table at which nothing can be clicked. */
 export const NOTHING: Picker = {

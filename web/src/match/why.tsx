@@ -1,7 +1,7 @@
 // Why a hint advises its move: the reasons, and the most likely answer.
 import type { Hint } from "../api/types";
 import type { Context } from "../games/module";
-import { describeAction } from "../games/words";
+import { describeAction } from "../games/sentences";
 
 export function Why({ hint, context }: { hint: Hint; context: Context }) {
 	const told = context.catalog.words.why(hint, (action) => describeAction(action, context));

@@ -1,4 +1,5 @@
 // Puzzles: a position in which one move is the best, an attempt, and what the computer found.
+
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getPuzzle, solvePuzzle } from "../api/calls";
@@ -12,8 +13,10 @@ import {
 	type View,
 } from "../api/types";
 import { under } from "../games/cardlist";
-import { type Context, type GameModule, spaced } from "../games/module";
-import { describeAction } from "../games/words";
+import { catalogOf } from "../games/catalog";
+import type { Catalog, Context, GameModule } from "../games/module";
+import { spaced } from "../games/schema";
+import { describeAction } from "../games/sentences";
 import { inWords, number, points, t } from "../i18n";
 import { ActionBar } from "../match/actions";
 import { compared } from "../match/advice";
@@ -22,7 +25,6 @@ import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
 import { type Panel, rulesPanel, Table } from "../match/table";
 import { Why } from "../match/why";
-import { type Catalog, catalogOf } from "../state/catalog";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
 import { Button } from "../ui/button";

@@ -1,11 +1,10 @@
 // What a review says of one step: each decision with its reasons, hindsight apart from it, and luck.
 import { type DecisionReview, type MatchReview, type RevealedCard, Verdict } from "../api/types";
 import type { Context } from "../games/module";
-import { describeAction } from "../games/words";
+import { describeAction, nameOfSeat } from "../games/sentences";
 import { margin, percent, points, signed, t } from "../i18n";
 import { Expected, Hidden, Moves } from "../match/hintpanel";
 import { Why } from "../match/why";
-import { nameOfSeat } from "../match/words";
 import { Sign } from "./graph";
 import { better, isError, playedBest } from "./review";
 

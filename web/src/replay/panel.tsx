@@ -1,9 +1,8 @@
 // The review beside the replay: its progress, the graph with a filter, and the whole match in figures.
 import { type DecisionReview, type MatchReview, Verdict } from "../api/types";
 import type { Context } from "../games/module";
-import { describeAction } from "../games/words";
+import { describeAction, nameOfSeat } from "../games/sentences";
 import { inWords, margin, points, signed, t } from "../i18n";
-import { nameOfSeat } from "../match/words";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { Graph, Sign } from "./graph";
@@ -230,22 +229,29 @@ function Entry(
 	);
 }
 
+/** The head of a table with a column for each seat. */
+function Columns({ context, seats }: { context: Context; seats: readonly number[] }) {
+	return (
+		<thead>
+			<tr>
+				<td />
+				{seats.map((seat) => (
+					<th key={seat} scope="col">
+						<Who context={context} seat={seat} />
+					</th>
+				))}
+			</tr>
+		</thead>
+	);
+}
+
 function Counts(props: { context: Context; near: number; summary: MatchReview }) {
 	const { context, near, summary } = props;
 	const seats = [near, 1 - near];
 	return (
 		<table class="rowtable counts">
 			<caption>{t().reviewCounts}</caption>
-			<thead>
-				<tr>
-					<td />
-					{seats.map((seat) => (
-						<th key={seat} scope="col">
-							<Who context={context} seat={seat} />
-						</th>
-					))}
-				</tr>
-			</thead>
+			<Columns context={context} seats={seats} />
 			<tbody>
 				{ORDER.map((verdict) => (
 					<tr key={verdict}>
@@ -296,14 +302,7 @@ function Result(props: { context: Context; near: number; summary: MatchReview; d
 		<>
 			<table class="rowtable counts" data-testid="terms">
 				<caption>{t().reviewResult}</caption>
-				<thead>
-					<tr>
-						<td />
-						<th scope="col">
-							<Who context={context} seat={near} />
-						</th>
-					</tr>
-				</thead>
+				<Columns context={context} seats={[near]} />
 				<tbody>
 					<tr>
 						<th scope="row">{words.even}</th>

@@ -12,10 +12,15 @@ import {
 	SeatConfigSchema,
 } from "../../src/api/types";
 import { under } from "../../src/games/cardlist";
-import { type GameModule, rulesetOf } from "../../src/games/module";
+import { textOf } from "../../src/games/lesson";
+import {
+	type Catalog,
+	type GameModule,
+	type Guide,
+	type Moment,
+	rulesetOf,
+} from "../../src/games/module";
 import { Words } from "../../src/games/words";
-import { type Guide, type Moment, textOf } from "../../src/match/lesson";
-import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
 import { chance, GAMES, play, playWithKeys, READY } from "./players";
 import { audit, CONFIRM_CHAMPION, openSite, tabTo, visit } from "./visitor";

@@ -1,11 +1,13 @@
 // A game that nobody wrote a drawing for, of a schema that is made up here.
+
 import { afterEach, describe, expect, it } from "vitest";
 import { anyGame } from "../../src/games/any";
 import { layoutOf } from "../../src/games/any/layout";
+import { matching, nextKeys } from "../../src/games/choices";
 import type { Context, GameModule } from "../../src/games/module";
 import { inner, schemaOf } from "../../src/games/schema";
-import { describeAction, Words } from "../../src/games/words";
-import { matching, nextKeys } from "../../src/match/choices";
+import { describeAction } from "../../src/games/sentences";
+import { Words } from "../../src/games/words";
 import { language } from "../../src/state/settings";
 import { action, event, HAND, rulesetIn, view, whist } from "../support/whist";
 

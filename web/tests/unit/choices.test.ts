@@ -8,7 +8,7 @@ import {
 	nextKeys,
 	sameOffer,
 	without,
-} from "../../src/match/choices";
+} from "../../src/games/choices";
 
 const choice = (name: string, ...stages: string[][]): Choice => ({
 	action: name as unknown as Action,

@@ -3,11 +3,10 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import type { CatalogCard, Ruleset, View } from "../../src/api/types";
 import { under } from "../../src/games/cardlist";
-import type { GameModule } from "../../src/games/module";
+import { dueTip } from "../../src/games/lesson";
+import type { Catalog, GameModule, Guide, Moment } from "../../src/games/module";
 import { Words } from "../../src/games/words";
 import { GameSchema } from "../../src/gen/croupier/v1/catalog_pb";
-import { dueTip, type Guide, type Moment } from "../../src/match/lesson";
-import type { Catalog } from "../../src/state/catalog";
 
 const tip = (when: boolean) => ({ when: () => when, anchor: ".hand" });
 const guide = {

@@ -47,7 +47,7 @@ vi.mock("../../src/api/calls", () => ({
 vi.mock("../../src/api/errors", () => ({
 	refusalOf: () => ({ reason: "VERSION_IN_FUTURE", message: "", temporary: false }),
 }));
-vi.mock("../../src/state/alerts", () => ({ observe: () => undefined }));
+vi.mock("../../src/match/alerts", () => ({ observe: () => undefined }));
 
 const opened = async (match: string) => {
 	const quiet = { addEventListener: () => undefined, removeEventListener: () => undefined };

@@ -2,9 +2,9 @@
 import { CardBack } from "../../cards/frame";
 import { t } from "../../i18n";
 import { Button } from "../../ui/button";
-import { Pile } from "../../ui/pile";
 import { Share } from "../../ui/share";
 import { type BoardProps, cardKey, cardProps } from "../module";
+import { Pile } from "../pile";
 import { AnyCard } from "./card";
 import type { Item, Layout } from "./layout";
 

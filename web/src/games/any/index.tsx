@@ -1,11 +1,12 @@
 // A game that nobody wrote a drawing for: everything follows from what the catalog says of it.
+
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { bytesToHex } from "../../api/hex";
 import { type Action, type Game, RulesetSchema, type View } from "../../api/types";
 import { t } from "../../i18n";
-import type { Choice } from "../../match/choices";
+import type { Choice } from "../choices";
 import {
 	type BoardProps,
 	cardKey,
@@ -29,7 +30,8 @@ import {
 	schemaOf,
 	valuesOf,
 } from "../schema";
-import { describeAction, Words } from "../words";
+import { describeAction } from "../sentences";
+import { Words } from "../words";
 import { AnyBoard } from "./board";
 import { AnyCard } from "./card";
 import { HELD, type Layout, labelOf, layoutOf } from "./layout";

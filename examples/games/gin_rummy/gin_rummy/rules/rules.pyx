@@ -65,6 +65,7 @@ from gin_rummy.rules.state cimport (
 from engine.card_list import check_ranges
 from engine.errors import ActionError, RulesetError
 from gin_rummy.rules import deck
+from gin_rummy.rules.words import PHRASES
 
 cdef enum:
     CARD_MASK = (1 << CARD_BITS) - 1
@@ -133,50 +134,7 @@ cdef class GinRummy(Game):
     # 1,000 iterations score 0.48 with this over 500 matches, and 0.46 with the default of 0.5;
     # 8,000 score 0.54 over 140 with either.
     widening = 0.1
-    phrases = {
-        "action.pass": "Pass",
-        "action.draw_stock": "Draw from the stock",
-        "action.take_discard": "Take the {card}",
-        "action.discard": "Discard the {card}",
-        "action.knock": "Knock with the {card}",
-        "event.shuffled": "The stock is shuffled: {count} cards",
-        "event.dealt": "{seat} {is|are} dealt {count} cards",
-        "event.turned_up": "The {card} is turned up",
-        "event.passed": "{seat} {passes|pass}",
-        "event.drawn": "{seat} {draws|draw} from the stock",
-        "event.taken": "{seat} {takes|take} the {card}",
-        "event.discarded": "{seat} {discards|discard} the {card}",
-        "event.knocked": "{seat} {knocks|knock} with the {card}",
-        "event.melded": "{seat} {melds|meld} {cards}",
-        "event.laid_off": "{seat} {lays|lay} off {cards}",
-        "event.hand_ended": "The hand ends: {result}, {points} points",
-        "value.result.undecided": "undecided",
-        "value.result.knocked": "knocked",
-        "value.result.gin": "gin",
-        "value.result.undercut": "undercut",
-        "value.phase.offered": "the first card is offered",
-        "value.phase.to_draw": "draw",
-        "value.phase.to_discard": "discard or knock",
-        "aspect.deadwood": "your deadwood after your next discard",
-        "aspect.discard_taken": "they take your discard",
-        "view.phase": "Now",
-        "view.hand_number": "Hand",
-        "view.dealer": "Dealer",
-        "view.to_play": "To play",
-        "view.upcard": "First upcard",
-        "view.passes": "Passes",
-        "view.stock_size": "Cards in the stock",
-        "view.taken": "Just taken",
-        "view.result": "Result",
-        "view.hand": "Your hand",
-        "view.pile": "Discard pile, the top card last",
-        "view.turns": "Turns",
-        "view.sides": "Sides",
-        "view.sides.points": "Points",
-        "view.sides.deadwood": "Deadwood",
-        "view.sides.known": "Taken from the discard pile",
-        "view.sides.shown": "Cards shown",
-    }
+    phrases = PHRASES
 
     def read_ruleset(self, given):
         cdef int card

@@ -1,10 +1,10 @@
 // A pile of cards that all may see: its number, and on request its cards.
 import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import { type CardProps, type Context, cardProps } from "../games/module";
 import { t } from "../i18n";
-import { Button } from "./button";
-import { Dialog } from "./dialog";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { type CardProps, type Context, cardProps } from "./module";
 
 export function Pile(props: {
 	title: string;

@@ -1,7 +1,7 @@
 // What the visitor may set: a name, the colours, sound and notifications.
 import { useState } from "preact/hooks";
 import { t } from "../i18n";
-import { chime, mayNotify } from "../state/alerts";
+import { chime, mayNotify } from "../match/alerts";
 import {
 	displayName,
 	NAME_LENGTH,
@@ -10,9 +10,9 @@ import {
 	type Theme,
 	theme,
 } from "../state/settings";
-import { Choices } from "./choices";
-import { Dialog } from "./dialog";
-import { Refused } from "./refused";
+import { Choices } from "../ui/choices";
+import { Dialog } from "../ui/dialog";
+import { Refused } from "../ui/refused";
 
 /** The name by which the other player sees the visitor. */
 export function NameField() {

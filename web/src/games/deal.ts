@@ -1,5 +1,5 @@
 // What the deals of games have in common.
-import type { Deal, Draws } from "../games/module";
+import type { Deal, Draws } from "./module";
 
 /** A card of a ruleset, with the number of its copies. */
 interface Spec {

@@ -1,21 +1,11 @@
 // The games as the server describes them, in the visitor's language.
 import { signal } from "@preact/signals";
 import { getGame, listGames } from "../api/calls";
-import type { CatalogCard, Game, Ruleset } from "../api/types";
-import { idOfGame, moduleOf } from "../games";
-import type { GameModule } from "../games/module";
-import { Words } from "../games/words";
-import { language } from "./settings";
-
-export interface Catalog {
-	game: Game;
-	/** The cards by id. */
-	cards: Map<string, CatalogCard>;
-	/** What is said in the game. */
-	words: Words;
-	/** What draws the game. */
-	module: GameModule;
-}
+import type { Game, Ruleset } from "../api/types";
+import { language } from "../state/settings";
+import { idOfGame, moduleOf } from "./index";
+import type { Catalog } from "./module";
+import { Words } from "./words";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;

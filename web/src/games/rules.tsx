@@ -1,11 +1,12 @@
 // The rules and the cards of a game, from the catalog: the terms defined where they first appear, one card or
 // two with all their parts explained, and every card with its copies.
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CatalogCard } from "../api/types";
-import { classOf, idOfGame } from "../games";
 import { t, texts } from "../i18n";
-import { type Guide, type Term, useGuide } from "../match/lesson";
-import type { Catalog } from "../state/catalog";
+import { classOf, idOfGame } from ".";
+import { useGuide } from "./lesson";
+import type { Catalog, Guide, Term } from "./module";
 
 export function Rules({ catalog }: { catalog: Catalog }) {
 	const { Card } = catalog.module;

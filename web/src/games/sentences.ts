@@ -1,8 +1,8 @@
 // Lines of the log, and the sentences for the screen reader.
-import { EndReason, type Event } from "../api/types";
-import type { Context, Line } from "../games/module";
-import { capital, type Reader } from "../games/words";
+import { type Action, EndReason, type Event } from "../api/types";
 import { t } from "../i18n";
+import type { Context, Line } from "./module";
+import { capital, type Reader } from "./words";
 
 /** Who sits in a seat, as the viewer calls them within a sentence. */
 function calledSeat(context: Context, seat: number): string {
@@ -47,6 +47,10 @@ const GENERAL: readonly string[] = [
 	"entropyHash",
 	"entropy",
 ];
+
+/** An action in a few words. */
+export const describeAction = (action: Action, { catalog: { words } }: Context) =>
+	words.about(action)?.text ?? "";
 
 /** An event as a line of the log. */
 export function describeEvent(event: Event, context: Context): Line | undefined {

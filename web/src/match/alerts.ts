@@ -1,11 +1,11 @@
 // Tells the visitor that it is their turn: in the title, by the icon, by a sound, by a notification.
 import { effect } from "@preact/signals";
 import type { View } from "../api/types";
+import { catalogOf } from "../games/catalog";
 import { t } from "../i18n";
-import { catalogOf } from "./catalog";
-import { linkTo, place } from "./router";
-import { idOf, note, type Seat, seatOf, seats } from "./seats";
-import { notifications, sound } from "./settings";
+import { linkTo, place } from "../state/router";
+import { idOf, note, type Seat, seatOf, seats } from "../state/seats";
+import { notifications, sound } from "../state/settings";
 
 effect(() => {
 	const here = place.value;

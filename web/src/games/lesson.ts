@@ -1,65 +1,14 @@
 // A match that teaches: what to tell the player next. Each game has its own tips, in games/<game>/web/guide.ts.
 
 import { useEffect, useState } from "preact/hooks";
-import type { CatalogCard, Event, Ruleset, View } from "../api/types";
-import type { Context, GameModule } from "../games/module";
 import { texts } from "../i18n";
-import type { Catalog } from "../state/catalog";
-import type { Click } from "./choices";
-
-/** What a tip may depend on. */
-export interface Moment {
-	view: View;
-	/** Everything that has happened so far. */
-	events: readonly Event[];
-	/** What the player has clicked for the present decision. */
-	clicks: readonly Click[];
-	context: Context;
-	/** The player's seat. */
-	me: number;
-}
-
-export interface Tip {
-	/** Whether the tip matters now. */
-	when(now: Moment): boolean;
-	/** A CSS selector, within the match, of what the tip is about. */
-	anchor: string | ((now: Moment) => string);
-}
-
-/** At most about 40 words. */
-export type Words = string | ((now: Moment) => string);
-
-/** A part of a card, for the picture that explains it. */
-export interface Part {
-	/** A CSS selector within the drawing. */
-	at: string;
-	/** The index of the number of the catalog that stands there, if one does. */
-	number?: number;
-}
-
-/** Whether a card is the one that is explained. */
-type IsCard = (card: CatalogCard, catalog: Catalog) => boolean;
-
-/** A term as the rules first use it, what it means, and its own form if that is another. */
-export type Term = readonly [word: string, meaning: string, head?: string];
-
-export interface Guide {
-	/** The ruleset of the lesson; otherwise it is the game's own. */
-	ruleset?(standard: Ruleset): Ruleset;
-	/** The tips by id, the most urgent first. The one called `end` says what decided the match. */
-	tips: Record<string, Tip>;
-	words: Record<"en" | "de", Record<string, Words>>;
-	/** The cards that are drawn large to explain them, with their parts by name. */
-	anatomy: { is: IsCard; parts: Record<string, Part> }[];
-	parts: Record<"en" | "de", Record<string, string>>;
-	terms: Record<"en" | "de", readonly Term[]>;
-}
+import type { GameModule, Guide, IsCard, Moment, Part, Tip, TipText } from "./module";
 
 /** A guide that has every text in both languages, or else it does not compile. */
 export const guideOf = <Id extends string, Name extends string>(
 	guide: Omit<Guide, "tips" | "words" | "anatomy" | "parts"> & {
 		tips: Record<Id | "end", Tip>;
-		words: Record<"en" | "de", Record<NoInfer<Id> | "end", Words>>;
+		words: Record<"en" | "de", Record<NoInfer<Id> | "end", TipText>>;
 		anatomy: { is: IsCard; parts: Partial<Record<Name, Part>> }[];
 		parts: Record<"en" | "de", Record<Name, string>>;
 	},
