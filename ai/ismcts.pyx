@@ -53,6 +53,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ai.aspect_rounds cimport AspectRounds
+from ai.look_rounds cimport LookRounds
 from ai.memory cimport NO_ENTRY, Arena, Grant, prefetch
 from ai.regret_matching cimport Mixture, begin_regrets, choose_by_regret, update_regrets
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
@@ -63,7 +64,7 @@ from engine.game cimport BOTH, LEGAL_BITS, MAX_ACTIONS, NOBODY, SEATS, Action, G
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
-from ai.worker import RootAction, Rounds, Summary
+from ai.worker import RootAction, Summary
 
 cdef enum:
     MIN_EXPECTED_VISITS = 16   # From here on, a node predicts the action of its seat.
@@ -128,18 +129,7 @@ cdef class IsmctsWorker(Worker):
     cdef uint64_t playouts
     cdef bint stops_when_full
 
-    # The last look: its actions (none: the search itself), and the one whose turn it is.
-    cdef Arena look_arena
-    cdef Action* looked
-    cdef int look_count, turn
-    cdef State world           # Of the round,
-    cdef uint64_t round_seed   # and its chance.
-    cdef double* scores        # Of this round, for the seat that searches,
-    cdef double* round_draws   # and how likely each is a draw.
-    cdef uint64_t rounds       # That are finished, and their sums.
-    cdef double* totals
-    cdef double* draw_totals
-    cdef double* products      # Of two scores of a round.
+    cdef LookRounds looked     # Of the last look; None: of the search itself.
     cdef AspectRounds aspects  # Or None: nobody asks for them.
     cdef bint watching         # Whether they are seen in this iteration.
 
@@ -172,7 +162,6 @@ cdef class IsmctsWorker(Worker):
         self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
         memset(&self.state, 0, sizeof(State))
-        memset(&self.world, 0, sizeof(State))
         self.tree = SearchTree(max_nodes, parameters.memory, grant)
         self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
         self.sigma = <double*> arena.take(SCRATCH, sizeof(double))
@@ -202,7 +191,7 @@ cdef class IsmctsWorker(Worker):
 
     cdef bint iterate(self) noexcept nogil:
         cdef double score, draw = 0
-        if self.look_count:
+        if self.looked is not None:
             self.look_once()
         else:
             if self.tree.full and self.stops_when_full:
@@ -260,77 +249,48 @@ cdef class IsmctsWorker(Worker):
 
         They watch their `aspects`, if asked to.
         """
-        cdef int i
-        self.look_count = len(actions)
-        self.look_arena = Arena()
-        self.looked = <Action*> self.look_arena.take(self.look_count, sizeof(Action))
-        self.scores = <double*> self.look_arena.take(self.look_count, sizeof(double))
-        self.round_draws = <double*> self.look_arena.take(self.look_count, sizeof(double))
-        self.totals = <double*> self.look_arena.take_zeroed(self.look_count, sizeof(double))
-        self.draw_totals = <double*> self.look_arena.take_zeroed(self.look_count, sizeof(double))
-        self.products = <double*> self.look_arena.take_zeroed(
-            self.look_count * self.look_count, sizeof(double))
-        self.rounds = self.turn = 0
-        for i in range(self.look_count):
-            self.looked[i] = actions[i]
+        self.looked = LookRounds(actions)
         if aspects:
             self.aspects = AspectRounds(self.game, self.sampler.seat)
-            self.aspects.look(len(actions), self.look_arena)
+            self.aspects.look(len(actions), self.looked.arena)
 
     def rounds_seen(self):
         """What the iterations since `look` found, as Rounds."""
-        cdef int i, j, n = self.look_count
-        return Rounds(
-            tuple([self.looked[i] for i in range(n)]),
-            self.rounds,
-            tuple([self.totals[i] for i in range(n)]),
-            tuple([self.draw_totals[i] for i in range(n)]),
-            tuple([tuple([self.products[i * n + j] for j in range(n)]) for i in range(n)]),
-            tuple([self.aspects.seen(i) for i in range(n)])
+        cdef int i
+        return self.looked.seen(
+            tuple([self.aspects.seen(i) for i in range(self.looked.count)])
             if self.aspects is not None and self.aspects.count else ())
 
     cdef void look_once(self) noexcept nogil:
-        # One action in the world of its round. A round that is not finished counts for nothing.
+        # One action in the world of its round.
         cdef Rng own = self.rng
-        cdef double score
-        cdef int i, j, n = self.look_count
-        if self.turn == 0:
-            self.sampler.draw(&self.world, &own)
-            self.round_seed = rng_next(&own)
-            self.watching = self.aspects is not None and self.aspects.watches(self.rounds)
-        self.state = self.world
-        rng_seed(&self.rng, self.round_seed)
-        self.round_draws[self.turn] = 0
-        score = self.simulate(self.looked[self.turn], &self.round_draws[self.turn])
+        cdef double score, draw = 0
+        if self.looked.turn == 0:
+            self.sampler.draw(&self.looked.world, &own)
+            self.looked.seed = rng_next(&own)
+            self.watching = self.aspects is not None and self.aspects.watches(self.looked.rounds)
+        self.state = self.looked.world
+        rng_seed(&self.rng, self.looked.seed)
+        score = self.simulate(self.looked.actions[self.looked.turn], &draw)
         if self.watching:
             self.watch()
         self.rng = own
-        self.scores[self.turn] = score if self.sampler.seat == 0 else 1 - score
-        self.turn += 1
-        if self.turn < n:
-            return
-        self.turn = 0
-        self.rounds += 1
-        for i in range(n):
-            self.totals[i] += self.scores[i]
-            self.draw_totals[i] += self.round_draws[i]
-            for j in range(n):
-                self.products[i * n + j] += self.scores[i] * self.scores[j]
+        self.looked.add(score if self.sampler.seat == 0 else 1 - score, draw)
 
     cdef void watch(self) noexcept nogil:
         # Plays the action of this turn in the world of its round once more, for its aspects: as
         # both seats are expected to play, up to the horizon, and then to a score.
         cdef State* state = &self.state
-        cdef Action looked_at = self.looked[self.turn]
+        cdef Action looked_at = self.looked.actions[self.looked.turn]
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
         cdef double draw
         cdef int seat, owed
-        state[0] = self.world
-        rng_seed(&self.rng, mix(self.round_seed, ASPECTS))
+        state[0] = self.looked.world
+        rng_seed(&self.rng, mix(self.looked.seed, ASPECTS))
         for seat in range(SEATS):
             keys[seat] = mix(self.game.root_key(state, seat), seat)
-        self.aspects.begin(&self.world)
+        self.aspects.begin(&self.looked.world)
         while not self.aspects.reached:
             owed = self.game.deciders(state)
             if owed == NOBODY:
@@ -346,7 +306,7 @@ cdef class IsmctsWorker(Worker):
             for seat in range(SEATS):
                 keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
             self.aspects.follow(state)
-        self.aspects.end(self.turn, self.policy.playout(state, &self.rng, &draw))
+        self.aspects.end(self.looked.turn, self.policy.playout(state, &self.rng, &draw))
 
     cdef Action likely_action(self, const State* state, int seat, uint64_t key) noexcept nogil:
         # By the mixture of the seat, else the likeliest; that of the policy if too little is known.
