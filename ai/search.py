@@ -218,7 +218,7 @@ class Search:
             key=lambda each: (-each.visits, each.action),
         )
         reasons: list[StopReason] = []
-        look = self._look = LastLook(
+        look = LastLook(
             answer,
             [each.action for each in others],
             iterations,
@@ -241,6 +241,8 @@ class Search:
         # An opponent who decides at the same time would not stay as the search has found it.
         if self._alone:
             look.settle()
+        # Reports before have not compared the actions.
+        self._look = look
         return reasons
 
     @property
