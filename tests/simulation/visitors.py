@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 import wire
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2, puzzle_pb2
+from engine.aspects import Aspects
 from engine.packages import origin, package_of
 from service.puzzles.packs import pack_of, replaying
 from tests.simulation import shown
@@ -56,6 +57,10 @@ def _described(game_id, language):
         origin=origin(game_id),
         schema=wire.messages(game_id).schema,
         phrases=wire.phrases(game),
+        aspects=[
+            catalog_pb2.Aspect(id=name, unit=f"ASPECT_UNIT_{unit.upper()}")
+            for name, unit in Aspects.of(game).units.items()
+        ],
     )
     for card in game.cards():
         numbers = [{"title": title, "value": value} for title, value in card["numbers"].items()]
@@ -182,7 +187,7 @@ class Visitor:
             request = catalog_pb2.GetGameRequest(name=game.name, language_code=asked)
             got = await self._call(f"{CATALOG}GetGame", request, catalog_pb2.GetGameResponse)
             self._judge(game.name, got.game, game)
-            for name in ("cards", "schema", "phrases"):
+            for name in ("cards", "schema", "phrases", "aspects"):
                 game.ClearField(name)
         self._judge("the list of games", listed, right)
 
