@@ -110,6 +110,8 @@ def check_phrases(game: Game) -> None:
     for part in ("action", "event"):
         for kind in _kinds(parts[part]):
             assert f"{part}.{kind}" in english, f"there is no phrase {part}.{kind}"
+    for aspect in described["en"].aspects:
+        assert f"aspect.{aspect.id}" in english, f"there is no phrase aspect.{aspect.id}"
     for language, shown in described.items():
         if language != "en":
             _check_translated(game, language, english)
@@ -137,6 +139,8 @@ def _check_phrase(
     part, _, path = name.partition(".")
     if part == "place":
         assert path in game.hidden_places, f"the game has no hidden place {path}"
+    elif part == "aspect":
+        assert path in {aspect.id for aspect in shown.aspects}, f"the game has no aspect {path}"
     elif part in ("action", "event"):
         kind, *conditions = path.split(".")
         assert kind in _kinds(parts[part]), f"the schema has no {part}.{kind}"

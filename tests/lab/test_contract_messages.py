@@ -18,6 +18,8 @@ PLANTED = {
     "en: the schema has no event.won": ({"event.won": "{seat} won"}, {}),
     "en: the schema has no view.hands": ({"view.hands": "Hands"}, {}),
     "en: the game has no hidden place sleeve": ({"place.sleeve": "Sleeve"}, {}),
+    "en: the game has no aspect luck": ({"aspect.luck": "you are lucky"}, {}),
+    "there is no phrase aspect.chips": ({"aspect.chips": None}, {}),
     "en: words.card is no name of a phrase": ({"words.card": "card"}, {}),
 }
 
@@ -32,6 +34,7 @@ def test_a_mistake_in_a_phrase_is_found(monkeypatch: pytest.MonkeyPatch, found: 
     english, german = PLANTED[found]
 
     class Planted(SKYSTONES):
+        __module__ = SKYSTONES.__module__  # So that it has the game's aspects.
         phrases = planted(SKYSTONES.phrases, english)
 
     whole = catalog_service.translations("skystones")
