@@ -30,12 +30,13 @@ from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.puzzles.packs import cut, name_of, replaying, theme_of
 from service.reviewing.steps import Decision, reading_steps
-from service.reviewing.verdicts import MIXED, SURE, derive, runs_of
+from service.reviewing.verdicts import MIXED, SURE, derive, mean_deviation, runs_of
 from service.searching.hints import write_hint
 from service.store import Entry, Header
 
 CONFIRMING = 20  # Times the effort.
-QUICK_SHARE = 0.1  # Of the effort, for the search that finds candidates.
+QUICK_SHARE = 0.1  # Of the effort, for the search that finds candidates,
+MIN_QUICK = 100  # iterations at least, so that it compares actions.
 LOST, WON = 0.15, 0.9  # Outside of these expected scores a match is decided.
 HOPELESS = 0.05  # If any other action scores less, the best one is too easy to find.
 PER_MATCH = 2
@@ -164,7 +165,8 @@ def compare(view: SeatView, best: int, other: int, iterations: int, seed: int) -
         scores.append(found[best].expected_score)
         gaps.append(found[best].expected_score - found[other].expected_score)
         deviations.append(max(each.loss_deviation for each in found.values()))
-    return Gap(math.fsum(scores) / runs, math.fsum(gaps) / runs, math.hypot(*deviations) / runs)
+    deviation = mean_deviation(gaps, deviations[0])
+    return Gap(math.fsum(scores) / runs, math.fsum(gaps) / runs, deviation)
 
 
 def _best_two(result: Result) -> tuple[ActionResult, ActionResult] | None:
@@ -221,7 +223,7 @@ def _is_candidate(decision: Decision, options: Options, seed: int) -> bool:
         return False
     result = search(
         decision.view,
-        iterations=math.ceil(QUICK_SHARE * options.iterations),
+        iterations=max(MIN_QUICK, math.ceil(QUICK_SHARE * options.iterations)),
         seed=derive(seed, decision.version, decision.seat, "quick"),
         parameters=Parameters(last_look=SHARE),
         model=learned(decision.view.game),

@@ -117,7 +117,7 @@ async def judge(
     ]
     difference = math.fsum(found for found, _, _ in compared) / runs
     review.loss = quantized(max(0.0, difference))
-    review.deviation = _deviation([found for found, _, _ in compared], compared[0][1])
+    review.deviation = mean_deviation([found for found, _, _ in compared], compared[0][1])
     # Why the best action is better than this one, not than the best of all others.
     del review.hint.reasons[:]
     review.hint.reasons.extend(next((why for _, _, why in compared if why), ()))
@@ -162,8 +162,8 @@ async def _compare(
     return better.expected_score - worse.expected_score, deviation, reasons
 
 
-def _deviation(found: Sequence[float], of_one: float) -> float:
-    # Of the mean. Of several searches it shows in how far they differ.
+def mean_deviation(found: Sequence[float], of_one: float) -> float:
+    """The deviation of the mean of what several searches found, by how far they differ."""
     if len(found) == 1:
         return of_one
     return statistics.stdev(found) / math.sqrt(len(found))

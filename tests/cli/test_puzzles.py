@@ -8,7 +8,7 @@ from lab.puzzles import play
 from service.puzzles.packs import read_pack, write_pack
 from tests.support.commands import croupier
 
-QUICK = ("--iterations", "100", "--workers", "1")
+QUICK = ("--iterations", "400", "--workers", "1")
 GAME = "skystones"
 
 
@@ -29,9 +29,9 @@ def test_the_same_command_makes_the_same_pack(tmp_path, made):
     pack = read_pack(made.read_bytes())
     assert len(pack.puzzles) == 2
     for each in pack.puzzles:
-        assert (each.puzzle.origin.seed, each.puzzle.origin.iterations) == (1, 100)
+        assert (each.puzzle.origin.seed, each.puzzle.origin.iterations) == (1, 400)
     again, other = tmp_path / "again.gz", tmp_path / "other.gz"
-    command = ("--self-play", GAME, "--iterations", "100", "--puzzles", "2", "--output")
+    command = ("--self-play", GAME, *QUICK[:2], "--puzzles", "2", "--output")
     croupier("puzzles", *command, again, "--seed", "1", "--workers", "2")
     croupier("puzzles", *command, other, "--seed", "2", "--workers", "1")
     assert made.read_bytes() == again.read_bytes() != other.read_bytes()
@@ -39,7 +39,7 @@ def test_the_same_command_makes_the_same_pack(tmp_path, made):
 
 def test_puzzles_are_found_in_records(tmp_path):
     number = iter(range(100_000))
-    for match in range(6):
+    for match in range(12):
         # Moves that are neither good nor all alike.
         record = play(GAME, match, lambda position, seat, version: pick(position, seat, number))
         record_files.write(record, tmp_path, "json")
@@ -47,7 +47,7 @@ def test_puzzles_are_found_in_records(tmp_path):
     ended = croupier("puzzles", tmp_path, *QUICK, "--puzzles", "1", "--output", path)
     assert ended.status == 0
     [puzzle] = read_pack(path.read_bytes()).puzzles
-    assert puzzle.record.name in {f"matches/m{match}" for match in range(6)}
+    assert puzzle.record.name in {f"matches/m{match}" for match in range(12)}
 
 
 def pick(position, seat, number):

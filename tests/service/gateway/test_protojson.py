@@ -79,11 +79,6 @@ WRONG = {
     ("ContributeEntropy", "entropy"): each(
         '{"entropy": ?}', '"AAAA AAAA"', '"!!!!"', '"AA=A"', '"A"', '"AAA=="', '"\u00e9"', "[1]"
     ),
-    ("ReviewMatch", "deepen_above"): each(
-        '{"deepenAbove": ?}',
-        *('"1_0"', '" 1"', '"inf"', '"nan"', "true", "1e400", '"1e400"', '"\u0661"', '".5"', "[]"),
-        "9" * 400,
-    ),
     ("SuggestAction", "search.view.clocks.time"): each(
         '{"search": {"view": {"clocks": {"time": ?}}}}',
         *('"2026-01-31"', '"2026-02-31T00:00:00Z"', '"2026-1-3T0:0:0Z"', '"2026-01-31t00:00:00z"'),
