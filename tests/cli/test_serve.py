@@ -271,8 +271,9 @@ def test_the_catalog_describes_every_game(client):
         assert len(whole.cards) == len(wire.hosted_games()[game_id]().cards()) > 0
         assert all(card.id and card.title and card.kind and card.numbers for card in whole.cards)
         assert whole.phrases
-        del whole.cards[:]
-        whole.ClearField("phrases")
+        assert whole.aspects
+        for name in ("cards", "phrases", "aspects"):
+            whole.ClearField(name)
         assert whole == game
         assert game.title
         assert game.rules
