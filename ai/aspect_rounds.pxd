@@ -2,9 +2,11 @@
 
 from libc.stdint cimport uint64_t
 
-from ai.memory cimport Arena
+from ai.worker cimport Worker
 from engine.aspects cimport MAX_ASPECTS, Aspects
-from engine.game cimport State
+from engine.chance cimport Rng
+from engine.game cimport Action, Game, State
+from engine.playout_policy cimport PlayoutPolicy
 
 cdef enum:
     WATCHED = 8                  # The first rounds of a look, which are all watched:
@@ -20,20 +22,16 @@ cdef struct Sums:                # Of an action,
 cdef class AspectRounds:
     cdef readonly int count      # Of the aspects; 0: there is nothing to watch.
     cdef Aspects aspects
+    cdef Game game
+    cdef PlayoutPolicy policy
     cdef int seat
-    cdef const State* world      # Where the seat decides.
-    cdef double[MAX_ASPECTS] values     # Of what has followed so far,
-    cdef bint reached            # and whether that is up to the horizon.
+    cdef State state             # Of the match that is played on.
     cdef Sums* sums              # By action.
 
-    # Begins a look at so many actions.
-    cdef look(self, int actions, Arena arena)
     # Whether to watch the round after so many others.
     cdef inline bint watches(self, uint64_t rounds) noexcept nogil:
         return self.count > 0 and (rounds < WATCHED or rounds % RARELY == 0)
-    # Begins to watch an action in a world, which stays as it is meanwhile.
-    cdef void begin(self, const State* world) noexcept nogil
-    # Sees a state that has followed.
-    cdef void follow(self, const State* state) noexcept nogil
-    # Adds up what the action of this number has shown, with the score of seat 0 in the end.
-    cdef void end(self, int action, double score) noexcept nogil
+    # Plays an action of the seat in a world of a round, and adds up what follows under its number.
+    cdef void watch(self, Worker worker, const State* world, uint64_t seed, Action action,
+                    int number) noexcept nogil
+    cdef Action choose(self, Worker worker, int seat, uint64_t key, Rng* rng) noexcept nogil

@@ -12,25 +12,33 @@ are watched.
 from libc.string cimport memset
 
 from ai.memory cimport Arena
-from engine.aspects cimport Aspects
-from engine.game cimport Game, State
+from ai.worker cimport Worker
+from engine.aspects cimport MAX_ASPECTS, Aspects
+from engine.chance cimport Rng, mix, rng_seed
+from engine.game cimport NOBODY, SEATS, Action, Game, State
+from engine.playout_policy cimport PlayoutPolicy
 
 from ai.worker import Watched
 
+cdef enum:
+    ASPECTS = 1                # Makes the chance of aspects another than that of the round.
+
 
 cdef class AspectRounds:
-    """What a worker has seen of the aspects of some actions."""
+    """What a worker has seen of the aspects of so many actions. `arena` keeps the sums."""
 
-    def __init__(self, Game game not None, int seat):
+    def __init__(self, Game game not None, PlayoutPolicy policy not None, int seat, int actions,
+                 Arena arena not None):
+        self.game = game
+        self.policy = policy
+        self.seat = seat
         self.aspects = Aspects.of(game)
         self.count = len(self.aspects.units)
-        self.seat = seat
-
-    cdef look(self, int actions, Arena arena):
         self.sums = <Sums*> arena.take_zeroed(actions, sizeof(Sums))
+        memset(&self.state, 0, sizeof(State))
 
     def seen(self, int action):
-        """What was seen of an action since `look`, as Watched."""
+        """What was seen of an action, as Watched."""
         cdef Sums* sums = &self.sums[action]
         return Watched(
             sums.count, sums.scores,
@@ -38,22 +46,47 @@ cdef class AspectRounds:
             tuple([sums.squares[i] for i in range(self.count)]),
             tuple([sums.products[i] for i in range(self.count)]))
 
-    cdef void begin(self, const State* world) noexcept nogil:
-        self.world = world
-        self.reached = False
-        memset(self.values, 0, sizeof(self.values))
-
-    cdef void follow(self, const State* state) noexcept nogil:
-        self.reached = self.aspects.follow(self.world, state, self.seat, self.values)
-
-    cdef void end(self, int action, double score) noexcept nogil:
-        cdef Sums* sums = &self.sums[action]
-        cdef int i
+    cdef void watch(self, Worker worker, const State* world, uint64_t seed, Action action,
+                    int number) noexcept nogil:
+        # As both seats are expected to play, up to the horizon, and then to a score.
+        cdef State* state = &self.state
+        cdef Sums* sums = &self.sums[number]
+        cdef double[MAX_ASPECTS] values
+        cdef Action joint[SEATS]
+        cdef uint64_t keys[SEATS]
+        cdef Rng rng
+        cdef double score, draw
+        cdef int seat, owed, i
+        cdef bint reached = False
+        state[0] = world[0]
+        rng_seed(&rng, mix(seed, ASPECTS))
+        memset(values, 0, sizeof(values))
+        for seat in range(SEATS):
+            keys[seat] = mix(self.game.root_key(state, seat), seat)
+        while not reached:
+            owed = self.game.deciders(state)
+            if owed == NOBODY:
+                break
+            for seat in range(SEATS):
+                joint[seat] = 0
+                if owed & (1 << seat):
+                    joint[seat] = (action if action and seat == self.seat
+                                   else self.choose(worker, seat, keys[seat], &rng))
+            action = 0
+            self.game.apply(state, joint, &rng, NULL)
+            for seat in range(SEATS):
+                keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
+            reached = self.aspects.follow(world, state, self.seat, values)
+        score = self.policy.playout(state, &rng, &draw)
         if self.seat == 1:
             score = 1 - score
         sums.count += 1
         sums.scores += score
         for i in range(self.count):
-            sums.totals[i] += self.values[i]
-            sums.squares[i] += self.values[i] * self.values[i]
-            sums.products[i] += self.values[i] * score
+            sums.totals[i] += values[i]
+            sums.squares[i] += values[i] * values[i]
+            sums.products[i] += values[i] * score
+
+    cdef Action choose(self, Worker worker, int seat, uint64_t key, Rng* rng) noexcept nogil:
+        cdef Action action = worker.expected_action(&self.state, seat, key, rng)
+        return action if action else self.policy.choose(&self.state, seat, rng)

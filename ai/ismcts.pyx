@@ -73,7 +73,6 @@ cdef enum:
     DRAWS = 8                  # Of an untried action at random, before all are looked through.
     MANY = 32                  # Children; with the root of the visits, the most that a node has.
     RETRY = 4                  # If nothing is untried, a quarter of the visits go by until a retry.
-    ASPECTS = 1                # Makes the chance of aspects another than that of the round.
 
 cdef double MAX_EXPLORATION_SHARE = 0.6
 
@@ -131,7 +130,6 @@ cdef class IsmctsWorker(Worker):
 
     cdef LookRounds looked     # Of the last look; None: of the search itself.
     cdef AspectRounds aspects  # Or None: nobody asks for them.
-    cdef bint watching         # Whether they are seen in this iteration.
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
                   size_t max_nodes, root_actions=None, bint stops_when_full=False,
@@ -245,14 +243,18 @@ cdef class IsmctsWorker(Worker):
     # The last look
 
     def look(self, actions, bint aspects):
-        """From now on, iterations try these actions of the root in turn, equally often.
+        """Until `end_look`, iterations try these actions of the root in turn, equally often.
 
         They watch their `aspects`, if asked to.
         """
         self.looked = LookRounds(actions)
         if aspects:
-            self.aspects = AspectRounds(self.game, self.sampler.seat)
-            self.aspects.look(len(actions), self.looked.arena)
+            self.aspects = AspectRounds(
+                self.game, self.policy, self.sampler.seat, len(actions), self.looked.arena)
+
+    def end_look(self):
+        """From now on, iterations search again."""
+        self.looked = None
 
     def rounds_seen(self):
         """What the iterations since `look` found, as Rounds."""
@@ -268,58 +270,18 @@ cdef class IsmctsWorker(Worker):
         if self.looked.turn == 0:
             self.sampler.draw(&self.looked.world, &own)
             self.looked.seed = rng_next(&own)
-            self.watching = self.aspects is not None and self.aspects.watches(self.looked.rounds)
         self.state = self.looked.world
         rng_seed(&self.rng, self.looked.seed)
         score = self.simulate(self.looked.actions[self.looked.turn], &draw)
-        if self.watching:
-            self.watch()
+        if self.aspects is not None and self.aspects.watches(self.looked.rounds):
+            self.aspects.watch(self, &self.looked.world, self.looked.seed,
+                               self.looked.actions[self.looked.turn], self.looked.turn)
         self.rng = own
         self.looked.add(score if self.sampler.seat == 0 else 1 - score, draw)
 
-    cdef void watch(self) noexcept nogil:
-        # Plays the action of this turn in the world of its round once more, for its aspects: as
-        # both seats are expected to play, up to the horizon, and then to a score.
-        cdef State* state = &self.state
-        cdef Action looked_at = self.looked.actions[self.looked.turn]
-        cdef Action joint[SEATS]
-        cdef uint64_t keys[SEATS]
-        cdef double draw
-        cdef int seat, owed
-        state[0] = self.looked.world
-        rng_seed(&self.rng, mix(self.looked.seed, ASPECTS))
-        for seat in range(SEATS):
-            keys[seat] = mix(self.game.root_key(state, seat), seat)
-        self.aspects.begin(&self.looked.world)
-        while not self.aspects.reached:
-            owed = self.game.deciders(state)
-            if owed == NOBODY:
-                break
-            for seat in range(SEATS):
-                joint[seat] = 0
-                if owed & (1 << seat):
-                    joint[seat] = (
-                        self.first_action(state, seat, keys[seat], looked_at) if looked_at
-                        else self.likely_action(state, seat, keys[seat]))
-            looked_at = 0
-            self.game.apply(state, joint, &self.rng, NULL)
-            for seat in range(SEATS):
-                keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
-            self.aspects.follow(state)
-        self.aspects.end(self.looked.turn, self.policy.playout(state, &self.rng, &draw))
-
-    cdef Action likely_action(self, const State* state, int seat, uint64_t key) noexcept nogil:
-        # By the mixture of the seat, else the likeliest; that of the policy if too little is known.
-        cdef uint32_t at = self.tree.index.find(key)
-        cdef Action action = 0
-        if at != NO_ENTRY and self.tree.nodes[at].visits >= MIN_EXPECTED_VISITS:
-            action = self.pick(&self.tree.nodes[at], state, seat, True, &self.rng)
-            if not action:
-                action = self.pick(&self.tree.nodes[at], state, seat, False, NULL)
-        return action if action else self.policy.choose(state, seat, &self.rng)
-
     cdef Action first_action(self, const State* state, int seat, uint64_t key,
                              Action looked_at) noexcept nogil:
+        # Of a last look. An opponent who decides at the same time plays as it is expected to.
         cdef Action action
         if seat == self.sampler.seat:
             return looked_at
@@ -555,44 +517,39 @@ cdef class IsmctsWorker(Worker):
 
     cdef Action expected_action(self, const State* state, int seat, uint64_t key,
                                 Rng* rng) noexcept nogil:
-        # Of the available actions, by the average strategy where there is one, else by the visits.
+        # Of the available actions, by the average strategy where there is one, else the most
+        # visited.
         cdef Action action = self.game.only_action(state, seat)
+        cdef const Child* child
         cdef const Node* node
+        cdef Action likeliest = 0, most_visited = 0
+        cdef double share, total = 0, highest = 0, visits = 0
         cdef uint32_t at
+        cdef int i
         if action:
             return action
         at = self.tree.index.find(key)
         if at == NO_ENTRY or self.tree.nodes[at].visits < MIN_EXPECTED_VISITS:
             return 0
         node = &self.tree.nodes[at]
-        action = self.pick(node, state, seat, True, rng)
-        return action if action else self.pick(node, state, seat, False, rng)
-
-    cdef Action pick(self, const Node* node, const State* state, int seat, bint by_strategy,
-                     Rng* rng) noexcept nogil:
-        # The likeliest of the available actions or, with a generator, one sampled by its share of
-        # the strategy or of the visits; 0 if none has any.
-        cdef const Child* child
-        cdef Action picked = 0
-        cdef double share, total = 0, highest = 0
-        cdef int i
         for i in range(node.count):
             child = &self.tree.children[node.first + i]
             if child.availability == 0 or not self.game.legal_among(
                     state, seat, &child.action, sizeof(Child), 1):
                 continue
-            share = self.tree.figures[node.first + i].strategy if by_strategy else child.visits
-            share /= child.availability
-            if share <= 0:
-                continue
+            share = <double> child.visits / child.availability
+            if share > visits:
+                visits = share
+                most_visited = child.action
+            share = self.tree.figures[node.first + i].strategy / child.availability
             total += share
             if rng == NULL:
                 if share > highest:
                     highest = share
-                    picked = child.action
-            elif rng_double(rng) * total < share:
-                picked = child.action
-        return picked
+                    likeliest = child.action
+            elif share > 0 and rng_double(rng) * total < share:
+                likeliest = child.action
+        return likeliest or most_visited
 
     def root_actions(self):
         """The statistics of each action of the root, as RootActions."""

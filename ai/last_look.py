@@ -32,6 +32,7 @@ SHARE = 0.25  # Of the iterations and of the time of a search.
 STAGES = 3
 MIN_ROUNDS = 16  # Of a stage; the fewer there can be, the fewer actions are looked at.
 MIN_LOOK = 2 * STAGES  # Iterations; fewer are left to the search.
+MIN_SEEN = 8  # Rounds; what was seen in fewer was not looked at closely.
 MOST = 12  # Actions besides those of the answer.
 SURE = 2.0  # Deviations.
 DROPPED = 3.0  # Deviations by which an action loses that is looked at no more.
@@ -110,7 +111,12 @@ class LastLook:
     @property
     def rounds(self) -> int:
         """How many were finished."""
-        return sum(each.rounds for each in self._stages)
+        return _rounds(self._stages)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there were enough rounds to tell anything."""
+        return self.rounds >= MIN_SEEN
 
     def add(self, seen: Iterable[Rounds]) -> None:
         """Adds what the workers saw in a stage, and drops the actions that surely lose."""
@@ -152,22 +158,21 @@ class LastLook:
             judged.append(each)
         return _in_order(judged), score, draw
 
-    def why(self, action: int, judged: Sequence[ActionResult]) -> tuple[Reason, ...]:
-        """What speaks for an action of the answer beside the best of those that are not in it."""
-        seen = {each.action: each for each in judged if each.aspects}
-        other = next((each for each in seen.values() if each.action not in self.answer), None)
-        if action not in seen or other is None:
+    def why(self, judged: Sequence[ActionResult]) -> tuple[Reason, ...]:
+        """What speaks for the first action, beside the best of those that are not in the answer."""
+        best = judged[0]
+        other = next((each for each in judged if each.action not in self.answer), None)
+        if other is None or not best.aspects or not other.aspects:
             return ()
-        return reasons.weigh(
-            self._stages, self.aspects, seen[action].aspects, other.aspects, other.action
-        )
+        return reasons.weigh(self._stages, self.aspects, best.aspects, other.aspects, other.action)
 
     def loss(self, action: int) -> tuple[float, float]:
         """What an action loses against the answer, and the deviation of that."""
         return self._mean({**self.answer, action: self.answer.get(action, 0.0) - 1.0})
 
     def _seen(self) -> list[int]:
-        return list(dict.fromkeys(action for each in self._stages for action in each.actions))
+        actions = dict.fromkeys(action for each in self._stages for action in each.actions)
+        return [each for each in actions if _rounds(self._with([each])) >= MIN_SEEN]
 
     def _with(self, actions: Iterable[int]) -> list[Rounds]:
         return [each for each in self._stages if set(actions) <= set(each.actions)]
@@ -175,7 +180,7 @@ class LastLook:
     def _draw(self, action: int) -> float:
         stages = self._with([action])
         draws = math.fsum(each.draws[each.actions.index(action)] for each in stages)
-        return draws / sum(each.rounds for each in stages)
+        return draws / _rounds(stages)
 
     def _mean(self, weights: Mapping[int, float]) -> tuple[float, float]:
         # Of the weighted sum of the scores of a round, and the deviation of this mean.
@@ -195,3 +200,7 @@ class LastLook:
         variance = max(0.0, squares / rounds - mean * mean)
         noise = (variance + PRIOR / rounds) / rounds
         return mean, math.sqrt(noise + variance / self._effective_rounds)
+
+
+def _rounds(stages: Iterable[Rounds]) -> int:
+    return sum(each.rounds for each in stages)

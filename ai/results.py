@@ -97,7 +97,7 @@ class Result(NamedTuple):
     # The trees ran out of memory, and got no new nodes from then on.
     full: bool
     stop_reason: StopReason
-    # Why the action is played, the weightiest first (ai/reasons.py).
+    # Why the first of `actions` is played, the weightiest first (ai/reasons.py).
     reasons: tuple[Reason, ...] = ()
 
 

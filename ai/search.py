@@ -134,6 +134,7 @@ class Search:
         """
         if iterations <= 0 and seconds <= 0 and stop is None:
             raise ValueError("a search needs a limit")
+        self._look = None  # That of an earlier run, after which the search goes on.
         stop = stop or Stop()
         start = time.monotonic()
         end = start + seconds if seconds > 0 else None
@@ -168,7 +169,7 @@ class Search:
         else:
             until = end - look * (end - time.monotonic()) if end else None
             reasons = self._run_reporting(iterations - kept - done, until, stop, every, report)
-            if StopReason.MEMORY in reasons:
+            if look and StopReason.MEMORY in reasons:
                 # The last look needs no more nodes, and is as much longer as it would have been.
                 self._look_last(int(look / (1 - look) * self.iterations), end, stop, every, report)
             elif look and StopReason.CANCELLED not in reasons:
@@ -209,7 +210,8 @@ class Search:
         every: float,
         report: Callable[[], object] | None,
     ) -> list[StopReason]:
-        # Stage by stage; returns why the last one ended. Of so many iterations (0: no limit).
+        # Stage by stage; returns why the last one ended. The iterations are those of the whole look
+        # (0: as many as there is time for).
         workers = [worker for worker in self.workers if isinstance(worker, IsmctsWorker)]
         result = self.result()
         answer = {each.action: each.probability for each in result.actions if each.probability}
@@ -238,6 +240,8 @@ class Search:
             look.add(worker.rounds_seen() for worker in workers)
             if StopReason.CANCELLED in reasons:
                 break
+        for worker in workers:
+            worker.end_look()
         # An opponent who decides at the same time would not stay as the search has found it.
         if self._alone:
             look.settle()
@@ -335,7 +339,7 @@ class Search:
             actions, expected, draw = self.proof.replace(actions)
         if self.proof or self.from_deal:
             actions = compare(actions, expected)
-        elif self._look and self._look.rounds:
+        elif self._look and self._look.tells:
             actions, expected, draw = self._look.judge(actions)
         else:
             actions = [
@@ -352,9 +356,8 @@ class Search:
             )
         expected = _in_range(expected)
         draw = min(draw, 2 * expected, 2 * (1 - expected))
-        action = sample_action(self.seed, actions)
         return Result(
-            action=action,
+            action=sample_action(self.seed, actions),
             actions=[
                 each._replace(expected_score=_in_range(each.expected_score)) for each in actions
             ],
@@ -367,7 +370,7 @@ class Search:
             nodes=total.nodes,
             full=total.full,
             stop_reason=self.stop_reason,
-            reasons=self._look.why(action, actions) if self._look else (),
+            reasons=self._look.why(actions) if self._look else (),
         )
 
     def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:

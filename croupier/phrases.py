@@ -106,7 +106,7 @@ class Words:
     def why(
         self, hint: hint_pb2.Hint, describe: Callable[[game_pb2.MatchAction], str]
     ) -> list[str]:
-        """Returns why the action of a hint is advised, and the most likely answer: sentences.
+        """Returns why the first action of a hint is advised, and the most likely answer: sentences.
 
         `describe` says an action in words.
         """

@@ -45,7 +45,9 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     chances = say("   win {} %  draw {} %  loss {} %")
     line.append(chances.format(*outcome(hint)[1:]), style="dim")
     yield line
-    yield from (Text(f"  {why}") for why in draw.words.why(hint, draw.action))
+    # The reasons are those of the first, which is not always the one that was drawn.
+    if hint.action == hint.actions[0].action:
+        yield from (Text(f"  {why}") for why in draw.words.why(hint, draw.action))
     share, searched = map(say, ("play", "searched"))
     titles = (share, say("action"), say("in points of 100"), searched)
     table = drawing.table(*titles, right=(share, searched))

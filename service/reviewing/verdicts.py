@@ -158,7 +158,7 @@ async def _compare(
     deviation = max(better.loss_deviation, worse.loss_deviation) or math.hypot(
         better.deviation, worse.deviation
     )
-    reasons = hint.reasons if hint.action == best else ()
+    reasons = hint.reasons if hint.actions[0].action == best else ()
     return better.expected_score - worse.expected_score, deviation, reasons
 
 

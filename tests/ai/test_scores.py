@@ -5,7 +5,7 @@ import math
 import pytest
 
 from ai.endings import prove
-from ai.last_look import ALIKE, SHARE, LastLook
+from ai.last_look import ALIKE, MIN_SEEN, SHARE, LastLook
 from ai.results import Parameters, Standing
 from ai.search import Search, search
 from ai.worker import Rounds
@@ -104,6 +104,31 @@ def test_a_search_that_is_cut_short_shows_no_score_but_that_of_its_answer(game_i
             assert each.standing is expected
 
 
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_search_goes_on_after_its_last_look(game_id):
+    for position, seat in decisions(game_id, 5, "rows"):
+        running = Search(position.view(seat), seed=1, parameters=LOOK._replace(endings=False))
+        for runs in (1, 2):
+            running.run(iterations=400)
+            result = running.result()
+            assert result.iterations == 400 * runs
+            assert sum(each.visits for each in result.actions) == (1 - SHARE) * 400 * runs
+            assert result.actions[1].standing in {*EXAMINED, Standing.BEST}
+
+
+@pytest.mark.parametrize("share", [0.0, SHARE])
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_search_without_room_for_nodes_looks_as_long_as_it_would_have(game_id, share):
+    for position, seat in decisions(game_id, 5, "rows"):
+        alone = Parameters(last_look=share, endings=False)
+        running = Search(position.view(seat), seed=1, parameters=alone, max_nodes=100)
+        running.run(seconds=5)
+        result = running.result()
+        assert result.stop_reason == "memory"
+        searched = sum(each.visits for each in result.actions)
+        assert result.iterations == searched + int(share / (1 - share) * searched)
+
+
 def rounds(actions, *scores):
     """What a worker saw in rounds with these scores."""
     count = range(len(actions))
@@ -136,6 +161,22 @@ def test_the_better_action_becomes_the_answer():
     mixed.add([rounds((1, 3, 2), *[(one, one, two) for one, two in scores])])
     mixed.settle()
     assert mixed.answer == {1: 0.5, 3: 0.5}
+
+
+def test_what_was_seen_in_too_few_rounds_was_not_examined():
+    position, seat = next(iter(decisions("skystones", 1, "rows")))
+    [row, *_] = search(position.view(seat), iterations=100, seed=1).actions
+    two = [row._replace(action=each, standing=Standing.UNEXAMINED) for each in (1, 2)]
+    look = LastLook({1: 1.0}, [2], 0, 100)
+    look.add([rounds((1, 2), *[(0.5, 0.4)] * (MIN_SEEN - 1))])
+    assert not look.tells
+    look.add([rounds((1,), (0.5,))])
+    assert look.tells
+    judged, _, _ = look.judge(two)
+    assert [each.standing for each in judged] == [Standing.BEST, Standing.UNEXAMINED]
+    look.add([rounds((1, 2), (0.5, 0.4))])
+    judged, _, _ = look.judge(two)
+    assert [each.standing for each in judged] == [Standing.BEST, Standing.WORSE]
 
 
 def test_a_few_rounds_that_are_alike_do_not_show_that_an_action_is_as_good():

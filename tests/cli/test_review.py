@@ -49,12 +49,13 @@ def test_each_match_is_told(records):
 
 @pytest.mark.parametrize("records", [IN_GERMAN], indirect=True)
 def test_reviews_are_in_german_too(records):
-    printed = run(records, *QUICK, "--all", "--language", "de-CH")
+    # One search of two actions alone is not sure enough to say which is worse.
+    printed = run(records, *QUICK, "--iterations", "400", "--all", "--language", "de-CH")
     assert printed.status == 0
     own = (text for text, german in GERMAN.items() if "{" not in text and text != german)
     english = [text for text in own if re.search(rf"\b{re.escape(text)}\b", printed.out)]
     assert english == ["matches"]  # In the names of the matches.
-    assert " am meisten verloren" in printed.out
+    assert printed.out.count(" am meisten verloren") >= len(IN_GERMAN)
     assert printed.out.count("Das Glück war für ") == len(IN_GERMAN)
     one = next(records.iterdir())
     printed = run(one, *QUICK, "--summary", "--language", "de")
