@@ -122,9 +122,9 @@ def run(monkeypatch, capsys, *arguments):
 
 @pytest.mark.parametrize("what", ["rows", "matches", "aspects"])
 def test_the_command_prints_a_table(monkeypatch, capsys, what):
-    few = ("--games", "powershot_soccer", "--number", "3", "--iterations", "30", "--times", "2")
+    few = ("--games", "powershot_soccer", "--number", "3", "--iterations", "100", "--times", "2")
     head, *lines = run(monkeypatch, capsys, what, *few)
-    assert head == "3 of each game, 30 iterations, seed 0."
+    assert head == "3 of each game, 100 iterations, seed 0."
     assert lines
 
 
