@@ -1,11 +1,12 @@
 """A command that plays a match in the terminal: `croupier play`, and alone `croupier-play`."""
 
 import argparse
+import os
 import sys
 from contextlib import suppress
 from dataclasses import fields, replace
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from croupier.client import STRENGTHS
 from croupier.terminal import arguments, program, resuming
@@ -180,6 +181,8 @@ def _console(no_color: bool) -> Console:
     console = Console(
         highlight=False, markup=False, emoji=False, color_system=None if no_color else "auto"
     )
+    if console.is_dumb_terminal:  # Which is taken for one of 80 columns.
+        console.size = ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
     if not console.is_terminal or console.width > WIDTH:
         console.width = WIDTH
     return console

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from croupier.phrases import ORIGIN, UNLOGGED
 
 HELP = """\
-number or words  play a legal action: its number, or words of it ("rook", "imp b2")
+number or words  play a legal action: its number, or words of it ("{}")
 #number          the same, where numbers name cards and "list" numbers the actions
 h, hint          show what a search would play, and how it rates the actions
 p, play          play what the last hint advises
@@ -18,7 +18,7 @@ q, quit          leave; the match stays as it is
 ?, help          show this help"""
 
 HELP_GERMAN = """\
-Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("turm", "molch b2")
+Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("{}")
 #Nummer          dasselbe, wo Nummern Karten nennen und "list" die Aktionen nummeriert
 h, hint          zeigt, was eine Suche spielen würde und wie sie die Aktionen bewertet
 p, play          spielt, was der letzte Tipp rät
@@ -38,9 +38,9 @@ GERMAN = {
     "a {}": "{}",
     "friend": "Gegenüber",
     "Type ? for help.": "Tipp ? für Hilfe.",
-    "result: draw {}": "Ergebnis: unentschieden {}",
-    "result: you win {}": "Ergebnis: du gewinnst {}",
-    "result: {} wins {}": "Ergebnis: {} gewinnt {}",
+    "A draw: {} each.": "Unentschieden: je {}.",
+    "You win, {1} to {2}.": "Du gewinnst, {1} zu {2}.",
+    "{0} wins, {1} to {2}.": "{0} gewinnt, {1} zu {2}.",
     "{} stays unfinished on {}.": "{} bleibt unbeendet auf {}.",
     "Left": "Verlassen",
     "Interrupted": "Abgebrochen",
@@ -67,8 +67,8 @@ GERMAN = {
     "{}: not in your hand.": "{}: nicht auf deiner Hand.",
     " or ": " oder ",
     "None.": "Keine.",
-    'and {} more: "list", or with words "list rook", shows them': (
-        'und {} weitere: "list" zeigt alle, mit Wörtern ("list turm") diese'
+    'and {} more: "list", or with words "list {}", shows them': (
+        'und {} weitere: "list" zeigt alle, mit Wörtern ("list {}") diese'
     ),
     "There is no hint yet: h asks for one.": "Es gibt noch keinen Tipp: h fragt danach.",
     "No hint: in this match nobody may ask for hints before it is over.": (
