@@ -100,3 +100,28 @@ def test_a_whole_match_stays_in_sight(
     assert any(line.startswith(luck) for line in review)
     assert any(line.startswith(rest) for line in review)
     assert not SavedSeats().read()
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_a_dumb_terminal_gets_no_control_codes_and_lines_of_its_width(
+    address: str, game: str, tmp_path: Path
+) -> None:
+    # Narrower and lower than what is taken for the size of a dumb terminal.
+    size = {"rows": 20, "columns": 60}
+    words = (game, "--seed", "5", "--opponent", "random", "--hint-iterations", "50")
+    with terminal(address, *words, state=tmp_path, TERM="dumb", **size) as session:
+        for typed in ("v", "h", "c", "q"):
+            lines = session.read()
+            assert len(lines) <= 20 and max(map(len, lines)) <= 60, lines
+            session.type(typed if lines[-1] == "> " else "")
+        assert "\x1b" not in session.raw
+
+
+def test_what_is_typed_at_a_stop_answers_the_next_question(address: str, tmp_path: Path) -> None:
+    words = ("champion_chess", "--seed", "5", "--opponent", "random")
+    with terminal(address, *words, state=tmp_path, rows=12, columns=40) as session:
+        assert session.read()[-1] == "Enter: go on "
+        session.type("1")
+        shown = session.read()
+        assert "> 1" in shown
+        assert any(line.startswith("You choose: ") for line in shown), shown
