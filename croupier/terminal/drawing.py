@@ -91,7 +91,9 @@ class Rows(Table):
                 continue
             value = Text("; ").join(value.split())
             value.stylize_before(column.style)
-            part = Text.assemble((f"{column.header}: ".removeprefix(": "), "dim"), value)
+            # What is no number says itself what it is, unless it is that of one of two sides.
+            named = column.header and (self.expand or value.plain[0].isdigit())
+            part = Text.assemble((f"{column.header}: " if named else "", "dim"), value)
             if lines[-1] and lines[-1].cell_len + 2 + part.cell_len > width:
                 lines.append(Text("  "))
             lines[-1].append("  " if lines[-1].plain.strip() else "").append_text(part)
@@ -355,7 +357,10 @@ class Drawing:
         if len(places) <= most:
             return columns
         more = self.say('and {} more: "list", or with words "list {}", shows them')
-        word = max(_words(self.action(view.legal_actions[places[-1]])), key=len)
+        said = [self.action(each) for each in view.legal_actions]
+        words = filter(str.isalpha, _words(said[places[-1]]))
+        # The word that tells most.
+        word = min(words, key=lambda each: sum(has_words(text, each) for text in said), default="1")
         return Group(columns, Text(f"      {more.format(len(places) - most, word)}", style="dim"))
 
     # The drawing of any message.

@@ -1,16 +1,18 @@
 """What the terminal draws of any position, in any language and size: nothing false, nothing cut."""
 
+import ast
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.console import RenderableType
 from rich.text import Text
 
 import wire
-from croupier.terminal import drawing, hints
+from croupier.terminal import drawing, hints, play, texts
 from croupier.terminal.plain import plain
 from croupier.v1 import game_pb2
 from service.api.catalog_service import in_all_languages
@@ -22,6 +24,7 @@ from tests.support.serving import view_of
 WIDTHS = (40, 47, 60, 80, 100)
 UNCUT = 300  # Columns in which everything fits.
 QUOTED = re.compile(r'"([^"]+)"')
+SAYS = ("say", "_tell", "agrees", "question", "PlayError", "SettingsError", "_sentence", "_heading")
 COMMANDS = ("list", "none", "all")
 
 
@@ -98,3 +101,16 @@ def test_everything_is_said_in_german(
         if draw.game.language_code == "de" and type(draw) is not drawing.Drawing:
             shown = plain(*(part for each in asked(draw, view, 80) for part in each), width=80)
             assert not not_german(shown, draw.name), shown
+
+
+def test_every_text_of_the_terminal_has_a_translation() -> None:
+    said: set[str] = set()
+    for path in Path(texts.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in SAYS:
+                words = [each for arg in node.args[:1] for each in ast.walk(arg)]
+                said |= {each.value for each in words if isinstance(each, ast.Constant)}
+    said |= set(play._REFUSALS.values()) | set(play.HINTS.values())
+    assert len(said) > 50
+    # But for a mark, and the names of refusals.
+    assert not [t for t in said - texts.GERMAN.keys() if not re.fullmatch("[A-Z_]*", t)]
