@@ -27,7 +27,8 @@ HINT_CHOICES = {"allow": "allowed", "after-end": "after_end"}
 
 DESCRIPTION = (
     "Plays a match in the terminal, on a server that is running: against a bot, or with --invite"
-    " against a friend, who joins with --join. --resume comes back to a match."
+    " against a friend, who joins with --join. --resume comes back to a match;"
+    " --puzzle sets puzzles."
 )
 
 OPPONENTS = f"""
@@ -38,6 +39,8 @@ OPPONENTS = f"""
     play against a friend: print an invitation, and wait until your friend has joined
 --join INVITATION
     join the match of a friend who has invited you
+--puzzle N (1)
+    solve the puzzles of the game, positions in which one move is clearly the best, from this one on
 --resume MATCH (the one that still runs)
     come back to a match that you have left
 """
@@ -104,6 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     more = {
         "--join": {"dest": "invitation"},
         "--resume": {"nargs": "?", "const": ""},
+        "--puzzle": {"nargs": "?", "const": 1, "type": whole(1)},
         "--no-save": {"dest": "save", "action": "store_false"},
         "--option": {"dest": "options"},
     }

@@ -49,7 +49,8 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
     if hint.action == hint.actions[0].action:
         yield from (Text(f"  {why}") for why in draw.words.why(hint, draw.action))
     share, searched = map(say, ("play", "searched"))
-    titles = (share, say("action"), say("in points of 100"), searched)
+    counted = any(item.visits for item in hint.actions)  # Not in a puzzle.
+    titles = (share, say("action"), say("in points of 100"), *([searched] if counted else []))
     table = drawing.table(*titles, right=(share, searched))
     table.padding = (0, 2, 0, 2)
     listed = list(hint.actions[:ROWS])
@@ -59,7 +60,7 @@ def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
             f"{item.probability:.0%}" if item.standing == hint_pb2.STANDING_BEST else "",
             draw.action(item.action),
             compared(item, say),
-            texts.number(item.visits, say),
+            *([texts.number(item.visits, say)] if counted else []),
         )
     yield table
     if len(hint.actions) > len(listed):

@@ -22,6 +22,7 @@ from croupier.messages import GameMessages
 from croupier.phrases import origin_sentence
 from croupier.retry import is_lasting, may_pass
 from croupier.terminal import drawing, options, program, texts
+from croupier.terminal.puzzle import Puzzle
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.session import Session
@@ -74,6 +75,9 @@ def play(settings: Settings, console: Console, saved: SavedSeat | None = None) -
     screen = Screen(console, stops=not settings.auto)
     with Client(settings.server, **settings.security._asdict()) as client:
         try:
+            if settings.puzzle:
+                _solve_puzzles(client, settings, screen)
+                return 0
             session: Session | None = (
                 _resume(client, settings, saved, screen)
                 if saved
@@ -163,17 +167,12 @@ def _rematch(session: Session) -> Session | None:
 
 
 def _open(client: Client, settings: Settings, screen: Screen) -> Session:
-    # Finds the game, and creates or joins the match.
-    games = _games(client, settings)
+    # Creates or joins the match.
     if settings.invitation:
+        _games(client, settings)
         return _join(client, settings, screen)
-    name = settings.game.replace("-", "_")
-    if name not in games:
-        known = ", ".join(games) or "none"
-        told = "there is no game {!r}. Games of this server: {}"
-        raise SettingsError(told, settings.game, known)
+    game = _game(client, settings)
     try:
-        game = client.game(name, language=settings.language)
         match = _create(client, settings, game)
     except CroupierError as error:
         if error.reason == "SEEDS_NOT_ALLOWED":
@@ -195,6 +194,27 @@ def _open(client: Client, settings: Settings, screen: Screen) -> Session:
     opponent = drawing.FRIEND if settings.invite else f"{settings.opponent} bot"
     draw = drawing.find(game, settings.seat, opponent)
     return Session(match.seats[settings.seat], draw, settings, screen)
+
+
+def _solve_puzzles(client: Client, settings: Settings, screen: Screen) -> None:
+    game = _game(client, settings)
+    names = list(client.puzzles(game.name))
+    if not names:
+        raise PlayError("there are no puzzles for this game")
+    if settings.puzzle > len(names):
+        raise SettingsError("the last puzzle of this game is {}", len(names))
+    for number, name in enumerate(names[settings.puzzle - 1 :], settings.puzzle):
+        Puzzle(client, game, name, number, settings, screen).play()
+
+
+def _game(client: Client, settings: Settings) -> catalog_pb2.Game:
+    # The game that is named.
+    games = _games(client, settings)
+    name = settings.game.replace("-", "_")
+    if name not in games:
+        known = ", ".join(games) or "none"
+        raise SettingsError("there is no game {!r}. Games of this server: {}", settings.game, known)
+    return client.game(name, language=settings.language)
 
 
 def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:

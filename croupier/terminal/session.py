@@ -28,6 +28,8 @@ NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
 class Session:
     """A match in progress."""
 
+    GIVE_UP = ("r", "resign")  # Commands.
+
     def __init__(
         self,
         seat: Seat,
@@ -190,8 +192,8 @@ class Session:
             command, _, rest = typed.lower().partition(" ")
             if command in ("q", "quit"):
                 raise Left
-            if typed.lower() in ("r", "resign"):
-                if self.screen.agrees("Resign?"):
+            if typed.lower() in self.GIVE_UP:
+                if self._gives_up():
                     return None
             elif command in ("l", "list"):
                 self._list(view, rest)
@@ -208,6 +210,9 @@ class Session:
                         Text(self.say("{} actions fit:").format(len(places))),
                         self.draw.numbered(view, places),
                     )
+
+    def _gives_up(self) -> bool:
+        return self.screen.agrees("Resign?")
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
         by_name: dict[tuple[str, ...], Callable[[], None]] = {

@@ -19,6 +19,7 @@ class Settings:
     seat: int = 0
     opponent: str = "casual"  # The strength of the bot.
     invite: bool = False  # Whether a friend is invited to play instead of a bot.
+    puzzle: int = 0  # The number of a puzzle to begin with; 0: a match is played.
     invitation: str = ""  # To a match that somebody else has created; empty for a new match.
     name: str = ""  # By which the other player sees this one.
     hints: str = ""  # A name of HINT_POLICIES; empty for what the server chooses.

@@ -118,6 +118,17 @@ GERMAN = {
         "hat, kennt die Karten."
     ),
     UNLOGGED: "Kein Server bürgt für diese Aufzeichnung: Sie kann ausgedacht sein.",
+    # Puzzles
+    "Opponent": "Gegner",
+    "Puzzle {}": "Aufgabe {}",
+    "One move is clearly the best. h shows the solution, n the next puzzle.": (
+        "Ein Zug ist klar der beste. h zeigt die Lösung, n die nächste Aufgabe."
+    ),
+    "n, next          go on to the next puzzle": "n, next          zur nächsten Aufgabe",
+    "Right!": "Richtig!",
+    "There is something better. Your move, {}: {}.": "Es gibt etwas Besseres. Dein Zug, {}: {}.",
+    "there are no puzzles for this game": "zu diesem Spiel gibt es keine Aufgaben",
+    "the last puzzle of this game is {}": "die letzte Aufgabe dieses Spiels ist {}",
     # Verdicts, also counted
     "forced": "einziger Zug",
     "best": "bester Zug",

@@ -151,6 +151,24 @@ def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> N
     assert re.search("Beschwörer +Sonderkarte", done.out)
 
 
+@pytest.mark.parametrize("game", GAMES)
+def test_puzzles_are_solved_one_after_the_other(server: str, game: str) -> None:
+    with Client(server) as client:
+        names = list(client.puzzles(game))
+        view = client.puzzle(names[1]).view
+        best = client.solve(names[1], view.legal_actions[0]).hint.action
+    wrong = next(n for n, each in enumerate(view.legal_actions, 1) if each != best)
+    typed = f"#{wrong}\nh\np\nn\nq\n"
+    done = run_play(server, game, "--puzzle", "2", typed=typed)
+    assert (done.status, done.err) == (0, "")
+    told = ["Puzzle 2", "There is something better. Your move, ", "p plays it.", "Right!",
+            "Puzzle 3", "Puzzle 4"]  # fmt: skip
+    assert re.findall("|".join(map(re.escape, told)), done.out) == told
+    done = run_play(server, game, "--puzzle", str(len(names) + 1), "--language", "de-AT")
+    assert done.status == 2
+    assert f"die letzte Aufgabe dieses Spiels ist {len(names)}" in done.err
+
+
 @pytest.mark.parametrize("typed", ["", "q\n"])
 def test_leaving_names_the_match_that_stays_open(server: str, typed: str) -> None:
     done = run_play(server, "champion_chess", typed=typed)
