@@ -6,7 +6,8 @@ which each kind of action and event has one, in each of its languages.
 """
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from google.protobuf.message import Message
@@ -143,27 +144,45 @@ def _check_phrase(
         assert path in {aspect.id for aspect in shown.aspects}, f"the game has no aspect {path}"
     elif part in ("action", "event"):
         kind, *conditions = path.split(".")
-        assert kind in _kinds(parts[part]), f"the schema has no {part}.{kind}"
+        _check_known(kind, _kinds(parts[part]), name)
         inner = _inner(parts[part], kind)
         known = {field.name: field for field in (*parts[part].fields, *inner.fields)}
         for condition in conditions:
             field, _, wanted = condition.partition("=")
-            assert field in known, f"{name}: there is no field {field}"
+            _check_known(field, known, name)
             values = _values(known[field], shown)
             assert not wanted or not values or wanted in values, f"{name}: no {field} is {wanted}"
         _check_braces(name, phrase, known)
+    elif part == "value":
+        field, _, value = path.partition(".")
+        fields = [each for described in parts.values() for each in _fields(described)]
+        _check_known(field, {each.name for each in fields}, name)
+        values = {value for each in fields if each.name == field for value in _values(each, shown)}
+        if values:
+            _check_known(value, values, name)
     elif part in parts:
-        *outer, last = path.split(".")
         described: Any = parts[part]
-        for each in outer:
-            described = described and _inner(described, each)
-        assert described and last in described.fields_by_name, f"the schema has no {name}"
-        inner = _inner(described, last)
+        inner = described
+        for each in path.split("."):
+            _check_known(each, inner.fields_by_name if inner else (), name)
+            described, inner = inner, _inner(inner, each)
         _check_braces(name, phrase, {f.name for f in (inner.fields if inner else described.fields)})
     else:
-        assert part in ("value", "table", "word", "over", "ending"), (
-            f"{name} is no name of a phrase"
-        )
+        assert part in ("table", "word", "over", "ending"), f"{name} is no name of a phrase"
+
+
+def _fields(described: Any) -> Iterator[Any]:
+    for field in described.fields:
+        yield field
+        if field.message_type:
+            yield from _fields(field.message_type)
+
+
+def _check_known(field: str, known: Iterable[str], name: str) -> None:
+    names = list(known)
+    near = get_close_matches(field, names, n=1, cutoff=0)
+    meant = f"; the nearest is {near[0]}" if near else ""
+    assert field in names, f"{name}: the schema has no {field} there{meant}"
 
 
 def _check_braces(name: str, phrase: str, known: Container[str]) -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, ClassVar
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -36,6 +37,7 @@ LONG_NAME = 14  # Columns of a player's name in a heading.
 MAX_DIGITS = 9  # Of a number that somebody types.
 LABELS = 9  # The width of the column of labels left of the sides.
 FRIEND = "friend"  # An opponent who has given no name.
+_SIDES = ("sides", "seats", "players")
 _HIDDEN = re.compile("unseen.*|.*history|.*memory")  # Of what was seen; as the page leaves out.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
@@ -400,9 +402,14 @@ class Drawing:
 
     def _items(self, field: Any, items: Sequence[Message], path: str) -> RenderableType:
         path = f"{path}{field.name}."
-        columns = field.message_type.fields
+        columns = [
+            each
+            for each in field.message_type.fields
+            if not self._is_left_out(path, each)
+            and any(_says_something(item, each, getattr(item, each.name)) for item in items)
+        ]
+        sides = field.name in _SIDES and len(items) == 2
         if any(column.message_type for column in columns):
-            sides = field.name == "sides"
             return Group(
                 *(
                     Group(
@@ -412,22 +419,24 @@ class Drawing:
                     for place, item in enumerate(items)
                 )
             )
-        grid = table(*(self._label(path, column) for column in columns))
-        for item in items:
+        grid = table(*[""][not sides :], *(self._label(path, column) for column in columns))
+        for place, item in enumerate(items):
             values = (
                 self._value(column, getattr(item, column.name))
                 if not column.has_presence or item.HasField(column.name)
                 else Text("-")
                 for column in columns
             )
-            grid.add_row(*values)
+            grid.add_row(*[self.player(place)][not sides :], *values)
         return grid
 
     def _value(self, field: Any, value: Any) -> Text:
         values = value if field.is_repeated else [value]
         if not field.is_repeated and self.words.names_seat(field):
             return self.seat_name(value)
-        said = counted(self.words.value(field, each).text for each in values)
+        # A list may be in an order that says something.
+        runs = groupby(self.words.value(field, each).text for each in values)
+        said = ", ".join(filter(None, (counted(same) for _, same in runs)))
         return Text(said) if said else Text("-", style="dim")
 
 

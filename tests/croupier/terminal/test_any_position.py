@@ -5,9 +5,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor import Descriptor
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -114,3 +116,28 @@ def test_every_text_of_the_terminal_has_a_translation() -> None:
     assert len(said) > 50
     # But for a mark, and the names of refusals.
     assert not [t for t in said - texts.GERMAN.keys() if not re.fullmatch("[A-Z_]*", t)]
+
+
+def paths(kind: Descriptor, path: str = "") -> Iterator[str]:
+    for field in kind.fields:
+        yield f"{path}{field.name}"
+        if field.message_type:
+            yield from paths(field.message_type, f"{path}{field.name}.")
+
+
+def test_a_field_of_a_view_is_left_out_if_its_phrase_is_empty(
+    drawn: Iterator[tuple[drawing.Drawing, game_pb2.View]],
+) -> None:
+    seen = set()
+    for draw, view in islice((each for each in drawn if type(each[0]) is drawing.Drawing), 20):
+        for path in paths(draw.inner(view).DESCRIPTOR):
+            told = []
+            for phrase in ("Zebra", ""):
+                draw.words.phrases[f"view.{path}"] = phrase
+                told.append(plain(draw.view(view), width=UNCUT))
+            del draw.words.phrases[f"view.{path}"]
+            if "Zebra" in told[0]:
+                seen.add(path)
+                assert "Zebra" not in told[1]
+                assert len(told[1].split()) < len(told[0].split()), path
+    assert len(seen) > 5 and any("." in path for path in seen), seen

@@ -13,15 +13,21 @@ export function Pile(props: {
 	/** What draws them, if it is not the game's own drawing. */
 	Card?: ComponentType<CardProps>;
 	side?: number;
+	/** Whether the order says something: then only equal cards that follow each other are counted. */
+	ordered?: boolean;
 	/** How many of them were added last. */
 	gained?: number;
 }) {
-	const { title, cards, context, side, gained } = props;
+	const { title, cards, context, side, gained, ordered = false } = props;
 	const [open, setOpen] = useState(false);
 	const { catalog } = context;
 	const { Card = catalog.module.Card } = props;
-	const counts = new Map<string, number>();
-	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
+	const counts: { card: string; count: number }[] = [];
+	for (const card of cards) {
+		const same = ordered ? counts.at(-1) : counts.find((each) => each.card === card);
+		if (same?.card === card) same.count++;
+		else counts.push({ card, count: 1 });
+	}
 	return (
 		<>
 			<Button
@@ -36,8 +42,8 @@ export function Pile(props: {
 			{open && (
 				<Dialog title={`${title}: ${t().cards(cards.length)}`} onClose={() => setOpen(false)} wide>
 					<ul class="gallery">
-						{[...counts].map(([card, count]) => (
-							<li key={card}>
+						{counts.map(({ card, count }, at) => (
+							<li key={at}>
 								<Card {...cardProps(catalog, card)} side={side} />
 								<span class="caption">{t().copies(count)}</span>
 							</li>

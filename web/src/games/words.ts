@@ -250,10 +250,10 @@ export class Words {
 	count = (count: number) => this.word("word.cards", { count });
 
 	/** The values of all fields that say something. */
-	allOf(message: ReflectMessage, but?: string): string[] {
+	allOf(message: ReflectMessage, but = (_: DescField) => false): string[] {
 		const listed = message.fields.some((field) => isList(field) && isSaid(message, field));
 		return message.fields
-			.filter((field) => field.name !== but && isSaid(message, field))
+			.filter((field) => !but(field) && isSaid(message, field))
 			.flatMap((field) => {
 				const text = this.fieldIn(message, field) ?? "";
 				if (field.name === "count" && isInteger(field))
@@ -274,7 +274,7 @@ export class Words {
 		const fields = this.fields(message, reader);
 		const phrase = this.variant(`${part}.${name}`, fields);
 		if (phrase === undefined) {
-			const values = what?.message ? this.allOf(what.message, "seat") : [];
+			const values = what?.message ? this.allOf(what.message, ({ name }) => name === "seat") : [];
 			const text = [spaced(name), values.join(", ")].filter(Boolean).join(": ");
 			return { seat: seatIn(fields, "seat"), text };
 		}

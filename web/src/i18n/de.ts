@@ -274,6 +274,7 @@ export const de: Texts = {
 	hintHidden: "Was dein Gegenüber haben könnte",
 	hintHiddenNote: (n) =>
 		`Wie wahrscheinlich jede Karte dort ist, geschätzt aus ${n} Verteilungen der verdeckten Karten, die zu dem passen, was du gesehen hast.`,
+	hintAlike: (n, percent) => `${n} Karten, jede etwa ${percent}`,
 	hintScoreGraph: "Zu erwartende Punkte im Lauf der Suche",
 	hintWin: "Sieg",
 	hintDrawn: "Remis",

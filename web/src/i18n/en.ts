@@ -270,6 +270,7 @@ export const en = {
 	hintHidden: "What the other player may hold",
 	hintHiddenNote: (n: string) =>
 		`How likely each card is to be there, estimated from ${n} ways to deal the hidden cards that fit what you have seen.`,
+	hintAlike: (n: number, percent: string) => `${n} cards, each about ${percent}`,
 	hintScoreGraph: "Points to expect, while the search runs",
 	hintWin: "Win",
 	hintDrawn: "Draw",

@@ -128,40 +128,56 @@ export function Hidden(props: {
 		game: { phrases },
 	} = context.catalog;
 	const places = [...new Set(cards.map(({ placeName }) => placeName))];
+	const row = ({ card, probability, there }: (typeof cards)[number]) => (
+		<li
+			key={card}
+			class={there ? "there" : probability >= LIKELY ? "likely" : ""}
+			ref={tenths(probability)}
+		>
+			<game.Card {...cardProps(context.catalog, card)} />
+			<span class="num">
+				{there && (
+					<>
+						<span aria-hidden="true">✓ </span>
+						<span class="sr">{t().reviewThere}, </span>
+					</>
+				)}
+				{percent(probability)}
+			</span>
+		</li>
+	);
 	return places
 		.filter((place) => place !== "opponent_pile")
-		.map((place) => (
-			<div key={place}>
-				<Title>{phrases[`place.${place}`] ?? spaced(place)}</Title>
-				<ul class="heat">
-					{cards
-						.filter(({ placeName }) => placeName === place)
-						.sort(
-							(a, b) =>
-								Number(b.there ?? 0) - Number(a.there ?? 0) || b.probability - a.probability,
-						)
-						.slice(0, most)
-						.map(({ card, probability, there }) => (
-							<li
-								key={card}
-								class={there ? "there" : probability >= LIKELY ? "likely" : ""}
-								ref={tenths(probability)}
-							>
-								<game.Card {...cardProps(context.catalog, card)} />
-								<span class="num">
-									{there && (
-										<>
-											<span aria-hidden="true">✓ </span>
-											<span class="sr">{t().reviewThere}, </span>
-										</>
-									)}
-									{percent(probability)}
-								</span>
-							</li>
-						))}
-				</ul>
-			</div>
-		));
+		.map((place) => {
+			const { single, alike } = apart(cards.filter(({ placeName }) => placeName === place));
+			return (
+				<div key={place}>
+					<Title>{phrases[`place.${place}`] ?? spaced(place)}</Title>
+					<ul class="heat">{single.slice(0, most).map(row)}</ul>
+					{alike.map((some) => (
+						<details key={some[0]!.card}>
+							<summary>{t().hintAlike(some.length, percent(some[0]!.probability))}</summary>
+							<ul class="heat">{some.map(row)}</ul>
+						</details>
+					))}
+				</div>
+			);
+		});
+}
+
+const MANY_ALIKE = 8; // Cards as likely as each other that tell no more than one of them would.
+
+/** Cards in the order of their likelihood; apart, many of which each is as likely, within a twentieth. */
+export function apart<T extends { probability: number; there?: boolean }>(cards: readonly T[]) {
+	const step = ({ probability }: T) => Math.round(20 * probability);
+	const sorted = cards.toSorted(
+		(a, b) => Number(b.there ?? 0) - Number(a.there ?? 0) || b.probability - a.probability,
+	);
+	const steps = [...new Set(sorted.map(step))];
+	const alike = steps
+		.map((at) => sorted.filter((each) => !each.there && step(each) === at))
+		.filter((some) => some.length >= MANY_ALIKE);
+	return { single: sorted.filter((each) => !alike.some((some) => some.includes(each))), alike };
 }
 
 /** What to play, how often, and what it is worth, in one or two sentences. */

@@ -8,6 +8,7 @@ import type { Context, GameModule } from "../../src/games/module";
 import { inner, schemaOf } from "../../src/games/schema";
 import { describeAction } from "../../src/games/sentences";
 import { Words } from "../../src/games/words";
+import { apart } from "../../src/match/hintpanel";
 import { language } from "../../src/state/settings";
 import { action, event, HAND, rulesetIn, view, whist } from "../support/whist";
 
@@ -109,10 +110,8 @@ describe("a game without a drawing", () => {
 		const lay = (me: number | undefined) =>
 			layoutOf(words, inner(schema, schema.view, view().game)!, me);
 		const { middle, sides, hand } = lay(0);
-		expect(sides).toEqual([
-			[{ kind: "figure", label: "Tricks", value: "2" }],
-			[{ kind: "figure", label: "Tricks", value: "1" }],
-		]);
+		// The tricks are the score, which stands beside the names.
+		expect(sides).toEqual([[], []]);
 		expect(middle).toEqual([
 			{ kind: "sentence", text: "Hearts are trumps" },
 			{ kind: "cards", name: "led_card", label: "Led", cards: [{ card: "16" }] },
@@ -136,6 +135,25 @@ describe("a game without a drawing", () => {
 		expect(middle).toHaveLength(6);
 	});
 
+	it("leaves out what is hidden as a score, and says it on neither side", () => {
+		const game = whist();
+		game.phrases = { ...game.phrases, "view.tricks_won": "" };
+		const own = anyGame(game) as GameModule;
+		expect(own.score(view(), 0)).toBeUndefined();
+		const schema = schemaOf(game)!;
+		const { sides } = layoutOf(new Words(game), inner(schema, schema.view, view().game)!, 0);
+		expect(sides).toEqual([[], []]);
+	});
+
+	it("tells many equal beliefs once, and each that differs", () => {
+		const cards = (probabilities: number[]) =>
+			probabilities.map((probability, at) => ({ card: `${at}`, probability }));
+		const { single, alike } = apart(cards([0.9, ...Array(20).fill(0.5), 0.1]));
+		expect(single.map(({ probability }) => probability)).toEqual([0.9, 0.1]);
+		expect(alike.map((some) => some.length)).toEqual([20]);
+		expect(apart(cards([0.5, 0.5, 0.5])).alike).toEqual([]);
+	});
+
 	it("calls a suit as the catalog calls the kind of its cards", () => {
 		const game = whist();
 		for (const [at, card] of game.cards.entries()) {
@@ -148,7 +166,7 @@ describe("a game without a drawing", () => {
 	});
 
 	it("knows the score and the hands of both", () => {
-		expect(module.score(view(), 1)).toEqual({ value: "1", label: "Tricks" });
+		expect(module.score(view(), 1)).toMatchObject({ value: "1", label: "Tricks" });
 		expect(module.handSize(view(), 1)).toBe(12);
 	});
 

@@ -131,7 +131,12 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 	return (
 		<section class={`heap ${shown.length > LAST ? "long" : ""}`}>
 			{long ? (
-				<Pile title={item.label} cards={item.cards.map(({ card }) => card)} context={context} />
+				<Pile
+					title={item.label}
+					cards={item.cards.map(({ card }) => card)}
+					context={context}
+					ordered
+				/>
 			) : (
 				<h2>{item.label}</h2>
 			)}

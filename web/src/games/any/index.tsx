@@ -23,24 +23,21 @@ import {
 	inner,
 	isInteger,
 	isList,
-	isNumber,
 	isSaid,
 	type Schema,
 	scalarOf,
 	schemaOf,
-	valuesOf,
 } from "../schema";
 import { describeAction } from "../sentences";
 import { Words } from "../words";
 import { AnyBoard } from "./board";
 import { AnyCard } from "./card";
-import { HELD, type Layout, labelOf, layoutOf } from "./layout";
+import { figureOf, HELD, type Layout, layoutOf, SCORE } from "./layout";
 import "./style.css";
 
 const ACT = "act:"; // Before what tells an action from all others.
 const PACE_MS = 500;
 const NOWHERE: Layout = { hand: [], sides: [[], []], middle: [] };
-const SCORE = /^(scores?|points|tricks|tricks_won|won|goals|chips|total)$/;
 
 /** Draws a game by its schema; undefined if it has none that can be read. */
 export function anyGame(game: Game): GameModule | undefined {
@@ -157,26 +154,6 @@ const showsCard = (words: Words, happened: ReflectMessage | undefined) => {
 		(field) => words.holdsCards(field) && !isList(field) && isSaid(what, field),
 	);
 };
-
-/** A figure of a seat: of a list by seat, or of the part of the view that is the seat's. */
-function figureOf(
-	state: ReflectMessage | undefined,
-	seat: number,
-	name: RegExp,
-	words: Words,
-): { value: string; label: string } | undefined {
-	for (const field of state?.fields ?? []) {
-		if (!isList(field)) continue;
-		const value = valuesOf(state!, field)[seat];
-		if (name.test(field.name) && (typeof value === "number" || typeof value === "bigint"))
-			return { value: `${value}`, label: words.label("view", field.name) };
-		if (!/^(sides|seats|players)$/.test(field.name) || typeof value !== "object") continue;
-		const side = value as ReflectMessage;
-		const own = side.fields.find((each) => name.test(each.name) && isNumber(each));
-		if (own) return { value: `${side.get(own)}`, label: labelOf(words, `${field.name}.`, own) };
-	}
-	return undefined;
-}
 
 /** The flags and the whole numbers of the ruleset. */
 function optionsOf(game: Game, schema: Schema, words: Words): LobbyOption[] {

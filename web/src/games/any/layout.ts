@@ -24,6 +24,7 @@ export interface Layout {
 
 const HAND = /^(hand|own_hand|your_hand|hand_cards|own_cards|cards)$/;
 const SIDES = /^(sides|seats|players)$/;
+export const SCORE = /^(scores?|points|tricks|tricks_won|won|goals|chips|total)$/;
 export const HELD =
 	/^(hand_sizes?|hand_counts?|cards_in_hand|opponent_hand_size|opponent_hand_count)$/;
 const STACK = /(^|_)(deck|stock|pile|talon)(_size|_count|_left)?$/;
@@ -34,9 +35,10 @@ const LAST = 12; // Of a long list, as many entries are drawn.
 /** Sorts the fields of a view; `me` is the seat that looks, if it is one of the two. */
 export function layoutOf(words: Words, view: ReflectMessage, me: number | undefined): Layout {
 	const layout: Layout = { hand: [], sides: [[], []], middle: [] };
+	const score = figureOf(view, 0, SCORE, words)?.field; // It is said beside the player's name too.
 	const take = (message: ReflectMessage, path: string, seat: number | undefined) => {
 		for (const field of message.fields) {
-			if (isLeftOut(words, path, field) || !isSaid(message, field)) continue;
+			if (isLeftOut(words, path, field) || !isSaid(message, field) || field === score) continue;
 			const mine = seat === undefined || seat === me;
 			if (words.holdsCards(field) && isList(field) && HAND.test(field.name) && mine) {
 				if (me === undefined) continue;
@@ -68,6 +70,29 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 	return layout;
 }
 
+/** A figure of a seat: of a list by seat, or of the part of the view that is the seat's. */
+export function figureOf(
+	state: ReflectMessage | undefined,
+	seat: number,
+	name: RegExp,
+	words: Words,
+): { value: string; label: string; field: DescField } | undefined {
+	for (const field of state?.fields ?? []) {
+		if (!isList(field) || isLeftOut(words, "", field)) continue;
+		const value = valuesOf(state!, field)[seat];
+		if (name.test(field.name) && (typeof value === "number" || typeof value === "bigint"))
+			return { value: `${value}`, label: words.label("view", field.name), field };
+		if (!SIDES.test(field.name) || typeof value !== "object") continue;
+		const side = value as ReflectMessage;
+		const path = `${field.name}.`;
+		const own = side.fields.find(
+			(each) => name.test(each.name) && isNumber(each) && !isLeftOut(words, path, each),
+		);
+		if (own) return { value: `${side.get(own)}`, label: labelOf(words, path, own), field: own };
+	}
+	return undefined;
+}
+
 /** Whether nobody would look at a field; a game says so of its own by an empty phrase. */
 function isLeftOut(words: Words, path: string, field: DescField): boolean {
 	const own = words.game.phrases[`view.${path}${field.name}`];
@@ -96,12 +121,13 @@ function itemOf(words: Words, message: ReflectMessage, field: DescField, path: s
 		return { kind: "cards", name: field.name, label, cards };
 	}
 	if (messageOf(field) && isList(field))
-		return listOf(words, field, label, values as ReflectMessage[]);
+		return listOf(words, field, label, values as ReflectMessage[], `${path}${field.name}.`);
 	if (messageOf(field)) {
+		const inside = `${path}${field.name}.`;
 		const part = values[0] as ReflectMessage;
 		const items = part.fields
-			.filter((each) => isSaid(part, each) && !isLeftOut(words, `${field.name}.`, each))
-			.map((each) => itemOf(words, part, each, `${field.name}.`));
+			.filter((each) => isSaid(part, each) && !isLeftOut(words, inside, each))
+			.map((each) => itemOf(words, part, each, inside));
 		// One thing needs no heading below a heading.
 		const [only] = items;
 		if (items.length === 1 && only && "label" in only) return { ...only, label };
@@ -115,21 +141,28 @@ function itemOf(words: Words, message: ReflectMessage, field: DescField, path: s
 }
 
 /** A list of messages: cards with notes, if each has a card, and else a table. */
-function listOf(words: Words, field: DescField, label: string, items: ReflectMessage[]): Item {
+function listOf(
+	words: Words,
+	field: DescField,
+	label: string,
+	items: ReflectMessage[],
+	path: string,
+): Item {
 	const shown = items.slice(-LAST);
-	const columns = messageOf(field)!.fields.filter((each) => scalarOf(each) !== BYTES);
+	const leftOut = (each: DescField) => isLeftOut(words, path, each);
+	const columns = messageOf(field)!.fields.filter((each) => !leftOut(each));
 	const card = columns.find((each) => words.holdsCards(each) && !isList(each));
 	if (card) {
 		const cards = shown.map((item) => ({
 			card: words.cardsOf(item, card)[0] ?? "",
-			note: words.allOf(item, card.name).join(", "),
+			note: words.allOf(item, (each) => each === card || leftOut(each)).join(", "),
 		}));
 		return { kind: "cards", name: field.name, label, cards };
 	}
 	return {
 		kind: "table",
 		label,
-		columns: columns.map((each) => words.label("view", each.name)),
+		columns: columns.map((each) => labelOf(words, path, each)),
 		rows: shown.map((item) =>
 			columns.map((each) => (isSaid(item, each) ? (words.fieldIn(item, each) ?? "") : "–")),
 		),
