@@ -181,7 +181,7 @@ def test_no_process_takes_what_lies_in_the_working_directory_for_a_module(
     path.write_text("import pathlib; pathlib.Path('ran').touch(); raise SystemExit")
     monkeypatch.chdir(tmp_path)
     croupier = Path(sys.executable).with_name("croupier")
-    server = start(command=[croupier, *SERVE[3:]])
+    server = start(command=[croupier, *SERVE[3:], "--metrics-port", "0"])
     assert children(server.process)
     assert server.end()[0] == 0
     assert not (tmp_path / "ran").exists()
