@@ -344,7 +344,7 @@ class _Table:
             lines.append(_drawn(draw.title(view), draw.view(view)))
         if view.HasField("result"):
             lines.append(draw.over(view))
-            lines.append(f"The match is over, {draw.result(view)}; you are seat {self.number}.")
+            lines.append(f"The match is over. {draw.result(view)} You are seat {self.number}.")
         elif view.legal_actions:
             lines.append(f"{draw.question(view)} Legal actions at version {view.version}:")
             lines += [f"{n}. {draw.action(each)}" for n, each in enumerate(view.legal_actions, 1)]

@@ -1,14 +1,15 @@
 """A command that plays a match in the terminal: `croupier play`, and alone `croupier-play`."""
 
 import argparse
+import os
 import sys
 from contextlib import suppress
 from dataclasses import fields, replace
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from croupier.client import STRENGTHS
-from croupier.terminal import arguments, program, resuming
+from croupier.terminal import arguments, program, resuming, texts
 from croupier.terminal.arguments import CommandError, UsageError
 from croupier.terminal.drawing import printable
 from croupier.terminal.play import PlayError, SettingsError, play
@@ -128,23 +129,23 @@ def run(chosen: argparse.Namespace, program: str) -> int:
         if chosen.resume is None:
             return play(settings, console)
         return _resume(chosen, settings, console)
-    except SettingsError as error:
-        raise UsageError(str(error)) from error
     except PlayError as error:
-        raise CommandError(str(error)) from error
+        kind = UsageError if isinstance(error, SettingsError) else CommandError
+        raise kind(error.said(texts.in_language(chosen.language))) from error
 
 
 def _resume(chosen: argparse.Namespace, settings: Settings, console: Console) -> int:
     try:
-        saved = resuming.find(chosen.resume, chosen.server, console)
+        saved = resuming.find(chosen.resume, chosen.server, console, chosen.language)
     except Left:
         return 0
+    chosen.language = chosen.language or saved.language
     same = settings.security == CLEARTEXT
     settings = replace(
         settings,
         server=saved.server,
         security=Security(**saved.security) if same else settings.security,  # type: ignore[arg-type]
-        language=settings.language or saved.language,
+        language=chosen.language,
     )
     return play(settings, console, saved)
 
@@ -180,6 +181,8 @@ def _console(no_color: bool) -> Console:
     console = Console(
         highlight=False, markup=False, emoji=False, color_system=None if no_color else "auto"
     )
+    if console.is_dumb_terminal:  # Which is taken for one of 80 columns.
+        console.size = ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
     if not console.is_terminal or console.width > WIDTH:
         console.width = WIDTH
     return console

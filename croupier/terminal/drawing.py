@@ -17,9 +17,10 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 from rich.columns import Columns
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from croupier.messages import GameMessages
@@ -35,6 +36,7 @@ LONG_NAME = 14  # Columns of a player's name in a heading.
 MAX_DIGITS = 9  # Of a number that somebody types.
 LABELS = 9  # The width of the column of labels left of the sides.
 FRIEND = "friend"  # An opponent who has given no name.
+_HIDDEN = re.compile("unseen.*|.*history|.*memory")  # Of what was seen; as the page leaves out.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
@@ -45,6 +47,57 @@ def number_of(typed: str) -> int | None:
 
 class Unclear(ValueError):
     """The typed text does not name an action; the message says why."""
+
+
+class Rows(Table):
+    """A table that is told row by row, each value after its heading, where it would be cut."""
+
+    otherwise: RenderableType | None = None  # What is drawn there instead.
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        padding = len(self.columns) * (self.padding[1] + self.padding[3])
+        sizes = [self._size(column, console, options) for column in self.columns]
+        spare = options.max_width - padding - sum(size.minimum for size in sizes)
+        if spare >= 0:
+            widths = [size.minimum for size in sizes]
+            while spare and (low := [n for n, most in enumerate(sizes) if widths[n] < most[1]]):
+                widths[min(low, key=widths.__getitem__)] += 1
+                spare -= 1
+            for column, width in zip(self.columns, widths, strict=True):
+                column.width = width
+            yield from super().__rich_console__(console, options)
+        elif self.otherwise is not None:
+            yield self.otherwise
+        else:
+            for row in zip(*(column.cells for column in self.columns), strict=True):
+                yield from self._told(row, options.max_width)
+
+    def _size(self, column: Column, console: Console, options: ConsoleOptions) -> Measurement:
+        # How wide a column is at least, so that no word is cut, and at most.
+        cells = [*column.cells, *([column.header] if self.show_header else [])]
+        free = options.update(max_width=1000)
+        sizes = [Measurement.get(console, free, cell) for cell in cells]
+        most = max(column.min_width or 0, *(size.maximum for size in sizes), 0)
+        if column.no_wrap:
+            return Measurement(most, most)
+        least = max(column.min_width or 0, *(size.minimum for size in sizes), 0)
+        return Measurement(least, options.max_width if self.expand else most)
+
+    def _told(self, row: Sequence[RenderableType], width: int) -> Iterable[RenderableType]:
+        lines = [Text()]
+        for column, cell in zip(self.columns, row, strict=True):
+            value = cell.copy() if isinstance(cell, Text) else Text(str(cell))
+            if value.plain.strip() in ("", "·"):
+                continue
+            value = Text("; ").join(value.split())
+            value.stylize_before(column.style)
+            # What is no number says itself what it is, unless it is that of one of two sides.
+            named = column.header and (self.expand or value.plain[0].isdigit())
+            part = Text.assemble((f"{column.header}: " if named else "", "dim"), value)
+            if lines[-1] and lines[-1].cell_len + 2 + part.cell_len > width:
+                lines.append(Text("  "))
+            lines[-1].append("  " if lines[-1].plain.strip() else "").append_text(part)
+        return lines
 
 
 class Drawing:
@@ -109,15 +162,14 @@ class Drawing:
         return over_sentence(self.game, view, names)
 
     def result(self, view: game_pb2.View) -> str:
-        """Says the result of a match in a line, the winner's score first."""
+        """Says who has won a match, in a sentence, the winner's score first."""
         scores = list(view.result.scores)
         best = scores.index(max(scores))
-        shown = "-".join(f"{score:g}" for score in sorted(scores, reverse=True))
+        shown = [f"{score:g}".replace(".", self.say(".")) for score in sorted(scores, reverse=True)]
         if scores[best] == scores[1 - best]:
-            return self.say("result: draw {}").format(shown)
-        if best == self.seat:
-            return self.say("result: you win {}").format(shown)
-        return self.say("result: {} wins {}").format(self.who(best), shown)
+            return self.say("A draw: {} each.").format(shown[0])
+        told = "You win, {1} to {2}." if best == self.seat else "{0} wins, {1} to {2}."
+        return self.say(told).format(capital(self.who(best)), *shown)
 
     def question(self, view: game_pb2.View) -> str:
         """Asks what the seat has to decide."""
@@ -142,7 +194,8 @@ class Drawing:
         self, view: game_pb2.View, width: int
     ) -> Iterable[tuple[RenderableType, RenderableType]]:
         """Draws the view and the menu: first all of both, then ever less of them."""
-        views, menus = list(self.views(view, width)), list(self.menus(view))
+        views = list(self.views(view, width))
+        menus = list(self.menus(view)) if view.legal_actions else [Text()]
         yield from ((each, menus[0]) for each in views)
         yield from ((views[-1], each) for each in menus[1:])
 
@@ -167,6 +220,11 @@ class Drawing:
                 found.append(place)
                 whole += [place] if len(names) == len(wanted) else []
         return whole if len(whole) == 1 else found
+
+    def example(self, view: game_pb2.View) -> str:
+        """Returns what can be typed for one of the legal actions."""
+        action = view.legal_actions[-1]
+        return " ".join(self.words.names(self.inner(action)) or [self.action(action)]).lower()
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
         """Returns whether a number that is typed means a card in hand; then #1 means an action."""
@@ -263,12 +321,23 @@ class Drawing:
             cards.append(meant[0])
         return cards
 
+    def numbers_in_hand(self, hand: Sequence[int], cards: Iterable[int]) -> str:
+        """Returns cards by their numbers in hand, as `cards_in_hand` reads them."""
+        left = list(enumerate(hand, 1))
+        numbers = []
+        for card in cards:
+            place = next(each for each in left if each[1] == card)
+            left.remove(place)
+            numbers.append(str(place[0]))
+        return " ".join(numbers)
+
     def side_by_side(self, rows: Mapping[str, Sequence[RenderableType]]) -> Table:
         """Draws what both sides have, in the order of `order`, by label."""
-        grid = Table(box=None, padding=(0, 2, 0, 0), expand=True, show_edge=False)
+        grid = table()
+        grid.expand = True
         grid.add_column(no_wrap=True, style="dim", min_width=LABELS)
         for seat in self.order:
-            grid.add_column(self.player(seat), ratio=1)
+            grid.add_column(self.player(seat))
         for label, cells in rows.items():
             grid.add_row(label, *cells)
         return grid
@@ -287,19 +356,23 @@ class Drawing:
         columns = Columns(shown, padding=(0, 3), column_first=True)
         if len(places) <= most:
             return columns
-        more = self.say('and {} more: "list", or with words "list rook", shows them')
-        return Group(columns, Text(f"      {more.format(len(places) - most)}", style="dim"))
+        more = self.say('and {} more: "list", or with words "list {}", shows them')
+        said = [self.action(each) for each in view.legal_actions]
+        words = filter(str.isalpha, _words(said[places[-1]]))
+        # The word that tells most.
+        word = min(words, key=lambda each: sum(has_words(text, each) for text in said), default="1")
+        return Group(columns, Text(f"      {more.format(len(places) - most, word)}", style="dim"))
 
     # The drawing of any message.
 
     def _fields(self, message: Message, path: str = "") -> Iterable[RenderableType]:
-        plain = Table.grid(padding=(0, 2))
+        plain = Rows.grid(padding=(0, 2))
         plain.add_column(style="dim", no_wrap=True)
         plain.add_column()
         nested: list[RenderableType] = []
         for field in message.DESCRIPTOR.fields:
-            if self.words.phrases.get(f"view.{path}{field.name}") == "":
-                continue  # The game leaves it out.
+            if self._is_left_out(path, field):
+                continue
             value = getattr(message, field.name)
             if field.message_type is None:
                 if _says_something(message, field, value):
@@ -314,6 +387,11 @@ class Drawing:
         if plain.row_count:
             yield plain
         yield from nested
+
+    def _is_left_out(self, path: str, field: Any) -> bool:
+        # What nobody would look at; a game says so of its own fields by an empty phrase.
+        hidden = self.words.phrases.get(f"view.{path}{field.name}") == ""
+        return hidden or field.type == field.TYPE_BYTES or bool(_HIDDEN.fullmatch(field.name))
 
     def _label(self, path: str, field: Any) -> str:
         phrases = self.words.phrases
@@ -334,9 +412,7 @@ class Drawing:
                     for place, item in enumerate(items)
                 )
             )
-        grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for column in columns:
-            grid.add_column(self._label(path, column))
+        grid = table(*(self._label(path, column) for column in columns))
         for item in items:
             values = (
                 self._value(column, getattr(item, column.name))
@@ -370,9 +446,9 @@ def _kind(game_id: str) -> type[Drawing]:
     return Drawing
 
 
-def table(*headings: str, right: Iterable[str] = ()) -> Table:
+def table(*headings: str, right: Iterable[str] = ()) -> Rows:
     """Returns an empty table without lines; the columns of `right` are aligned to the right."""
-    made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+    made = Rows(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
     for heading in headings:
         made.add_column(heading, justify="right" if heading in right else "left")
     return made

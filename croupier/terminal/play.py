@@ -34,6 +34,7 @@ HINTS = {
     game_pb2.HINT_POLICY_ALLOWED: "Both of you may ask for hints.",
     game_pb2.HINT_POLICY_AFTER_END: "There are no hints before the end.",
 }
+REFUSED = "the server refused: {}"
 _REFUSALS = {
     "INVITATION_USED": "this invitation was used before: somebody else sits in your seat."
     " Ask your friend for a new match",
@@ -47,7 +48,18 @@ _REFUSALS = {
 
 
 class PlayError(Exception):
-    """The match cannot be played, or not to its end; the message says why."""
+    """The match cannot be played, or not to its end; the message says why.
+
+    It is a text with a place in braces for each further argument.
+    """
+
+    def said(self, say: texts.Say) -> str:
+        """Returns the message in another language."""
+        text, *given = self.args
+        return say(text).format(*given) if given else say(text)
+
+    def __str__(self) -> str:
+        return self.said(str)
 
 
 class SettingsError(PlayError):
@@ -92,8 +104,8 @@ def _play_one(session: Session) -> Session | None:
         raise
     except CroupierError as error:
         if may_pass(error):
-            again = f". When it is back: {back}" if back else ""
-            raise PlayError(f"lost the server at {session.settings.server}{again}") from error
+            text = "lost the server at {}. When it is back: {}" if back else "lost the server at {}"
+            raise PlayError(text, session.settings.server, back) from error
         if error.reason in GONE:
             _forget(session)
         raise _refused(error) from error
@@ -108,8 +120,8 @@ def _save(session: Session) -> str:
     try:
         SavedSeats().keep(seat)
     except OSError as error:
-        warning = f"This seat cannot be saved, so it cannot be resumed: {error}"
-        session.screen.print(Text(warning, style="dim"))
+        warning = session.say("This seat cannot be saved, so it cannot be resumed: {}")
+        session.screen.print(Text(warning.format(error), style="dim"))
         return ""
     return f"{settings.program} --resume {seat.id}"
 
@@ -158,19 +170,20 @@ def _open(client: Client, settings: Settings, screen: Screen) -> Session:
     name = settings.game.replace("-", "_")
     if name not in games:
         known = ", ".join(games) or "none"
-        raise SettingsError(f"there is no game {settings.game!r}. Games of this server: {known}")
+        told = "there is no game {!r}. Games of this server: {}"
+        raise SettingsError(told, settings.game, known)
     try:
         game = client.game(name, language=settings.language)
         match = _create(client, settings, game)
     except CroupierError as error:
         if error.reason == "SEEDS_NOT_ALLOWED":
+            told = "this server takes no seeds. Start one that does with: {}"
             raise PlayError(
-                "this server takes no seeds. Start one that does with:"
-                f" croupier serve --listen {settings.server} --allow-seeds"
+                told, f"croupier serve --listen {settings.server} --allow-seeds"
             ) from error
         if error.violations:
             faults = "; ".join(f"{v.field}: {v.description}" for v in error.violations)
-            raise SettingsError(f"the server refused: {faults}") from error
+            raise SettingsError(REFUSED, faults) from error
         raise _refused(error) from error
     say = texts.in_language(game.language_code)
     for invitation in match.invitations.values():
@@ -190,13 +203,12 @@ def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:
         return {game.name.removeprefix("games/"): game for game in client.games()}
     except CroupierError as error:
         if is_lasting(error):
-            raise PlayError(f"no connection to {settings.server}: {error.message}") from error
+            told = "no connection to {}: {}"
+            raise PlayError(told, settings.server, error.message) from error
         if may_pass(error):
-            raise PlayError(
-                f"no server answers at {settings.server}."
-                f" Start one with: croupier serve --listen {settings.server}"
-            ) from error
-        raise PlayError(f"{settings.server} is not a Croupier server: {error}") from error
+            told = "no server answers at {0}. Start one with: croupier serve --listen {0}"
+            raise PlayError(told, settings.server) from error
+        raise PlayError("{} is not a Croupier server: {}", settings.server, error) from error
 
 
 def _create(client: Client, settings: Settings, game: catalog_pb2.Game) -> NewMatch:
@@ -224,7 +236,7 @@ def _join(client: Client, settings: Settings, screen: Screen) -> Session:
         return _session(client, settings, seat, screen, whole=True)
     except CroupierError as error:
         if error.reason == "INVITATION_INVALID":
-            raise SettingsError(f"this is not an invitation of {settings.server}") from error
+            raise SettingsError("this is not an invitation of {}", settings.server) from error
         raise _refused(error) from error
 
 
@@ -309,4 +321,5 @@ def opponent_name(player: game_pb2.Player) -> str:
 
 
 def _refused(error: CroupierError) -> PlayError:
-    return PlayError(_REFUSALS.get(error.reason) or f"the server refused: {error}")
+    known = _REFUSALS.get(error.reason)
+    return PlayError(known) if known else PlayError(REFUSED, error)

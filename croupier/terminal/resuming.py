@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from croupier.client import Client, CroupierError, Seat
-from croupier.terminal import drawing
+from croupier.terminal import drawing, texts
 from croupier.terminal.play import GONE, SettingsError
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from croupier.terminal.screen import Screen
@@ -16,7 +16,7 @@ PATIENCE = 1.0  # Seconds for which a server is asked whether a match still runs
 RUNS, OVER, SILENT = "", "over", "the server does not answer"
 
 
-def find(match: str, server: str | None, console: Console) -> SavedSeat:
+def find(match: str, server: str | None, console: Console, language: str = "") -> SavedSeat:
     """Returns the saved seat of a match, or the one that runs if no match is named.
 
     If several run, a player at a terminal chooses, and else it is the newest one. `server` names
@@ -27,14 +27,14 @@ def find(match: str, server: str | None, console: Console) -> SavedSeat:
         store = SavedSeats()
         saved = [seat for seat in store.read() if server in (None, seat.server)]
     except OSError as error:
-        raise SettingsError(f"there are no saved seats: {error}") from error
+        raise SettingsError("there are no saved seats: {}", error) from error
     if match:
         wanted = match.removeprefix("matches/")
         for seat in saved:
             if seat.id == wanted:
                 return seat
         known = ", ".join(seat.id for seat in saved) or "none"
-        raise SettingsError(f"no seat of the match {wanted!r} is saved here. Saved: {known}")
+        raise SettingsError("no seat of the match {!r} is saved here. Saved: {}", wanted, known)
     states = {seat: _state(seat) for seat in saved}
     for seat, state in states.items():
         if state is None:
@@ -44,6 +44,7 @@ def find(match: str, server: str | None, console: Console) -> SavedSeat:
         raise SettingsError("there is no match to come back to")
     chosen = [seat for seat in there if states[seat] == RUNS] or there
     screen = Screen(console)
+    screen.say = texts.in_language(language)
     return chosen[0] if len(chosen) == 1 or not screen.asks else _choose(chosen, screen)
 
 
@@ -61,20 +62,21 @@ def _state(saved: SavedSeat) -> str | None:
 
 
 def _choose(seats: list[SavedSeat], screen: Screen) -> SavedSeat:
-    table = drawing.table("", "game", "against", "since", "server", "match")
+    headings = ("game", "against", "since", "server", "match")
+    table = drawing.table("", *map(screen.say, headings))
     for number, seat in enumerate(seats, 1):
         since = datetime.fromisoformat(seat.created).astimezone()
         table.add_row(
             Text(str(number), style="bold yellow"),
             Text(seat.game),
-            Text(drawing.cropped(seat.opponent, drawing.LONG_NAME)),
-            f"{since:%d %b %H:%M}",
+            Text(drawing.cropped(screen.say(seat.opponent), drawing.LONG_NAME)),
+            f"{since:%Y-%m-%d %H:%M}",
             Text(seat.server),
             Text(seat.id),
         )
     screen.print(table)
     while True:
-        typed = screen.ask(f"Which match? (1 to {len(seats)}) ")
+        typed = screen.ask(screen.say("Which match? (1 to {}) ").format(len(seats)))
         chosen = drawing.number_of(typed)
         if chosen is not None and 1 <= chosen <= len(seats):
             return seats[chosen - 1]

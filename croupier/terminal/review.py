@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
-from croupier.terminal.drawing import Drawing
+from croupier.terminal.drawing import Drawing, Rows
 from croupier.v1 import review_pb2
 
 VERDICTS = enums.words(review_pb2.Verdict.DESCRIPTOR)
@@ -168,7 +168,7 @@ class Review:
         return Text(self.say(text).format(title), style="bold")
 
     def _table(self, *headings: str) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+        table = Rows(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
         table.show_header = any(headings)
         for heading in headings:
             narrow = heading in ("version", "seat", "loss")

@@ -29,6 +29,7 @@ class Screen:
         self.asks = console.is_terminal and sys.stdin.isatty()  # Whether somebody can answer.
         self._stops = stops and self.asks
         self._used = 0
+        self._typed = ""  # At a stop, for the next question.
         self.say: Say = str  # Translates its questions.
 
     @property
@@ -61,13 +62,21 @@ class Screen:
             self._used += len(page)
 
     def stop(self) -> None:
-        """Lets the player read what is in sight, if there is something new."""
-        if self._stops and self._used:
-            self.ask(self.say(ON), style="dim")
+        """Lets the player read what is in sight, if there is something new.
+
+        What is typed there answers the next question, and nothing stops before it.
+        """
+        if self._stops and self._used and not self._typed:
+            self._typed = self.ask(self.say(ON), style="dim")
+        self._used = 0
 
     def ask(self, prompt: str, style: str = "bold") -> str:
         """Returns what is typed, without spaces around it; raises Left at its end."""
         try:
+            if self._typed:
+                typed, self._typed = self._typed, ""
+                self.print_lines(self.lines(Text(f"{prompt}{typed}", style=style)))
+                return typed
             return self.console.input(Text(prompt, style=style)).strip()
         except EOFError:
             raise Left from None

@@ -216,7 +216,7 @@ class Session:
             ("v", "view"): lambda: self._show_all(view),
             ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game, self.say)),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
-            ("?", "help"): lambda: self._tell(texts.HELP),
+            ("?", "help"): lambda: self._tell(texts.HELP, self.draw.example(view)),
         }
         return {name: answer for names, answer in by_name.items() for name in names}
 
@@ -297,7 +297,7 @@ class Session:
         width = self.screen.console.width
         screens = [
             self.screen.lines(
-                Rule(self.draw.title(view), align="left", style="dim"),
+                self._heading(view),
                 shown,
                 *(self._questions(view, menu) if asks else ()),
             )
@@ -313,11 +313,22 @@ class Session:
             fits = [s for s in screens if left is None or len(s) + reserve <= left]
         self.screen.print_lines(fits[0] if fits else screens[-1])
 
+    def _heading(self, view: game_pb2.View) -> RenderableType:
+        title = self.draw.title(view)
+        fits = title.cell_len + 2 < self.screen.console.width
+        return Rule(title, align="left", style="dim") if fits else title
+
     def _questions(self, view: game_pb2.View, menu: RenderableType) -> Sequence[RenderableType]:
         clock = self.settings.clock
         told = [] if clock is None else [self.say("You have {} seconds.").format(clock)]
         time_left = [Text(each, style="dim") for each in told]
-        return (Text(self.draw.question(view), style="bold"), menu, *time_left)
+        question = Text(self.draw.question(view), style="bold")
+        height = self.screen.height
+        # What is asked is in sight when it is to be answered.
+        long = (
+            height is not None and len(self.screen.lines(question, menu, *time_left)) > height - 2
+        )
+        return (menu, question, *time_left) if long else (question, menu, *time_left)
 
     def _told(self) -> Sequence[Text]:
         told = [line for event in self.events if (line := self.draw.event(event)) is not None]
@@ -329,8 +340,7 @@ class Session:
 
     def _show_all(self, view: game_pb2.View) -> None:
         shown, menu = next(iter(self.draw.screens(view, self.screen.console.width)))
-        title = Rule(self.draw.title(view), align="left", style="dim")
-        self.screen.print(title, shown, *self._questions(view, menu))
+        self.screen.print(self._heading(view), shown, *self._questions(view, menu))
 
     # After the end.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from croupier.phrases import ORIGIN, UNLOGGED
 
 HELP = """\
-number or words  play a legal action: its number, or words of it ("rook", "imp b2")
+number or words  play a legal action: its number, or words of it ("{}")
 #number          the same, where numbers name cards and "list" numbers the actions
 h, hint          show what a search would play, and how it rates the actions
 p, play          play what the last hint advises
@@ -18,7 +18,7 @@ q, quit          leave; the match stays as it is
 ?, help          show this help"""
 
 HELP_GERMAN = """\
-Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("turm", "molch b2")
+Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("{}")
 #Nummer          dasselbe, wo Nummern Karten nennen und "list" die Aktionen nummeriert
 h, hint          zeigt, was eine Suche spielen würde und wie sie die Aktionen bewertet
 p, play          spielt, was der letzte Tipp rät
@@ -38,9 +38,9 @@ GERMAN = {
     "a {}": "{}",
     "friend": "Gegenüber",
     "Type ? for help.": "Tipp ? für Hilfe.",
-    "result: draw {}": "Ergebnis: unentschieden {}",
-    "result: you win {}": "Ergebnis: du gewinnst {}",
-    "result: {} wins {}": "Ergebnis: {} gewinnt {}",
+    "A draw: {} each.": "Unentschieden: je {}.",
+    "You win, {1} to {2}.": "Du gewinnst, {1} zu {2}.",
+    "{0} wins, {1} to {2}.": "{0} gewinnt, {1} zu {2}.",
     "{} stays unfinished on {}.": "{} bleibt unbeendet auf {}.",
     "Left": "Verlassen",
     "Interrupted": "Abgebrochen",
@@ -67,8 +67,8 @@ GERMAN = {
     "{}: not in your hand.": "{}: nicht auf deiner Hand.",
     " or ": " oder ",
     "None.": "Keine.",
-    'and {} more: "list", or with words "list rook", shows them': (
-        'und {} weitere: "list" zeigt alle, mit Wörtern ("list turm") diese'
+    'and {} more: "list", or with words "list {}", shows them': (
+        'und {} weitere: "list" zeigt alle, mit Wörtern ("list {}") diese'
     ),
     "There is no hint yet: h asks for one.": "Es gibt noch keinen Tipp: h fragt danach.",
     "No hint: in this match nobody may ask for hints before it is over.": (
@@ -180,6 +180,56 @@ GERMAN = {
     "opening": "Anfang",
     "middle": "Mitte",
     "ending": "Ende",
+    # What ends the command, and matches to come back to
+    "lost the server at {}": "der Server bei {} antwortet nicht mehr",
+    "lost the server at {}. When it is back: {}": (
+        "der Server bei {} antwortet nicht mehr. Wenn er wieder da ist: {}"
+    ),
+    "This seat cannot be saved, so it cannot be resumed: {}": (
+        "Dieser Platz lässt sich nicht speichern, also führt nichts zu ihm zurück: {}"
+    ),
+    "there is no game {!r}. Games of this server: {}": (
+        "es gibt kein Spiel {!r}. Spiele dieses Servers: {}"
+    ),
+    "this server takes no seeds. Start one that does with: {}": (
+        "dieser Server nimmt keinen Startwert an. Einer, der es tut, startet mit: {}"
+    ),
+    "the server refused: {}": "der Server lehnt ab: {}",
+    "no connection to {}: {}": "keine Verbindung zu {}: {}",
+    "no server answers at {0}. Start one with: croupier serve --listen {0}": (
+        "bei {0} antwortet kein Server. Einer startet mit: croupier serve --listen {0}"
+    ),
+    "{} is not a Croupier server: {}": "{} ist kein Server von Croupier: {}",
+    "this is not an invitation of {}": "das ist keine Einladung von {}",
+    "this invitation was used before: somebody else sits in your seat."
+    " Ask your friend for a new match": (
+        "diese Einladung ist verbraucht: Auf deinem Platz sitzt schon jemand."
+        " Bitte um eine neue Partie"
+    ),
+    "this match ended before you joined. Ask your friend for a new one": (
+        "diese Partie war zu Ende, bevor du dazukamst. Bitte um eine neue"
+    ),
+    "the server no longer knows this match": "der Server kennt diese Partie nicht mehr",
+    "the server no longer knows this seat": "der Server kennt diesen Platz nicht mehr",
+    "somebody has taken over your seat with a new token": (
+        "jemand hat deinen Platz mit einem neuen Schlüssel übernommen"
+    ),
+    "in this match nobody may ask for hints before it is over, so --auto"
+    " cannot play it. For a match with hints, create it with: --hints allow": (
+        "in dieser Partie gibt es vor dem Ende keine Tipps, also kann --auto sie nicht spielen."
+        " Eine Partie mit Tipps beginnt mit: --hints allow"
+    ),
+    "there are no saved seats: {}": "es gibt keine gespeicherten Plätze: {}",
+    "no seat of the match {!r} is saved here. Saved: {}": (
+        "kein Platz der Partie {!r} ist hier gespeichert. Gespeichert: {}"
+    ),
+    "there is no match to come back to": "es gibt keine Partie, zu der man zurückkann",
+    "game": "Spiel",
+    "against": "gegen",
+    "since": "seit",
+    "server": "Server",
+    "match": "Partie",
+    "Which match? (1 to {}) ": "Welche Partie? (1 bis {}) ",
 }
 LANGUAGES: Mapping[str, Mapping[str, str]] = {"de": GERMAN}
 
@@ -187,8 +237,8 @@ Say = Callable[[str], str]
 
 
 def in_language(code: str) -> Say:
-    """Returns what translates a text, if it can, into a language of the catalog."""
-    translations = LANGUAGES.get(code, {})
+    """Returns what translates a text, if it can, into a language such as "de" or "de-CH"."""
+    translations = LANGUAGES.get(code.partition("-")[0].lower(), {})
     return lambda text: translations.get(text, text)
 
 

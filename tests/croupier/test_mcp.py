@@ -161,7 +161,7 @@ def test_a_scripted_model_plays_matches_to_their_ends(servers, tmp_path, transpo
                     )
                     while legal(text):
                         text = await model.play(text, rng)
-                    assert re.search(r"The match is over, result: .*; you are seat [01]\.$", text)
+                    assert re.search(r"The match is over\. .* You are seat [01]\.$", text)
             rules = await client.read_resource(f"croupier://games/{game}")
             assert "Cards:" in rules.contents[0].text
 

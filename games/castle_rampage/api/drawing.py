@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
@@ -65,7 +64,7 @@ class Drawing(drawing.Drawing):
         state = view.castle_rampage
         parts: list[RenderableType] = [self._sides(state)]
         lists = {self.table("discards"): state.discards, self.table("unseen"): state.unseen}
-        piles_table = Table.grid(padding=(0, 2, 0, 0))
+        piles_table = drawing.Rows.grid(padding=(0, 2, 0, 0))
         piles_table.add_column(style="dim", no_wrap=True, min_width=9)
         for name, cards in lists.items():
             if cards:
@@ -78,11 +77,12 @@ class Drawing(drawing.Drawing):
     def screens(
         self, view: game_pb2.View, width: int
     ) -> Iterable[tuple[RenderableType, RenderableType]]:
-        yield self.view(view), self.menu(view)
+        menu = self.menu(view) if view.legal_actions else Text()
+        yield self.view(view), menu
         state = view.castle_rampage
         if state.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP or not view.legal_actions:
             sides, hand = self._sides(state, fallen=False), self._hand(state, texts=False)
-            yield Group(sides, hand), self.menu(view)
+            yield Group(sides, hand), menu
             return
         # The menu says what is in hand, once for equal cards.
         menu = self._hand_menu(view)
@@ -96,8 +96,8 @@ class Drawing(drawing.Drawing):
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
-            how = self.table("how_to_share_out", choices=len(view.legal_actions))
-            return Text(how, style="dim")
+            given = {"example": self.example(view), "choices": len(view.legal_actions)}
+            return Text(self.table("how_to_share_out", **given), style="dim")
         groups = self._groups(view)
         under = [group for _, group in groups if group[0][1].castle_rampage.HasField("strengthen")]
         parts: list[RenderableType] = [self._under(under)] if under else []
@@ -109,7 +109,8 @@ class Drawing(drawing.Drawing):
 
     def _under(self, groups: Sequence[Ways]) -> RenderableType:
         # A row for each card; the numbers are those of its actions, by structure.
-        table = Table(box=None, padding=(0, 2, 0, 4), show_edge=False, header_style="dim")
+        table = drawing.table()
+        table.padding = (0, 2, 0, 4)
         table.add_column(self.table("under"), no_wrap=True)
         for title in self.structures.values():
             table.add_column(title, justify="right", style="bold yellow")
@@ -120,9 +121,10 @@ class Drawing(drawing.Drawing):
         return table
 
     def _plays(self, groups: Sequence[tuple[str, Ways]]) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
+        table = drawing.table()
+        table.show_header = False
         table.add_column(justify="right", style="bold yellow", no_wrap=True, min_width=4)
-        table.add_column(no_wrap=True)
+        table.add_column()
         table.add_column(style="dim")
         for label, group in groups:
             action = group[0][1]
@@ -198,6 +200,11 @@ class Drawing(drawing.Drawing):
             return ""
         spec = self.specs[play.card]
         return f"{self.table('attack')} {spec.attack + spec.bonus * play.extra}"
+
+    def example(self, view: game_pb2.View) -> str:
+        if not self.numbers_are_cards(view):
+            return super().example(view)
+        return self.numbers_in_hand(view.castle_rampage.hand, _order(view.legal_actions[-1]))
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
         return view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
@@ -280,8 +287,8 @@ class Drawing(drawing.Drawing):
             table.add_row(self.table("kept"), Text(self.names[state.kept], style="bold"))
         return table
 
-    def _cards_table(self, *, numbered: bool) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+    def _cards_table(self, *, numbered: bool) -> drawing.Rows:
+        table = drawing.table()
         if numbered:
             table.add_column("", style="dim", justify="right", min_width=9)
         table.add_column(self.table("your_hand"), no_wrap=True)

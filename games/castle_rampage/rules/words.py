@@ -66,7 +66,7 @@ PHRASES = {
     "table.ways": "{ways} ways to discard",
     "table.share_out": "Share out five cards: two for the Gate, two for the Castle, one to keep:",
     "table.your_turn": "Play cards, put one under a structure, or end the turn:",
-    "table.how_to_share_out": 'Type all five in this order, by number or name ("1 3 2 2 5"), the '
+    "table.how_to_share_out": 'Type all five in this order, by number or name ("{example}"), the '
     'upper one of two first; "list" with words shows some of the {choices} choices.',
     "table.how_to_discard": 'Name what to discard too ("{example}"); "list" with words shows the '
     "ways.",

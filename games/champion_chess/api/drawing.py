@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
@@ -26,7 +25,7 @@ class Drawing(drawing.Drawing):
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
         numbers = game.cards[0].numbers if game.cards else ()
-        self.labels = [number.title.lower() for number in numbers] or list(CATEGORIES)
+        self.labels = [number.title for number in numbers] or list(CATEGORIES)
         self.names = self.enum_titles(chess.ChampionChessCard.DESCRIPTOR)
 
     def scene(self, view: game_pb2.View) -> Hashable:
@@ -79,9 +78,19 @@ class Drawing(drawing.Drawing):
     def menu(self, view: game_pb2.View) -> RenderableType:
         if not self.numbers_are_cards(view):
             return super().menu(view)
-        example = " ".join(self.names[card] for card in (*view.champion_chess.hand,)[-2:]).lower()
-        choices = len(view.legal_actions)
-        return Text(self.table("how_to_choose", example=example, choices=choices), style="dim")
+        given = {
+            "numbers": self.example(view),
+            "example": " ".join(
+                self.names[card] for card in _cards(view.legal_actions[-1])
+            ).lower(),
+            "choices": len(view.legal_actions),
+        }
+        return Text(self.table("how_to_choose", **given), style="dim")
+
+    def example(self, view: game_pb2.View) -> str:
+        if not self.numbers_are_cards(view):
+            return super().example(view)
+        return self.numbers_in_hand(view.champion_chess.hand, _cards(view.legal_actions[-1]))
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
         return view.champion_chess.phase != chess.CHAMPION_CHESS_PHASE_CHAMPION
@@ -173,10 +182,11 @@ class Drawing(drawing.Drawing):
         # Cards have numbers where they are chosen by number; in the champion phase actions have.
         hand = view.champion_chess.hand
         points = self._points(view)
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
-        table.add_column(style="dim", min_width=9)
+        table = drawing.table()
+        table.show_header = False
+        table.add_column(style="dim", min_width=9, no_wrap=True)
         for _ in hand:
-            table.add_column(justify="center", min_width=6)
+            table.add_column(justify="center", min_width=6, no_wrap=True)
         if view.legal_actions and self.numbers_are_cards(view):
             table.add_row("", *(Text(str(n + 1), style="bold yellow") for n in range(len(hand))))
         table.add_row(
@@ -185,6 +195,11 @@ class Drawing(drawing.Drawing):
         for place, label in enumerate(self.labels):
             numbers = (points[card][place] for card in hand)
             table.add_row(label, *(str(n) if n else Text("·", style="dim") for n in numbers))
+        # A row for each card, where the screen is too narrow for them side by side.
+        table.otherwise = down = drawing.table("", self.table("your_hand"), *self.labels)
+        for n, card in enumerate(hand, 1):
+            figures = (str(number or "·") for number in points[card])
+            down.add_row(Text(f"{n:>2}", "bold yellow"), Text(self.names[card], "bold"), *figures)
         return table
 
     def _points(self, view: game_pb2.View) -> dict[int, tuple[int, int, int]]:

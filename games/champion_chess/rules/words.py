@@ -31,8 +31,8 @@ PHRASES = {
     "table.champion": "Choose your champion:",
     "table.aid": "Choose aid for your {champion}: any number of cards, one of each but for Pawns.",
     "table.discard": "Choose what to discard to your reserve: any cards of your hand.",
-    "table.how_to_choose": 'Type numbers or names of cards ("1 3", "{example}"), "none" or "all"; '
-    '"list" shows all {choices} choices.',
+    "table.how_to_choose": 'Type numbers or names of cards ("{numbers}", "{example}"), "none" or '
+    '"all"; "list" shows all {choices} choices.',
     "table.not_allowed": "{cards}: not allowed now.",
     "table.hand": "hand",
     "table.your_hand": "your hand",
@@ -54,5 +54,5 @@ PHRASES = {
     "table.discarded": "; discarded {cards}",
     "value.phase.champion": "champion",
     "value.phase.aid": "aid",
-    "value.phase.discard": "discard",
+    "value.phase.end": "discard",
 }

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
@@ -87,7 +86,7 @@ class Drawing(drawing.Drawing):
         parts: list[RenderableType] = [self._sides(state)]
         attack = self._attack(state.plays[state.attack_start :])
         if attack:
-            table = Table.grid(padding=(0, 3, 0, 0))
+            table = drawing.Rows.grid(padding=(0, 3, 0, 0))
             for row in attack[-most:] if most else attack:
                 table.add_row(*row)
             shown = "attack" if not most or len(attack) <= most else "attack_end"
@@ -145,7 +144,7 @@ class Drawing(drawing.Drawing):
         for card in cards:
             spec = self.specs[card]
             powers.setdefault(spec.role, []).append(str(spec.power))
-        table = Table.grid(padding=(0, 2, 0, 0))
+        table = drawing.Rows.grid(padding=(0, 2, 0, 0))
         items = [(self._role(role), " ".join(listed)) for role, listed in powers.items()]
         half = (len(items) + 1) // 2
         for row in range(half):

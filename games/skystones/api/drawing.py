@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
@@ -15,7 +14,9 @@ from croupier.terminal import drawing
 from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import skystones_pb2 as stones
 
-CELL, LONG_CELL = 15, 19  # Columns inside a card: as many as the longest title has.
+CELL, LONG_CELL = 15, 19  # Columns inside a card: as many as the longest title has,
+NARROW_CELL = 12  # or fewer, so that the sides stand beside the board,
+SIDES = 18  # in at least as many columns, or else below it.
 ROWS = 4  # Lines inside a card,
 LOW_ROWS = 3  # or where the screen is low.
 OWNER = 5  # Columns of the owner in a card.
@@ -50,7 +51,7 @@ class Drawing(drawing.Drawing):
         # Only of the default list: titles of another list have no translation.
         self.card_titles = {spec.title: card.title for spec, card in listed}
         longest = max(map(cell_len, self.card_titles.values()), default=0)
-        self.cell = min(max(longest, CELL), LONG_CELL)
+        self.cell = self.whole_cell = min(max(longest, CELL), LONG_CELL)
         self.elements = {int(spec.element): card.kind for spec, card in listed}
         self.side = game.default_ruleset.skystones.board_size or len(COLUMNS)
         self.limit = game.default_ruleset.skystones.hand_limit
@@ -76,6 +77,8 @@ class Drawing(drawing.Drawing):
         return self._table(view, ROWS)
 
     def views(self, view: game_pb2.View, width: int) -> Iterable[RenderableType]:
+        beside, below = (room // self.side - 1 for room in (width - SIDES - 1, width - 1))
+        self.cell = min(self.whole_cell, beside if beside >= NARROW_CELL else below)
         if width >= self.hand_size * (self.cell + 1) + 1:  # Else the cards in hand would be cut.
             yield self._table(view, ROWS)
         if view.skystones.phase == stones.SKYSTONES_PHASE_PLACE:
@@ -101,10 +104,13 @@ class Drawing(drawing.Drawing):
 
     def _table(self, view: game_pb2.View, rows: int) -> RenderableType:
         state = view.skystones
-        table = Table.grid(padding=(0, 2, 0, 0))
+        table = drawing.table()
+        table.show_header = False
+        board, sides = self._board(state, rows), self._sides(state, rows)
+        table.otherwise = Group(board, sides)
         table.add_column(no_wrap=True)
         table.add_column()
-        table.add_row(self._board(state, rows), self._sides(state, rows))
+        table.add_row(board, sides)
         if rows == LOW_ROWS or not state.hand:
             return table
         hand = self._grid([[self._card(card, rows) for card in state.hand]], rows)
@@ -133,7 +139,8 @@ class Drawing(drawing.Drawing):
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
             return self._picks(view)
-        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+        table = drawing.table()
+        table.padding = (0, 1, 0, 0)
         for heading in (self.table("your_hand"), "", self.table("edges")):
             table.add_column(heading, no_wrap=True)
         squares = range(len(view.skystones.board))
@@ -179,14 +186,15 @@ class Drawing(drawing.Drawing):
             return cell
         blank = Text(" " * self.cell)
         cell = [Text(f"{name:<{self.cell}}", style="dim")] + [blank] * (rows - 1)
+        if square.field:
+            field = drawing.cropped(self._field(square.field), self.cell).center(self.cell)
         if square.field == stones.SKYSTONES_FIELD_BLOCKED:
             cell[1:] = [Text("░" * self.cell, style="dim")] * (rows - 1)
-            cell[rows // 2] = Text(self._field(square.field).center(self.cell), style="dim")
+            cell[rows // 2] = Text(field, style="dim")
         elif square.field:
-            only = self._field(square.field).center(self.cell)
             # A field that takes one element has the number of that element.
             style = ELEMENT_STYLES.get(int(square.field), "")  # type: ignore[call-overload]
-            cell[rows // 2] = Text(only, style=style)
+            cell[rows // 2] = Text(field, style=style)
         return cell
 
     def _card(self, card: int, rows: int, style: str = "") -> Cell:
@@ -238,10 +246,12 @@ class Drawing(drawing.Drawing):
             )
         return Group(*parts)
 
-    def _picks(self, view: game_pb2.View) -> RenderableType:
+    def _picks(self, view: game_pb2.View, *, single: bool = False) -> RenderableType:
         half = (len(view.legal_actions) + 1) // 2
-        columns = 2 if half > 3 else 1
-        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+        columns = 2 if half > 3 and not single else 1
+        table = drawing.table()
+        table.otherwise = self._picks(view, single=True) if columns == 2 else None
+        table.padding = (0, 1, 0, 0)
         for _ in range(columns):
             table.add_column("", justify="right", style="bold yellow", min_width=2)
             for heading in ("card", "element", "edges"):

@@ -14,19 +14,42 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from google.protobuf import text_format
+
+import wire
+from croupier.terminal import texts
+from service.api.catalog_service import in_all_languages
+
 ROOT = Path(__file__).parents[3]
 PROMPTS = ("> ", "Enter: go on ", "Eingabetaste: weiter ", "(y or n) ", "(j oder n) ")
+_WORD = r"[^\W\d_]{2,}"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def not_german(text: str, game: str) -> set[str]:
+    """The words of what a German player of a game is shown that no German text has."""
+    described = in_all_languages(wire.hosted_games()[game]())["de"]
+    shown = text_format.MessageToString(described, as_utf8=True).replace("\\n", " ")
+    known = re.findall(_WORD, " ".join((shown, *texts.GERMAN.values())).lower())
+    return {
+        word for word in re.findall(_WORD, re.sub(r"\w+…", "", text)) if word.lower() not in known
+    }
 
 
 class Terminal:
     """A session on a terminal; what it prints up to each prompt is a list of lines."""
 
     def __init__(
-        self, address: str, *words: str, state: Path, rows: int = 24, no_color: str = ""
+        self,
+        address: str,
+        *words: str,
+        state: Path,
+        rows: int = 24,
+        columns: int = 80,
+        **environment: str,
     ) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
         server = ("--server", address) if address else ()
         self.process = subprocess.Popen(
@@ -36,7 +59,8 @@ class Terminal:
                 **kept,
                 "TERM": "xterm-256color",
                 "XDG_STATE_HOME": str(state),
-                "NO_COLOR": no_color,
+                "NO_COLOR": "",
+                **environment,
             },
             stdin=slave,
             stdout=slave,

@@ -73,7 +73,7 @@ def test_auto_plays_to_the_end(played: Callable[[str], str], game: str) -> None:
     first = played(game)
     lines = first.splitlines()
     result = lines[-1]
-    assert re.fullmatch(r"result: (you win 1-0|the bot wins 1-0|draw 0.5-0.5)", result)
+    assert re.fullmatch(r"(You win|The bot wins), 1 to 0\.|A draw: 0\.5 each\.", result)
     # Before it stands what decided the match.
     assert lines[-2].endswith(".")
     assert "\x1b" not in first
@@ -90,7 +90,7 @@ def test_auto_plays_the_other_seat_with_options_and_other_bots(server: str) -> N
     printed = auto(server, "skystones", 3, "--seat", "1", *words)
     assert "b2: " in printed
     assert "c1" not in printed
-    assert printed.splitlines()[-1].startswith("result: ")
+    assert re.search("win|draw", printed.splitlines()[-1])
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -106,10 +106,12 @@ def test_cards_are_named_in_another_language(
     assert printed.splitlines()[-2].endswith(".")
     assert printed.splitlines()[-2] != played(game).splitlines()[-2]
     # The language does not change the match.
-    results = {"result: you win": "Ergebnis: du gewinnst", "result: the bot wins":
-               "Ergebnis: der Bot gewinnt", "result: draw": "Ergebnis: unentschieden"}  # fmt: skip
-    result, _, score = played(game).splitlines()[-1].rpartition(" ")
-    assert printed.splitlines()[-1] == f"{results[result]} {score}"
+    results = {
+        "You win, 1 to 0.": "Du gewinnst, 1 zu 0.",
+        "The bot wins, 1 to 0.": "Der Bot gewinnt, 1 zu 0.",
+        "A draw: 0.5 each.": "Unentschieden: je 0,5.",
+    }
+    assert printed.splitlines()[-1] == results[played(game).splitlines()[-1]]
     # No line says in German what it says in English, but for what is the same in both.
     same = set(printed.splitlines()) & set(played(game).splitlines())
     assert not [line for line in same if re.search(r"[a-zäöüß]{4}", line)]
@@ -124,7 +126,7 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
     done = run_play(server, *words, typed=typed)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[-2:] == ["You resigned.", "result: the bot wins 1-0"]
+    assert lines[-2:] == ["You resigned.", "The bot wins, 1 to 0."]
     assert len(re.findall(r"You choose: \w+", done.out)) == 3
     assert "You choose: No aid" in done.out
     assert "nonsense: not in your hand." in done.out
@@ -167,7 +169,7 @@ def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(
 ) -> None:
     # With this seed, the match asks for a decision on its first screen.
     words = ("champion_chess", "--seed", "5", *words)
-    with terminal(server, *words, state=tmp_path, no_color=no_color) as session:
+    with terminal(server, *words, state=tmp_path, NO_COLOR=no_color) as session:
         session.read("> ")
         session.interrupt()
         assert "unfinished" in "\n".join(session.read())

@@ -301,4 +301,4 @@ def test_the_terminal_client_reports_a_late_decision(servers, start):
         said, _ = session.communicate("1\n")
     assert session.returncode == 0
     assert "Too late: your time was up." in said
-    assert "You ran out of time.\nresult: the bot wins 1-0" in said
+    assert "You ran out of time.\nThe bot wins, 1 to 0." in said
