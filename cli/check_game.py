@@ -13,7 +13,7 @@ from cli.arguments import CommandError, Commands, declare, json_option, whole
 from engine import games
 from engine.errors import RulesetError
 from engine.game import Game
-from lab import contract, contract_leaks, contract_ranks
+from lab import contract, contract_leaks, contract_ranks, contract_scores
 from lab.contract_messages import check_kinds_of_events, check_messages, check_phrases
 
 OPTIONS = """
@@ -32,6 +32,8 @@ OPTIONS = """
     matches for the test of proportions under the small ruleset
 --ranked N [4000]
     views in which the truth is ranked among worlds, to test proportions under both rulesets
+--foretold N [60]
+    deals in which hints foretell the scores of both seats
 --longest N [1000]
     the most joint actions of a match
 """
@@ -143,7 +145,7 @@ def _command(each: _Property, chosen: argparse.Namespace, seed: int | None) -> s
             words += [f"--{option}", f"{name}={json.dumps(value)}"]
     if seed is None:
         words += ["--seed", chosen.seed]
-        for count in ("simulated", "ranked"):
+        for count in ("simulated", "ranked", "foretold"):
             words += [f"--{count}", getattr(chosen, count)]
     else:
         words += ["--seed", seed, "--matches", 1]
@@ -183,6 +185,9 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
     def ranks(under: Game, seeds: _Seeds) -> str:
         return contract_ranks.check_ranks(under, chosen.seed, chosen.ranked, seeds.watch)
 
+    def scores(under: Game, seeds: _Seeds) -> str:
+        return contract_scores.check_scores(under, chosen.seed, chosen.foretold, seeds.watch)
+
     def alone(check: Callable[[Game], None]) -> Callable[[Game, _Seeds], None]:
         return lambda under, _: check(under)
 
@@ -204,6 +209,7 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
         ("small-ranks", "so they are under the small ruleset", small, ranks),
         ("proportion", "all worlds of the small ruleset are drawn, in proportion", small,
          proportion),
+        ("scores", "what hints foretell for both seats adds up to 1", game, scores),
     ):  # fmt: skip
         if name != "small-ranks" or small.ruleset != game.ruleset:
             yield _Property(name, what, under, check)

@@ -137,7 +137,7 @@ def load(address: str, metrics: int, seats: int, seconds: float) -> None:
             most: Counter[str] = Counter()
             while not all(each.done() for each in hints):
                 most |= Counter({name: int(value) for name, value in read(metrics).items()})
-                time.sleep(0.1)
+                time.sleep(1.0)  # To read them costs some 15 ms of Python.
             done.set()
             print_hints([each.result() for each in hints], seconds)
             say(f"  {reviews.result()} decisions were reviewed")

@@ -254,7 +254,7 @@ class GrpcListener:
         is_socket = address.startswith("unix:")
         host, _, port = address.rpartition(":")
         if not is_socket:
-            check_free(host, int(port))
+            check_free(host, int(port), "--listen")
         try:
             if self._credentials is not None:
                 number = self._server.add_secure_port(address, self._credentials)

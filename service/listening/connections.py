@@ -145,22 +145,25 @@ def warn_of_cleartext(host: str, address: str) -> None:
         )
 
 
-def check_free(host: str, port: int) -> None:
-    """Raises OSError if nobody can listen there."""
+def check_free(host: str, port: int, option: str) -> None:
+    """Raises OSError, which names the option that says where, if nobody can listen there."""
     # gRPC would report the same at length, and part of it on standard error.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host.strip("[]"), port), family=family).close()
     except OSError as error:
-        raise cannot_listen(host, port, error) from None
+        raise cannot_listen(host, port, error, option) from None
 
 
-def cannot_listen(host: str, port: int, error: OSError) -> OSError:
-    """The error of an address that cannot be used, with the reason that the system gives."""
+def cannot_listen(host: str, port: int, error: OSError, option: str) -> OSError:
+    """The error of an address that cannot be used, with the reason that the system gives.
+
+    `option` is what says where to listen.
+    """
     # When a host cannot be looked up, the number is not one of the system's errors.
     number = error.errno or 0
     why = os.strerror(number) if number > 0 else "the host has no address"
-    return OSError(f"cannot listen on {host}:{port}: {why}")
+    return OSError(f"cannot listen on {host}:{port}: {why}; give {option} another address")
 
 
 def drop_unsent(connected: socket.socket | None) -> None:

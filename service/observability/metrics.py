@@ -1,8 +1,9 @@
 """The metrics for the operator: counts and durations, which reveal no card and no player.
 
 A series that is missing until its first event hides that event from `rate()`. So each metric begins
-with all its series, and labels have few values: calls are counted by method and code, and by
-protocol and code, but not by all three.
+with all its series, and labels have few values: calls are counted by protocol and code, refusals by
+reason, and faults of the server by method. How long calls took begins with those that end well:
+with all codes of all methods, a page of 600 kB would hold up moves for 50 ms whenever it is read.
 """
 
 import importlib.metadata
@@ -89,7 +90,7 @@ STATEMENTS = (
     "snapshot",
 )
 
-# Each bucket is a series of every method and code.
+# Each bucket is a series of every method, and of each of its codes that was seen.
 _UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)
 _STREAM_SECONDS = (0.1, 1, 10, 60, 600, 3600)
 _SEARCH_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -169,6 +170,8 @@ class _CallCounts(Collector):
             labels=["method", "code"],
         )
         for (path, code), taken in self.durations.items():
+            if code != "OK" and not any(taken.counts):
+                continue
             family = streams if METHODS[path] else unary
             family.add_metric([_short(path), code], taken.buckets(), taken.sum)
         return iter((in_flight, ended, lookups, unary, streams))

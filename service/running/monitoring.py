@@ -173,4 +173,4 @@ def _listen(address: tuple[str, int] | Path) -> socket.socket:
     try:
         return listen(host, port)
     except OSError as error:
-        raise cannot_listen(host, port, error) from None
+        raise cannot_listen(host, port, error, "--metrics-host or --metrics-port") from None

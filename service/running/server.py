@@ -191,7 +191,7 @@ class Server:
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
-        check_free(host, port)
+        check_free(host, port, "--listen")
         limit(self._options.max_rules_seconds)
         monitored = self._options.metrics_host, self._options.metrics_port
         self._monitoring.start(monitored if monitored[1] else None)
@@ -268,7 +268,7 @@ class Server:
             self.web_url = await web.start(services)
         except OSError as error:
             options = web.options
-            raise cannot_listen(options.host, options.port, error) from None
+            raise cannot_listen(options.host, options.port, error, "--web") from None
 
     async def _stored_key(self) -> bytes:
         # A token must outlast the server, as its match does.

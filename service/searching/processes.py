@@ -55,11 +55,11 @@ class SummedRegistry:
     def _sum(self, metrics: Iterable[Metric]) -> Iterator[Metric]:
         added: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
         for text in self._others():
-            for family in text_string_to_metric_families(text):
+            ours = "\n".join(line for line in text.splitlines() if line.startswith(PREFIXES))
+            for family in text_string_to_metric_families(f"{ours}\n"):
                 for sample in family.samples:
-                    if sample.name.startswith(PREFIXES):
-                        series = sample.name, frozenset(sample.labels.items())
-                        added[series] = added.get(series, 0.0) + sample.value
+                    series = sample.name, frozenset(sample.labels.items())
+                    added[series] = added.get(series, 0.0) + sample.value
         for metric in metrics:
             if metric.name.startswith(PREFIXES):
                 summed = Metric(metric.name, metric.documentation, metric.type)

@@ -181,7 +181,7 @@ def test_no_process_takes_what_lies_in_the_working_directory_for_a_module(
     path.write_text("import pathlib; pathlib.Path('ran').touch(); raise SystemExit")
     monkeypatch.chdir(tmp_path)
     croupier = Path(sys.executable).with_name("croupier")
-    server = start(command=[croupier, *SERVE[3:]])
+    server = start(command=[croupier, *SERVE[3:], "--metrics-port", "0"])
     assert children(server.process)
     assert server.end()[0] == 0
     assert not (tmp_path / "ran").exists()
@@ -215,22 +215,26 @@ def test_searches_run_at_a_search_server(start):
 
 def test_a_port_in_use_is_reported_in_one_line(client):
     nobody = ("--listen", "127.0.0.1:0", "--store", "memory", "--metrics-port")
-    for options in (
-        ("--listen", client.address, "--metrics-port", "0"),
-        (*nobody, client.address.rpartition(":")[2]),
+    web = ("--listen", "127.0.0.1:0", "--store", "memory", "--metrics-port", "0", "--web")
+    for named, options in (
+        ("--listen", ("--listen", client.address, "--metrics-port", "0")),
+        ("--metrics-host or --metrics-port", (*nobody, client.address.rpartition(":")[2])),
+        ("--web", (*web, client.address)),
     ):
         second = run("serve", *options)
         assert second.returncode == 1
         assert not second.stdout
         (line,) = second.stderr.splitlines()
-        assert line == f"croupier: cannot listen on {client.address}: Address already in use"
+        why = f"Address already in use; give {named} another address"
+        assert line == f"croupier: cannot listen on {client.address}: {why}"
 
 
 def test_a_host_without_an_address_is_reported_in_one_line():
     failed = run("serve", "--listen", "300.1.1.1:50051")
     assert failed.returncode == 1
     (line,) = failed.stderr.splitlines()
-    assert line == "croupier: cannot listen on 300.1.1.1:50051: the host has no address"
+    why = "the host has no address; give --listen another address"
+    assert line == f"croupier: cannot listen on 300.1.1.1:50051: {why}"
 
 
 def test_an_unusable_token_key_is_reported(tmp_path):

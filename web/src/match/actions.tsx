@@ -25,8 +25,10 @@ export function ActionBar(props: {
 		.filter((each) => each.words)
 		.sort((one, other) => Number(other.words?.primary ?? 0) - Number(one.words?.primary ?? 0));
 	const { looked } = chooser;
+	// A card that was looked at may have left the hand since; there is nothing to say of it then.
+	const held = looked && game.hand(view).some(({ cards }) => cards.includes(cardOf(looked)));
 	const why =
-		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)
+		mine && state === "ready" && held && !chooser.can(looked) && !chooser.chosen(looked)
 			? game.why?.(cardOf(looked), chooser.clicks, context)
 			: undefined;
 	const last = why ? looked : chooser.clicks.at(-1)?.key;
