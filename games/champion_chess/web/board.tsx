@@ -231,7 +231,11 @@ export function ChessCard({ card, side = 0 }: CardProps) {
 	if (!card) return null;
 	const noble = isNoble(card.id);
 	return (
-		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={labelOf(card)}>
+		<CardFrame
+			class={`chess ${noble ? "noble" : "aid"} side${side}`}
+			label={labelOf(card)}
+			card={card.id}
+		>
 			{noble && <path class="arch soft" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
 			<Title text={card.title} y={19} lines={1} />
 			<GlyphAt

@@ -207,7 +207,9 @@ function shotTotal(
 
 /** The role of a card, as the name of its drawing. */
 const outcomeOf = ({ catalog }: Context, outcome: PowerShotSoccerOutcome) =>
-	outcome && catalog.words.word(`value.outcome.${PowerShotSoccerOutcome[outcome]!.toLowerCase()}`);
+	outcome === 0
+		? ""
+		: catalog.words.word(`value.outcome.${PowerShotSoccerOutcome[outcome]!.toLowerCase()}`);
 
 export function roleOf(catalog: Catalog, card: string): string {
 	const ruleset = catalog.game.defaultRuleset?.game;
@@ -237,6 +239,7 @@ export function SoccerCard({ card, catalog }: CardProps) {
 			class={role === "STAR_PLAYER" ? "soccer star" : "soccer"}
 			tint={TINTS[role] ?? "#16794a"}
 			label={`${card.title}, ${card.kind}`}
+			card={card.id}
 		>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v42L1 72z" />
 			<text class="power" x="14" y="46" font-size="46">

@@ -218,6 +218,7 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 			role={small ? undefined : "img"}
 			aria-label={small ? undefined : labelOf(card, card.kind)}
 			aria-hidden={small}
+			data-card={card.id}
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
 			<Emblem id={Number(card.id)} />

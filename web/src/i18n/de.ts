@@ -238,6 +238,16 @@ export const de: Texts = {
 	keys: "Tasten",
 	keyboard:
 		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn.",
+	// The last turn, and a card that is asked
+	told: "Seit deiner letzten Entscheidung",
+	toldBack: "Zurück",
+	toldForward: "Weiter",
+	toldSkip: "Ans Ende springen",
+	toldAgain: "Noch einmal abspielen",
+	askCard: "Eine Karte befragen",
+	askedNow: "Jetzt",
+	notNow: "Sie kann jetzt nicht gewählt werden.",
+	canNow: (ways) => `Möglich: ${ways}`,
 	hintThinking: "Der Computer probiert aus …",
 	hintAsk: "Tipp zeigen",
 	stop: "Anhalten",

@@ -232,6 +232,16 @@ export const en = {
 	keys: "Keys",
 	keyboard:
 		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises.",
+	// The last turn, and a card that is asked
+	told: "Since your last decision",
+	toldBack: "One back",
+	toldForward: "One on",
+	toldSkip: "Skip to the end",
+	toldAgain: "Play it again",
+	askCard: "Ask a card",
+	askedNow: "Now",
+	notNow: "It cannot be chosen now.",
+	canNow: (ways: string) => `You can: ${ways}`,
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",

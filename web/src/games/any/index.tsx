@@ -24,7 +24,6 @@ import {
 	isInteger,
 	isList,
 	isNumber,
-	isSaid,
 	type Schema,
 	scalarOf,
 	schemaOf,
@@ -38,7 +37,6 @@ import { HELD, type Layout, labelOf, layoutOf } from "./layout";
 import "./style.css";
 
 const ACT = "act:"; // Before what tells an action from all others.
-const PACE_MS = 500;
 const NOWHERE: Layout = { hand: [], sides: [[], []], middle: [] };
 const SCORE = /^(scores?|points|tricks|tricks_won|won|goals|chips|total)$/;
 
@@ -87,7 +85,6 @@ function draw(game: Game, schema: Schema): GameModule {
 		},
 		confirm: describeAction,
 		atOnce: (clicks) => clicks.length === 1 || (clicks.at(-1)?.key.startsWith(ACT) ?? false),
-		pace: (event) => (showsCard(words, inner(schema, schema.event, event.event)) ? PACE_MS : 0),
 		score: (view, seat) => figureOf(stateOf(view), seat, SCORE, words),
 		handSize: (view, seat) => {
 			const state = stateOf(view);
@@ -150,13 +147,6 @@ function isShown(layout: Layout, card: string): boolean {
 		open.some((item) => item.kind === "cards" && item.cards.some((each) => each.card === card))
 	);
 }
-
-const showsCard = (words: Words, happened: ReflectMessage | undefined) => {
-	const what = happened && chosen(happened)?.message;
-	return what?.fields.some(
-		(field) => words.holdsCards(field) && !isList(field) && isSaid(what, field),
-	);
-};
 
 /** A figure of a seat: of a list by seat, or of the part of the view that is the seat's. */
 function figureOf(
