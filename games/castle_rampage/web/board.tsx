@@ -4,6 +4,7 @@ import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
 import { type BoardProps, type Context, cardOf, cardProps, titleOf } from "@app/games/module";
 import { Pile } from "@app/games/pile";
+import { nameOfSeat } from "@app/games/sentences";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -116,7 +117,7 @@ function Stack(
 	return (
 		<section
 			class={`stack ${standing.length === 0 ? "razed" : ""} ${own?.chosen(`to:${structure.toLowerCase()}`) ? "chosen" : ""}`}
-			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
+			aria-label={`${nameOfSeat(context, seat)}, ${title}: ${t().cards(standing.length)}`}
 		>
 			<div class="stackhead">
 				<h2>

@@ -1,7 +1,7 @@
 // All texts of the web app in German.
 import type { Texts } from "./en";
 
-const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
+const cards = (n: number) => (n === 0 ? "keine Karten" : n === 1 ? "1 Karte" : `${n} Karten`);
 
 export const de: Texts = {
 	table: "Croupier",
@@ -172,7 +172,8 @@ export const de: Texts = {
 	theirTurn: (who) => `${who} überlegt`,
 	spectating: "Du schaust zu.",
 	submitting: "Wird gesendet …",
-	reconnecting: "Verbindung verloren. Neuer Versuch … Du kannst weiter auswählen.",
+	reconnecting: "Verbindung verloren. Neuer Versuch …",
+	goOnChoosing: "Du kannst weiter auswählen.",
 	refused: {
 		TOKEN_REPLACED: "Dieser Platz wird jetzt auf einem anderen Gerät gespielt.",
 		TOKEN_INVALID: "Der Server kennt diesen Platz nicht mehr.",

@@ -171,7 +171,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			setOpen={setPanel}
 		>
 			<p class={lost ? "connection" : "sr"} role="status" data-testid="connection">
-				{lost && t().reconnecting}
+				{lost && `${t().reconnecting} ${possible ? t().goOnChoosing : ""}`}
 			</p>
 			<Announcer session={session} context={context} mine={possible} />
 		</Table>
