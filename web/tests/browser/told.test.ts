@@ -54,14 +54,14 @@ describe(`the last turn (SEED=${SEED})`, () => {
 		expect(await told(page)).toEqual(lines);
 		await play(page, random);
 		await page.waitForSelector("[data-testid=told]");
-		const last = await logged(page);
 		await replay(page);
 		await page.click("[aria-label='One step back']");
 		await page.click("[aria-label='One step forward']");
 		await page.waitForSelector("[data-testid=told] .toldlines li");
 		const beats = Number(await page.getAttribute("[data-testid=told]", "data-beats"));
-		const shown = beats > 1 ? await told(page) : [];
-		expect(last.slice(-shown.length)).toEqual(shown.length > 0 ? shown : last);
+		if (beats < 2) return;
+		const again = await told(page);
+		expect((await logged(page)).slice(-again.length)).toEqual(again);
 	});
 
 	it("passes at the pace of reading, unless it is skipped", async () => {
@@ -128,12 +128,13 @@ describe(`a card that is asked (SEED=${SEED})`, () => {
 		for (const place of [".hand", ".board", ".told", ".log"]) {
 			const card = page.locator(`${place} [data-card]`).first();
 			if ((await card.count()) === 0) continue;
-			const { title, numbers } = await card.evaluate((element) => ({
-				title: element.getAttribute("aria-label")?.split(",")[0] ?? element.textContent,
-				numbers: element.matches(".cardname"),
-			}));
+			const title = await card.evaluate((element) =>
+				element.matches(".cardname")
+					? element.textContent
+					: element.getAttribute("aria-label")?.split(",")[0],
+			);
 			await card.hover({ position: { x: 4, y: 8 }, force: true });
-			if (title && !numbers) expect(await says(page)).toContain(title.replace(/ \d+$/, ""));
+			expect(await says(page)).toContain(title?.replace(/ \d+$/, "") ?? "");
 			expect(await page.locator(`${ASKED} dt`).count()).toBeGreaterThan(0);
 			expect(await active()).toBe(focus);
 			expect(await audit(page)).toEqual([]);
