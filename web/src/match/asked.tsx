@@ -108,6 +108,8 @@ export function useAsked(root: RefObject<HTMLElement | null>, context: Context) 
 				setAsking(false);
 				if (asking) root.current?.querySelector<HTMLElement>("[data-ask]")?.focus();
 				hide();
+				// What goes by itself is not in the way of what else is to be closed, but for a dialog.
+				if (asked?.by !== "hold" && !asking && !asked?.element.closest("dialog")) return;
 			} else if (event.key.toLowerCase() === "i" && !target.closest("dialog")) {
 				setAsking(!asking);
 				if (!asking) step(0, target);
