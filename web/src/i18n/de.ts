@@ -238,7 +238,7 @@ export const de: Texts = {
 	empty: "leer",
 	keys: "Tasten",
 	keyboard:
-		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn.",
+		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn, I befragt mit den Pfeilen eine Karte, S springt ans Ende dessen, was erzählt wird.",
 	// The last turn, and a card that is asked
 	told: "Seit deiner letzten Entscheidung",
 	toldBack: "Zurück",

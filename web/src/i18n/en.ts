@@ -234,7 +234,7 @@ export const en = {
 	empty: "empty",
 	keys: "Keys",
 	keyboard:
-		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises.",
+		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises, I asks a card with the arrows, S skips to the end of what is told.",
 	// The last turn, and a card that is asked
 	told: "Since your last decision",
 	toldBack: "One back",

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { chance, clickOne, GAMES, play, playOn, READY } from "./players";
-import { audit, deal, openSite, replay, visit } from "./visitor";
+import { audit, CONFIRM_CHAMPION, deal, openSite, replay, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const ASKED = "[data-testid=asked]";
@@ -205,5 +205,57 @@ describe(`a card that is asked (SEED=${SEED})`, () => {
 		await closed(page);
 		await card.tap();
 		await page.waitForSelector(".chosen");
+	});
+});
+
+describe(`a table (SEED=${SEED})`, () => {
+	const site = openSite();
+	const LARGE = { viewport: { width: 1920, height: 1080 } };
+
+	it.each(GAMES)("of %s keeps its place, and is large on a large screen", async (game) => {
+		const { page } = await visit(site.browser, site.url, LARGE);
+		const another = () => deal(page, game);
+		await another();
+		const random = chance(SEED);
+		const places = new Set<string>();
+		const small = new Set<string>();
+		for (let clicks = 0; clicks < 60 && !(await page.$("[data-testid=ending]")); clicks++) {
+			const seen = await page.evaluate(() => {
+				// While a hand is picked in Skystones, its pile takes the room.
+				const picking = document.querySelector(".picking") ? "picking" : "";
+				const place = (at: string) => document.querySelector(at)!.getBoundingClientRect();
+				const texts = [...document.querySelectorAll<HTMLElement>(".match *")].filter(
+					(each) =>
+						!each.closest("svg, .sr") && [...each.childNodes].some((node) => node.nodeType === 3),
+				);
+				return {
+					place: [picking, place(".board").height, place(".player.near").top].join(" "),
+					small: texts
+						.filter((each) => Number.parseFloat(getComputedStyle(each).fontSize) < 13)
+						.map((each) => each.className || each.tagName),
+					zeros: /\b0 (cards|stand)/.exec(document.body.innerText)?.[0],
+				};
+			});
+			places.add(seen.place);
+			for (const each of seen.small) small.add(each);
+			expect(seen.zeros).toBeUndefined();
+			await clickOne(page, random);
+		}
+		expect([...small]).toEqual([]);
+		expect(places.size).toBeLessThanOrEqual(game === "skystones" ? 2 : 1);
+	});
+
+	it("tells only who can choose to go on choosing while the server is away", async () => {
+		const { page } = await visit(site.browser, site.url);
+		await deal(page, "champion_chess");
+		await page.waitForSelector(".hand .card[data-can]");
+		await page.context().setOffline(true);
+		await page.locator(".hand .card[data-can]").first().click();
+		await page.click(CONFIRM_CHAMPION);
+		const status = page.locator("[data-testid=connection].connection");
+		await status.waitFor();
+		expect(await page.locator(".hand .card[data-can]").count()).toBe(0);
+		expect(await status.textContent()).not.toContain("choosing");
+		await page.context().setOffline(false);
 	});
 });
