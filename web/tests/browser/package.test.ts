@@ -153,7 +153,7 @@ describe("a game of a package", () => {
 		expect(await page.locator(".hand .card").count()).toBe(13);
 		// What happened is told by its phrases, and its cards can be asked.
 		expect(await page.textContent("[data-testid=told]")).toContain("The bot plays 5 of Diamonds");
-		expect(await page.locator("[data-testid=told] .face").count()).toBe(1);
+		expect(await page.locator("[data-testid=told] .face").count()).toBeGreaterThan(0);
 		await page.locator(".hand .card").first().hover();
 		await page.waitForSelector("[data-testid=asked] .face");
 		expect(await audit(page)).toEqual([]);
