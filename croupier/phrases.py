@@ -322,7 +322,8 @@ def _holds(condition: str, fields: Fields) -> bool:
     keys = [key for value in field.values for key in value.keys]
     if least := _AT_LEAST.fullmatch(wanted):
         return any(key.isdecimal() and int(key) >= int(least[1]) for key in keys)
-    return wanted in keys
+    other = fields[wanted].values if wanted in fields else ()
+    return wanted in keys or any(key in keys for value in other for key in value.keys)
 
 
 def _seat(fields: Fields, name: str) -> int | None:

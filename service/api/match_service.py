@@ -501,6 +501,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 _VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
 _CHANGE_VERSION = match_pb2.WatchMatchResponse.VERSION_FIELD_NUMBER
 _CHANGE_ETAG = match_pb2.WatchMatchResponse.ETAG_FIELD_NUMBER
+_CHANGE_OWN_ACTION = match_pb2.WatchMatchResponse.OWN_ACTION_FIELD_NUMBER
 _CHANGE_VIEW = match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER
 
 
@@ -529,6 +530,8 @@ def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) 
         response += wire.field(_CHANGE_VIEW, view)
     if whole or "etag" in fields:
         response += wire.field(_CHANGE_ETAG, state.etag(version).encode())
+    if (whole or "own_action" in fields) and _is_own(state, version, viewer):
+        response += wire.number_field(_CHANGE_OWN_ACTION, 1)
     return response
 
 

@@ -6,6 +6,7 @@ import "./style/match.css";
 import "./style/panel.css";
 import "./style/sizes.css";
 import "./style/guide.css";
+import "./style/told.css";
 
 import { render } from "preact";
 import { App } from "./app";

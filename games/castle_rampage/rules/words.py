@@ -26,6 +26,8 @@ PHRASES = {
     "event.discarded.reason=priest": "{seat} had to discard {cards}",
     "event.revealed": "{seat} revealed {card} on the {structure}: defence {defence} against "
     "{strength}",
+    "event.revealed.defence=strength": "{seat} revealed {card} on the {structure}: defence "
+    "{defence} against {strength}, both cards are destroyed",
     "event.held": "{seat} held the {structure} with {card}",
     "event.destroyed": "{seat} lost {card}",
     "event.destroyed.structure": "{seat} lost {card} in the {structure}",

@@ -4,7 +4,7 @@ import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
 import { type BoardProps, type Context, cardOf, cardProps, titleOf } from "@app/games/module";
 import { Pile } from "@app/games/pile";
-import { describeEvent, nameOfSeat } from "@app/games/sentences";
+import { nameOfSeat } from "@app/games/sentences";
 import {
 	type CastleRampageAction,
 	CastleRampageCard,
@@ -23,15 +23,14 @@ import { say } from "./texts";
 
 export const idOf = (card: CastleRampageCard) => CastleRampageCard[card] ?? "";
 
-const CLASHES = 3; // Of an attack, so many cards that it met last are drawn; the log has all.
 const SHOWN = 12; // Cards of a stack that are drawn; beyond, only their number.
 
-export function CastleBoard({ view, events, context, picker, near }: BoardProps) {
+export function CastleBoard({ view, fresh, context, picker, near }: BoardProps) {
 	const game = view.game.value as CastleRampageView;
 	const options = view.ruleset?.game.case === "castleRampage" ? view.ruleset.game.value : undefined;
 	const far = 1 - near;
 	const settingUp = game.phase === CastleRampagePhase.SET_UP;
-	const newest = strengthened(events);
+	const newest = touched(fresh);
 	const fort = (seat: number) => ({ side: game.sides[seat]!, seat, context, newest });
 	return (
 		<div class={`castleboard ${settingUp ? "settingup" : ""}`}>
@@ -50,7 +49,7 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 						<Pile title={say().discards} cards={game.discards.map(idOf)} context={context} />
 					</span>
 				</div>
-				{settingUp ? (
+				{settingUp && (
 					<SetUp
 						context={context}
 						picker={picker}
@@ -58,8 +57,6 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 						kept={game.kept}
 						mine={context.me !== undefined && view.deciders.includes(near)}
 					/>
-				) : (
-					<LastPlay events={events} context={context} near={near} />
 				)}
 			</div>
 			<Fort {...fort(near)} own={picker} />
@@ -71,7 +68,8 @@ interface FortProps {
 	side: CastleRampageSide;
 	seat: number;
 	context: Context;
-	/** The structures that were strengthened last, as "0GATE". */
+	/** The structures that were strengthened or that held since the viewer's last decision, as
+	 * "strengthened0GATE". */
 	newest: ReadonlySet<string>;
 	/** What is chosen, of the near side. */
 	own?: BoardProps["picker"];
@@ -119,7 +117,7 @@ function Stack(
 	return (
 		<section
 			class={`stack ${standing.length === 0 ? "razed" : ""} ${own?.chosen(`to:${structure.toLowerCase()}`) ? "chosen" : ""}`}
-			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
+			aria-label={`${nameOfSeat(context, seat)}, ${title}: ${t().cards(standing.length)}`}
 		>
 			<div class="stackhead">
 				<h2>
@@ -142,14 +140,18 @@ function Stack(
 									: "";
 						// From the bottom, a card keeps its place while those above it fall.
 						const place = standing.length - shown.length + index;
-						const added = index === 0 && newest.has(`${seat}${structure}`);
 						const top = index === shown.length - 1;
+						const at = `${seat}${structure}`;
+						const added = index === 0 && newest.has(`strengthened${at}`);
+						const held = top && newest.has(`held${at}`);
 						return (
 							<li
 								key={place}
-								title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
+								title={[top && say().top, added && say().newest, held && say().held, seen]
+									.filter(Boolean)
+									.join(", ")}
 								data-flip={`stack${seat}${structure}${place}`}
-								class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
+								class={`${seen ? "known" : ""} ${added || held ? "added" : ""} ${own ? "down" : ""}`}
 							>
 								{each.card ? (
 									<StandingCard
@@ -172,17 +174,15 @@ function Stack(
 	);
 }
 
-/** The structures that were strengthened in this turn or in the one before. */
-function strengthened(events: readonly Event[]): Set<string> {
+/** What was strengthened, and what has held. */
+function touched(fresh: readonly Event[]): Set<string> {
 	const found = new Set<string>();
-	let turns = 0;
-	for (let at = events.length - 1; at >= 0 && turns < 2; at--) {
-		const { event } = events[at]!;
+	for (const { event } of fresh) {
 		if (event.case !== "castleRampage") continue;
 		const { seat, event: what } = event.value as CastleRampageEvent;
-		if (what.case === "turnStarted") turns++;
-		if (what.case === "strengthened")
-			found.add(seat + (what.value.structure === CastleRampageStructure.GATE ? "GATE" : "CASTLE"));
+		if (what.case !== "strengthened" && what.case !== "held") continue;
+		const gate = what.value.structure === CastleRampageStructure.GATE;
+		found.add(`${what.case}${seat}${gate ? "GATE" : "CASTLE"}`);
 	}
 	return found;
 }
@@ -233,83 +233,3 @@ function SetUp(props: {
 		</div>
 	);
 }
-
-interface Clash {
-	card: string;
-	defence: number;
-	strength: number;
-	end: "" | "held" | "destroyed";
-	/** How it ended, in words. */
-	told: string;
-}
-
-/** The last card that was played, and what it met. */
-function LastPlay(props: { events: readonly Event[]; context: Context; near: number }) {
-	const { events, context, near } = props;
-	let player: number | undefined;
-	let card = "";
-	let played = "";
-	let attackerFell = false;
-	const clashes: Clash[] = [];
-	let from = events.length - 1;
-	while (from >= 0 && !isPlayed(events[from]!)) from--;
-	for (const each of from >= 0 ? events.slice(from) : []) {
-		const { event } = each;
-		if (event.case !== "castleRampage") continue;
-		const told = describeEvent(each, context)?.text ?? "";
-		const { seat, event: what } = event.value as CastleRampageEvent;
-		if (what.case === "played") {
-			player = seat;
-			card = idOf(what.value.card);
-			played = told;
-		} else if (what.case === "revealed") {
-			clashes.push({ ...what.value, card: idOf(what.value.card), end: "", told });
-		} else if (what.case === "held" && clashes.length > 0) {
-			Object.assign(clashes.at(-1)!, { end: "held", told });
-			attackerFell = true;
-		} else if (what.case === "destroyed") {
-			const last = clashes.at(-1);
-			if (last && last.end === "" && last.card === idOf(what.value.card)) {
-				Object.assign(last, { end: "destroyed", told });
-				attackerFell = last.defence === last.strength;
-			} else if (clashes.length === 0 && what.value.structure !== 0) {
-				const card = idOf(what.value.card);
-				clashes.push({ card, defence: 0, strength: 0, end: "destroyed", told });
-			}
-		}
-	}
-	if (!card) return <div class="lastplay none" />;
-	return (
-		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
-			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
-				<CastleCard {...cardProps(context.catalog, card)} />
-			</span>
-			<div class="clashes">
-				<p>
-					<b class={`who ${player === near ? "mine" : "theirs"}`}>
-						{nameOfSeat(context, player ?? 0)}
-					</b>{" "}
-					{played}
-				</p>
-				<ol>
-					{clashes.slice(-CLASHES).map((clash, index) => (
-						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
-							<span class="mini">
-								<CastleCard {...cardProps(context.catalog, clash.card)} />
-							</span>
-							{clash.strength > 0 && (
-								<span class="versus num">
-									{clash.strength} : {clash.defence}
-								</span>
-							)}
-							<Glyph name={clash.end === "held" ? "SHIELD" : "BLOCKED"} label={clash.told} />
-						</li>
-					))}
-				</ol>
-			</div>
-		</div>
-	);
-}
-
-const isPlayed = ({ event }: Event) =>
-	event.case === "castleRampage" && (event.value as CastleRampageEvent).event.case === "played";

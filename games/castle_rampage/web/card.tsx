@@ -80,7 +80,7 @@ export function CastleCard({ card }: CardProps) {
 	if (!card) return null;
 	const { gate, castle, attack, bonus, cost } = numbersOf(card.id, card.numbers);
 	return (
-		<CardFrame class="castle" tint={tintOf(card.id)} label={labelOf(card)}>
+		<CardFrame class="castle" card={card.id} tint={tintOf(card.id)} label={labelOf(card)}>
 			<path class="banner tinted" d="M8 1h84v92L50 106 8 93z" />
 			<GlyphAt class="figure" name={figureOf(card.id)} x={50} y={54} size={50} />
 			{attack && (
@@ -141,6 +141,7 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 	return (
 		<CardFrame
 			class="castle inwall"
+			card={card.id}
 			tint={tintOf(card.id)}
 			label={`${card.title}, ${counts?.title} ${counts?.value}`}
 		>

@@ -59,15 +59,15 @@ export const guide = guideOf({
 			const numbers = now.context.catalog.cards.get(card)?.numbers ?? [];
 			return (numbersOf(card, numbers).cost?.value ?? 0) > 0;
 		}),
-		attack: { when: (now) => met(now).length > 0, anchor: ".lastplay" },
-		held: { when: happened("held"), anchor: ".lastplay" },
+		attack: { when: (now) => met(now).length > 0, anchor: ".told" },
+		held: { when: happened("held"), anchor: ".told" },
 		equal: {
 			when: (now) => met(now).some(({ defence, strength }) => defence === strength),
-			anchor: ".lastplay",
+			anchor: ".told",
 		},
 		through: {
 			when: (now) => met(now).some(({ defence, strength }) => defence < strength),
-			anchor: ".lastplay",
+			anchor: ".told",
 		},
 		fallen: {
 			when: (now) =>
@@ -85,11 +85,11 @@ export const guide = guideOf({
 				events(now, "discarded").some(
 					({ what }) => what.reason === CastleRampageDiscardReason.RANDOM,
 				),
-			anchor: ".lastplay",
+			anchor: ".told",
 		},
-		shown: { when: happened("handShown"), anchor: ".lastplay" },
-		looked: { when: happened("looked"), anchor: ".lastplay" },
-		veteran: { when: happened("returned"), anchor: ".lastplay" },
+		shown: { when: happened("handShown"), anchor: ".told" },
+		looked: { when: happened("looked"), anchor: ".told" },
+		veteran: { when: happened("returned"), anchor: ".told" },
 		hand: { when: (now) => gameOf(now).turn >= 3 && myTurn(now), anchor: ".hand" },
 		shuffled: {
 			when: (now) => {
@@ -103,7 +103,7 @@ export const guide = guideOf({
 			anchor: ".boardhead .piles",
 		},
 		limit: { when: (now) => gameOf(now).turn >= 8, anchor: ".boardhead" },
-		end: { when: () => false, anchor: ".lastplay" },
+		end: { when: () => false, anchor: ".told" },
 	},
 	words: {
 		en: {

@@ -116,10 +116,6 @@ export const game: GameModule = {
 	},
 	atOnce: (clicks) => !(clicks.at(-1)?.key.startsWith("card:") ?? true),
 	strong: (event) => (event.event.value as CastleRampageEvent).event.case === "destroyed",
-	pace: (event) => {
-		const what = (event.event.value as CastleRampageEvent).event.case;
-		return what === "revealed" ? 1100 : what === "played" ? 800 : what === "strengthened" ? 450 : 0;
-	},
 	score: () => undefined,
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
 	opened: (view, other) => {

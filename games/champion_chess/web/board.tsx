@@ -49,11 +49,12 @@ interface Corner {
 	won?: boolean;
 }
 
-export function ChessBoard({ view, events, context, picker, near }: BoardProps) {
+export function ChessBoard({ view, events, fresh, context, picker, near }: BoardProps) {
 	const game = view.game.value as ChampionChessView;
 	const far = 1 - near;
 	const corners = challenge(game, events);
-	const fresh = game.phase === ChampionChessPhase.CHAMPION;
+	const choosing = game.phase === ChampionChessPhase.CHAMPION;
+	const revealed = seatsIn(fresh);
 	const waiting = (seat: number) =>
 		view.result === undefined && !view.deciders.includes(seat) && view.deciders.length > 0;
 	// What my champion would have with the aid that is chosen now.
@@ -66,7 +67,7 @@ export function ChessBoard({ view, events, context, picker, near }: BoardProps) 
 	const totals = [0, 1].map(
 		(seat) => corners[seat]!.totals ?? sum(context, corners[seat]!, seat === near ? planned : []),
 	);
-	const past = (fresh || view.result !== undefined) && corners.some((corner) => corner.champion);
+	const past = (choosing || view.result !== undefined) && corners.some((corner) => corner.champion);
 	/** How many cards the challenge that lies here has cost a seat. */
 	const lost = (seat: number) => {
 		const { won, aid = [] } = corners[seat]!;
@@ -75,7 +76,13 @@ export function ChessBoard({ view, events, context, picker, near }: BoardProps) 
 	return (
 		<div class="chessboard">
 			<Piles side={game.sides[far]!} lost={lost(far)} seat={far} context={context} />
-			<Side corner={corners[far]!} seat={far} context={context} secret={waiting(far)} />
+			<Side
+				corner={corners[far]!}
+				seat={far}
+				context={context}
+				secret={waiting(far)}
+				fresh={revealed.has(far)}
+			/>
 			<div class="middle">
 				<p class="boardhead">
 					<span>{past ? say().lastChallenge : say().challenge(game.challenge)}</span>
@@ -111,6 +118,7 @@ export function ChessBoard({ view, events, context, picker, near }: BoardProps) 
 				seat={near}
 				context={context}
 				secret={waiting(near)}
+				fresh={revealed.has(near)}
 				planned={planned}
 			/>
 			<Piles side={game.sides[near]!} lost={lost(near)} seat={near} context={context} />
@@ -123,6 +131,8 @@ function Side(props: {
 	seat: number;
 	context: Context;
 	secret: boolean;
+	/** Whether something of it was revealed since the viewer's last decision. */
+	fresh: boolean;
 	planned?: string[];
 }) {
 	const { corner, seat, context, secret, planned = [] } = props;
@@ -130,7 +140,7 @@ function Side(props: {
 	const aid = [...(corner.aid ?? []), ...planned];
 	const hidden = secret && corner.champion && corner.won === undefined;
 	return (
-		<div class={`corner ${state}`}>
+		<div class={`corner ${state} ${props.fresh ? "fresh" : ""}`}>
 			<div class="duel">
 				<div class="slot" data-testid="champion">
 					{secret && !corner.champion ? (
@@ -184,6 +194,16 @@ function Piles(props: { side: ChampionChessSide; lost: number; seat: number; con
 	);
 }
 
+/** The seats whose cards were revealed, in a challenge. */
+const seatsIn = (events: readonly Event[]) =>
+	new Set(
+		events.flatMap(({ event }) => {
+			if (event.case !== "championChess") return [];
+			const { seat, event: what } = event.value as ChampionChessEvent;
+			return /Revealed|Decided/.test(what.case ?? "") ? (seat ?? []) : [];
+		}),
+	);
+
 /** The points of a champion with its aid. */
 function sum(context: Context, corner: Corner, planned: string[]): number[] | undefined {
 	if (!corner.champion) return undefined;
@@ -231,7 +251,11 @@ export function ChessCard({ card, side = 0 }: CardProps) {
 	if (!card) return null;
 	const noble = isNoble(card.id);
 	return (
-		<CardFrame class={`chess ${noble ? "noble" : "aid"} side${side}`} label={labelOf(card)}>
+		<CardFrame
+			class={`chess ${noble ? "noble" : "aid"} side${side}`}
+			label={labelOf(card)}
+			card={card.id}
+		>
 			{noble && <path class="arch soft" d="M14 98V56a36 36 0 0 1 72 0v42z" />}
 			<Title text={card.title} y={19} lines={1} />
 			<GlyphAt

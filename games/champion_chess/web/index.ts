@@ -70,10 +70,6 @@ export const game: GameModule = {
 	},
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("do:") ?? false,
 	strong: (event) => (event.event.value as ChampionChessEvent).event.case === "challengeDecided",
-	pace: (event) => {
-		const what = (event.event.value as ChampionChessEvent).event.case;
-		return what === "challengeDecided" ? 900 : what === "championRevealed" ? 500 : 0;
-	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[1 - seat]?.defeated.filter((card) => card <= ChampionChessCard.KNIGHT).length ?? 0}`,
 		label: say().nobles,

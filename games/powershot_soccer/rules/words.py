@@ -52,6 +52,7 @@ PHRASES = {
     "table.half": "Second half",
     "table.half.half=1": "First half",
     "table.attacks": "attacks, {standing} cards stand",
+    "table.attacks.standing=0": "attacks, no card stands",
     "table.attacks.standing=1": "attacks, 1 card stands",
     "table.goals": "goals",
     "table.hand": "hand",

@@ -1,4 +1,5 @@
 // The pitch and the cards of PowerShot Soccer: the ball moves towards the goal as cards stand.
+import type { Event } from "@app/api/types";
 import { CardFrame, counted, Title } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import {
@@ -10,7 +11,9 @@ import {
 	cardProps,
 } from "@app/games/module";
 import { Pile } from "@app/games/pile";
+import { nameOfSeat } from "@app/games/sentences";
 import {
+	type PowerShotSoccerEvent,
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
 	PowerShotSoccerRole,
@@ -43,13 +46,15 @@ const SHOOT_NEEDS = 2;
 const LONG_SHOT_NEEDS = 1;
 const UNSTOPPABLE = 8; // A total above it is a PowerShot.
 
-export function SoccerBoard({ view, context, picker, near }: BoardProps) {
+export function SoccerBoard({ view, fresh, context, picker, near }: BoardProps) {
 	const game = view.game.value as PowerShotSoccerView;
 	const plays = game.plays.slice(game.attackStart);
 	// A new attack has no card yet: then the last one is still worth seeing.
 	const past = plays.length === 0 ? lastAttack(game) : undefined;
 	const shown = past ?? plays;
 	const pairs = exchanges(shown);
+	const latest = fresh.filter(isPlayed).length;
+	const newPlays = new Set(shown.slice(Math.max(0, shown.length - latest)));
 	const attacking = game.possession === near;
 	const held = picker.clicks[0]?.key;
 	const preview =
@@ -87,7 +92,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 					class="pitch"
 					viewBox="0 0 100 100"
 					role="img"
-					aria-label={`${say().possession}: ${context.catalog.game.seatTitles[game.possession]}, ${say().standing(game.standing)}`}
+					aria-label={`${say().possession}: ${nameOfSeat(context, game.possession)}, ${say().standing(game.standing)}`}
 				>
 					<rect class="grass" x="0" y="0" width="100" height="100" rx="6" />
 					{[0, 1, 2, 3, 4].map((stripe) => (
@@ -112,7 +117,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				<div class="attackbox">
 					<ol class="exchanges fit spread" ref={counted(pairs.length)}>
 						{pairs.map(({ attack, answer }, index) => {
-							const newest = index === pairs.length - 1;
+							const newest = newPlays.has(attack) || (answer !== undefined && newPlays.has(answer));
 							const outcome = PowerShotSoccerOutcome[attack.outcome] ?? "";
 							return (
 								<li
@@ -146,7 +151,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				{[1 - near, near].map((seat) => (
 					<Pile
 						key={seat}
-						title={say().discards(context.catalog.game.seatTitles[seat] ?? "")}
+						title={say().discards(nameOfSeat(context, seat))}
 						cards={(game.sides[seat]?.discardPile ?? []).map(String)}
 						context={context}
 					/>
@@ -155,6 +160,9 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 		</div>
 	);
 }
+
+const isPlayed = ({ event }: Event) =>
+	event.case === "powershotSoccer" && (event.value as PowerShotSoccerEvent).event.case === "played";
 
 type Play = PowerShotSoccerView["plays"][number];
 
@@ -207,7 +215,9 @@ function shotTotal(
 
 /** The role of a card, as the name of its drawing. */
 const outcomeOf = ({ catalog }: Context, outcome: PowerShotSoccerOutcome) =>
-	outcome && catalog.words.word(`value.outcome.${PowerShotSoccerOutcome[outcome]!.toLowerCase()}`);
+	outcome === 0
+		? ""
+		: catalog.words.word(`value.outcome.${PowerShotSoccerOutcome[outcome]!.toLowerCase()}`);
 
 export function roleOf(catalog: Catalog, card: string): string {
 	const ruleset = catalog.game.defaultRuleset?.game;
@@ -237,6 +247,7 @@ export function SoccerCard({ card, catalog }: CardProps) {
 			class={role === "STAR_PLAYER" ? "soccer star" : "soccer"}
 			tint={TINTS[role] ?? "#16794a"}
 			label={`${card.title}, ${card.kind}`}
+			card={card.id}
 		>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v42L1 72z" />
 			<text class="power" x="14" y="46" font-size="46">

@@ -80,12 +80,6 @@ export const game: GameModule = {
 		if (what.case === "exchangeDecided") return what.value.outcome === PowerShotSoccerOutcome.GOAL;
 		return what.case === "halfStarted" || what.case === "halfEnded";
 	},
-	pace: (event) => {
-		const what = (event.event.value as PowerShotSoccerEvent).event;
-		if (what.case === "exchangeDecided")
-			return what.value.outcome === PowerShotSoccerOutcome.GOAL ? 1400 : 700;
-		return what.case === "played" ? 550 : what.case === "halfEnded" ? 1200 : 0;
-	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[seat]?.goals ?? 0}`,
 		label: say().goals,

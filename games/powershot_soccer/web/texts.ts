@@ -12,7 +12,8 @@ const en = {
 	newest: "newest cards",
 	playAs: "Play it as",
 	possession: "Possession",
-	standing: (n: number) => (n === 1 ? "1 card stands" : `${n} cards stand`),
+	standing: (n: number) =>
+		n === 0 ? "no card stands" : n === 1 ? "1 card stands" : `${n} cards stand`,
 	attack: "This attack",
 	lastAttack: "Last attack",
 	powerShot: "PowerShot!",
@@ -34,7 +35,8 @@ const de: typeof en = {
 	newest: "neueste Karten",
 	playAs: "Spielen als",
 	possession: "Ballbesitz",
-	standing: (n) => (n === 1 ? "1 Karte steht" : `${n} Karten stehen`),
+	standing: (n) =>
+		n === 0 ? "keine Karte steht" : n === 1 ? "1 Karte steht" : `${n} Karten stehen`,
 	attack: "Dieser Angriff",
 	lastAttack: "Letzter Angriff",
 	powerShot: "PowerShot!",

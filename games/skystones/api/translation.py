@@ -19,7 +19,8 @@ class Translation(translation.Translation):
     view_paths: ClassVar = {"common.": ""}
     seat_fields: ClassVar = {"round_started": "starter"}
     endings: ClassVar = {
-        "no_hand": "A seat had no hand of {hand_size} within {hand_limit} points left. " + _ROUNDS,
+        "no_hand": "One side could form no more hand of {hand_size} within {hand_limit} points. "
+        + _ROUNDS,
         "nothing_placed": "No card could be placed in round {round}. " + _ROUNDS,
     }
 

@@ -3,6 +3,7 @@ import type { CatalogCard, Event } from "@app/api/types";
 import { counted, labelOf, sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import type { BoardProps, CardProps, Catalog } from "@app/games/module";
+import { nameOfSeat } from "@app/games/sentences";
 import {
 	SkystonesElement,
 	type SkystonesEvent,
@@ -32,28 +33,30 @@ export const squareName = (square: number, size: number) =>
 
 type Square = Pick<SkystonesView["board"][number], "field" | "card" | "owner">;
 
-/** The cards that were placed last: on an empty board they are those of the round before. */
+/** The cards that were placed last, on an empty board those of the round before, and where owners changed. */
 function lastRound(game: SkystonesView, events: readonly Event[]) {
 	const bare = (): Square[] => game.board.map(({ field }) => ({ field }));
 	let board = bare();
 	let begun = false;
 	let newest: number | undefined;
+	let changed: number[] = [];
 	for (const { event } of events) {
 		if (event.case !== "skystones") continue;
 		const what = (event.value as SkystonesEvent).event;
 		if (what.case === "roundStarted") begun = true;
 		if (what.case !== "placed") continue;
-		if (begun) board = bare();
+		if (begun) [board, changed] = [bare(), []];
 		begun = false;
 		const { seat, card, square, taken } = what.value;
 		board[square] = { ...board[square]!, card, owner: seat };
 		for (const each of taken) board[each]!.owner = seat;
 		newest = square;
+		changed.push(square, ...taken);
 	}
-	return { board, newest };
+	return { board, newest, changed };
 }
 
-export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
+export function SkyBoard({ view, events, fresh, context, picker, near }: BoardProps) {
 	const game = view.game.value as SkystonesView;
 	const size = Math.round(Math.sqrt(game.board.length)) || 3;
 	const [hover, setHover] = useState<number | undefined>();
@@ -69,6 +72,7 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 	const past = empty && last.newest !== undefined && over;
 	const board: Square[] = past ? last.board : game.board;
 	const newest = past || !empty ? last.newest : undefined;
+	const changed = lastRound(game, fresh).changed;
 	const chips = [0, 1].map((seat) => board.filter((square) => square.owner === seat).length);
 	return (
 		<div class={`skyboard ${game.phase === SkystonesPhase.PICK && !view.result ? "picking" : ""}`}>
@@ -98,14 +102,14 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 						squareName(index, size),
 						fieldText,
 						card
-							? `${card.title}, ${ownerName(context, square.owner)}, ${say().edges(...(edgesOf(card) as [number, number, number, number]))}`
+							? `${card.title}, ${nameOfSeat(context, square.owner ?? 0)}, ${say().edges(...(edgesOf(card) as [number, number, number, number]))}`
 							: t().empty,
 						index === newest ? say().newest : "",
 					];
 					const drawn = (
 						<Button
 							key={index}
-							class={`square ${field.toLowerCase()} ${owner} ${index === shown ? "shown" : preview.includes(index) ? "preview" : ""}`}
+							class={`square ${field.toLowerCase()} ${owner} ${changed.includes(index) && !(empty && !past) ? "fresh" : ""} ${index === shown ? "shown" : preview.includes(index) ? "preview" : ""}`}
 							data-key={key}
 							data-can={picker.can(key) || undefined}
 							aria-disabled={!picker.can(key)}
@@ -150,10 +154,6 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 			</div>
 		</div>
 	);
-}
-
-function ownerName(context: BoardProps["context"], owner: number | undefined) {
-	return owner === context.me ? t().you : (context.catalog.game.seatTitles[owner ?? 0] ?? "");
 }
 
 /** The squares whose cards a placement would take: shown while the mouse or the focus is there. */
@@ -218,6 +218,7 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 			role={small ? undefined : "img"}
 			aria-label={small ? undefined : labelOf(card, card.kind)}
 			aria-hidden={small}
+			data-card={card.id}
 		>
 			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
 			<Emblem id={Number(card.id)} />

@@ -69,7 +69,7 @@ export const guide = guideOf({
 	},
 	words: {
 		en: {
-			goal: "A match has several rounds. In each, both sides place cards on this board and take each other's. Whoever owns more cards at the end of a round gets a point, and more points win.",
+			goal: "A match has several rounds. In each, both sides place cards on this board and take each other's. A chip on each card shows its owner: more chips at the end of a round get a point, and more points win.",
 			card: "The numbers on the four edges are the card's attack points. The small one in the corner is their total, which counts for your hand. The colour and the sign in the middle are its element.",
 			pick: "Pick five cards of your pile for your hand. The other side does the same. Nobody sees which cards the other picks, only how many.",
 			limit:
@@ -107,7 +107,7 @@ export const guide = guideOf({
 			},
 		},
 		de: {
-			goal: "Eine Partie hat mehrere Runden. In jeder legen beide Seiten Karten auf dieses Spielfeld und nehmen sich welche ab. Wem am Ende mehr Karten gehören, bekommt einen Punkt. Mehr Punkte gewinnen.",
+			goal: "Eine Partie hat mehrere Runden. In jeder legen beide Seiten Karten auf dieses Spielfeld und nehmen sich welche ab. Ein Chip auf jeder Karte zeigt, wem sie gehört: Mehr Chips am Ende bringen einen Punkt. Mehr Punkte gewinnen.",
 			card: "Die Zahlen an den vier Kanten sind die Angriffspunkte. Die kleine in der Ecke ist ihre Summe, die für deine Hand zählt. Farbe und Zeichen in der Mitte zeigen das Element.",
 			pick: "Wähle fünf Karten aus deinem Stapel für deine Hand. Die andere Seite tut dasselbe. Niemand sieht, welche Karten die andere Seite wählt, nur wie viele.",
 			limit:
@@ -196,7 +196,7 @@ export const guide = guideOf({
 				"die Summen: die Angriffspunkte jeder Karte zusammengezählt",
 				"Punkte einer Hand",
 			],
-			["Spielerchips", "ein Chip auf jeder Karte des Spielfelds zeigt, wem sie gehört"],
+			["Chips", "ein Chip auf jeder Karte des Spielfelds zeigt, wem sie gehört"],
 			["einen Punkt", "ein Punkt für die Partie, einer je Runde", "Punkt"],
 			[
 				"Sonderfeldern",

@@ -103,11 +103,6 @@ export const game: GameModule = {
 			),
 		);
 	},
-	pace: (event) => {
-		const what = (event.event.value as SkystonesEvent).event;
-		if (what.case === "placed") return what.value.taken.length > 0 ? 900 : 700;
-		return what.case === "roundEnded" ? 1800 : 0;
-	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[seat]?.points ?? 0}`,
 		label: say().points,

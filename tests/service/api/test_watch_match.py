@@ -8,6 +8,7 @@ import grpc
 import pytest
 
 import croupier.client
+import wire
 from croupier.v1 import match_pb2
 from service.api import match_service
 from service.api.authentication import Tokens
@@ -397,6 +398,24 @@ def test_own_actions_that_are_left_out_are_no_silence(start):
     assert next(stream).up_to_date
     player.submit(view.legal_actions[0], view.version)
     assert next(stream) == match_pb2.WatchMatchResponse(version=view.version + 1, up_to_date=True)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_a_reader_is_told_which_versions_are_its_own_actions(start, game_id):
+    _, client = start()
+    table = client.create(ruleset_of(game_id))
+    rng = seeded(game_id)
+    for _ in range(30):
+        view = table.players[rng.randrange(2)].view()
+        if view.legal_actions:
+            table.players[view.seat].submit(rng.choice(view.legal_actions), view.version)
+    table.players[0].resign()
+    entries = table.players[0].record().entries
+    for seat, player in enumerate(table.everyone()):
+        acted = [each for each in entries if each.HasField("action")]
+        own = {each.version for each in acted if each.action.seat == seat}
+        assert {each.version for each in player.watch() if each.own_action} == own
+        assert bool(own) == (player is not table.spectator)
 
 
 def test_the_headers_of_a_stream_come_at_once(start):

@@ -9,6 +9,8 @@ export const HEIGHT = 140;
 export function CardFrame(props: {
 	class: string;
 	label: string;
+	/** The card's id, by which it can be asked. */
+	card?: string;
 	tint?: string;
 	children: ComponentChildren;
 	height?: number;
@@ -21,6 +23,7 @@ export function CardFrame(props: {
 			viewBox={`0 0 ${WIDTH} ${height}`}
 			role="img"
 			aria-label={props.label}
+			data-card={props.card}
 		>
 			<rect class="paper" x="1" y="1" width={WIDTH - 2} height={height - 2} rx="9" />
 			{props.children}

@@ -29,6 +29,8 @@ export interface Line {
 	/** Who did it; not set if nobody did. */
 	seat?: number;
 	text: string;
+	/** The cards that it names: ids of the catalog. */
+	cards: readonly string[];
 	/** Whether it deserves to be seen, as a goal does. */
 	strong?: boolean;
 }
@@ -61,6 +63,8 @@ export interface BoardProps {
 	view: View;
 	/** Everything that has happened so far. */
 	events: readonly Event[];
+	/** Those since the viewer's last decision, which are to be found on the board at a glance. */
+	fresh: readonly Event[];
 	picker: Picker;
 	/** The seat at the bottom of the board. */
 	near: number;
@@ -158,8 +162,6 @@ export interface GameModule {
 	atOnce(clicks: readonly Click[]): boolean;
 	/** Whether an event deserves to be seen in the log, as a goal does. */
 	strong?(event: Event): boolean;
-	/** How long an event deserves to be seen before the next one, in milliseconds. */
-	pace(event: Event): number;
 	/** The score of a seat as the players count it, and what it counts. */
 	score(view: View, seat: number): { value: string; label: string } | undefined;
 	/** The cards in a hand of the other seat, face down; undefined if the game does not say. */

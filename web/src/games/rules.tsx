@@ -111,14 +111,15 @@ interface Specimen {
 /** The cards that are explained: as the game says, or else the one whose numbers tell the most. */
 function specimens(catalog: Catalog, guide: Guide | undefined): Specimen[] {
 	if (catalog.module.guide && !guide) return []; // It is being loaded.
-	const made = guide && explained(catalog, guide);
-	if (made && made.length > 0) return made;
+	const made = explained(catalog, guide);
+	if (made.length > 0) return made;
 	const distinct = (card: CatalogCard) => new Set(card.numbers.map((each) => each.value)).size;
 	const [card] = [...catalog.cards.values()].sort((a, b) => distinct(b) - distinct(a));
 	return card && card.numbers.length > 0 ? [{ card, marks: marksOf(card) }] : [];
 }
 
-function explained(catalog: Catalog, guide: Guide): Specimen[] {
+export function explained(catalog: Catalog, guide: Guide | undefined): Specimen[] {
+	if (!guide) return [];
 	return guide.anatomy.flatMap(({ is, parts }) => {
 		const card = [...catalog.cards.values()].find((each) => is(each, catalog));
 		if (!card) return [];

@@ -57,8 +57,21 @@ export function describeEvent(event: Event, context: Context): Line | undefined 
 	const { words, module } = context.catalog;
 	const told = words.about(event, readerOf(context));
 	const strong = inGame(event) ? module.strong?.(event) : STRONG.includes(event.event.case ?? "");
-	return told && { ...told, strong: strong ?? false };
+	const cards = words.cardsIn(event);
+	return told && { ...told, cards, strong: strong ?? false };
 }
+
+/** What events say, in order. That a seat has decided is news only until both have. */
+export const linesOf = (events: readonly Event[], context: Context): Line[] =>
+	events.flatMap((event, index) =>
+		event.event.case === "seatDecided" && index < events.length - 1
+			? []
+			: (describeEvent(event, context) ?? []),
+	);
+
+/** A line as one sentence. */
+export const inOne = ({ seat, text }: Line, context: Context) =>
+	seat === undefined ? text : `${nameOfSeat(context, seat)} ${text}`;
 
 const STRONG: readonly string[] = ["matchEnded", "timeExpired"];
 

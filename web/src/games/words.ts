@@ -92,6 +92,19 @@ export class Words {
 		return this.tell(part, own ?? reflect(EventSchema, what as Event), reader);
 	}
 
+	/** The cards that an action or an event of the game names, in order, each once. */
+	cardsIn(what: Action | Event): string[] {
+		const { schema } = this;
+		const outer = "event" in what ? what.event : what.game;
+		if (!outer.case || !schema) return [];
+		const own = inner(schema, schema["event" in what ? "event" : "action"], outer);
+		const parts = own ? [own, chosen(own)?.message] : [];
+		const named = parts.flatMap((part) =>
+			part ? part.fields.filter(this.holdsCards, this).flatMap((f) => this.cardsOf(part, f)) : [],
+		);
+		return [...new Set(named)].filter((card) => this.cards.has(card));
+	}
+
 	/** A phrase with given values; the last part of its name if it is not there. */
 	word(name: string, given: Record<string, number | string> = {}): string {
 		const fields = new Map(
@@ -355,7 +368,9 @@ function holds(condition: string, fields: Fields): boolean {
 	if (wanted === undefined) return says(field);
 	const keys = field?.values.flatMap((value) => value.keys) ?? [];
 	const least = /^(\d+)\+$/.exec(wanted);
-	return least ? keys.some((key) => Number(key) >= Number(least[1])) : keys.includes(wanted);
+	if (least) return keys.some((key) => Number(key) >= Number(least[1]));
+	const other = fields.get(wanted)?.values.flatMap((value) => value.keys) ?? [];
+	return keys.some((key) => key === wanted || other.includes(key));
 }
 
 /** The name of an enum value without the prefix that it shares with the others. */

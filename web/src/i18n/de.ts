@@ -1,7 +1,7 @@
 // All texts of the web app in German.
 import type { Texts } from "./en";
 
-const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
+const cards = (n: number) => (n === 0 ? "keine Karten" : n === 1 ? "1 Karte" : `${n} Karten`);
 
 export const de: Texts = {
 	table: "Croupier",
@@ -172,7 +172,8 @@ export const de: Texts = {
 	theirTurn: (who) => `${who} überlegt`,
 	spectating: "Du schaust zu.",
 	submitting: "Wird gesendet …",
-	reconnecting: "Verbindung verloren. Neuer Versuch … Du kannst weiter auswählen.",
+	reconnecting: "Verbindung verloren. Neuer Versuch …",
+	goOnChoosing: "Du kannst weiter auswählen.",
 	refused: {
 		TOKEN_REPLACED: "Dieser Platz wird jetzt auf einem anderen Gerät gespielt.",
 		TOKEN_INVALID: "Der Server kennt diesen Platz nicht mehr.",
@@ -237,7 +238,17 @@ export const de: Texts = {
 	empty: "leer",
 	keys: "Tasten",
 	keyboard:
-		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn.",
+		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp, P spielt ihn, I befragt mit den Pfeilen eine Karte, S springt ans Ende dessen, was erzählt wird.",
+	// The last turn, and a card that is asked
+	told: "Seit deiner letzten Entscheidung",
+	toldBack: "Zurück",
+	toldForward: "Weiter",
+	toldSkip: "Ans Ende springen",
+	toldAgain: "Noch einmal abspielen",
+	askCard: "Eine Karte befragen",
+	askedNow: "Jetzt",
+	notNow: "Sie kann jetzt nicht gewählt werden.",
+	canNow: (ways) => `Möglich: ${ways}`,
 	hintThinking: "Der Computer probiert aus …",
 	hintAsk: "Tipp zeigen",
 	stop: "Anhalten",

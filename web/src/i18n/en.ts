@@ -1,4 +1,6 @@
 // All texts of the web app in English. What a card is called and does comes from the catalog.
+const cards = (n: number) => (n === 0 ? "no cards" : n === 1 ? "1 card" : `${n} cards`);
+
 export const en = {
 	table: "Croupier",
 	tagline: "Card games of hidden hands. Play a bot, or send a friend a link.",
@@ -165,7 +167,8 @@ export const en = {
 	theirTurn: (who: string) => `${who} is choosing`,
 	spectating: "You are watching.",
 	submitting: "Sending…",
-	reconnecting: "Connection lost. Reconnecting… You can go on choosing.",
+	reconnecting: "Connection lost. Reconnecting…",
+	goOnChoosing: "You can go on choosing.",
 	refused: {
 		TOKEN_REPLACED: "This seat is now played on another device.",
 		TOKEN_INVALID: "The server does not know this seat any more.",
@@ -222,16 +225,26 @@ export const en = {
 	hint: "Hint",
 	menu: "More",
 	yourHand: "Your hand",
-	handOf: (n: number) => (n === 1 ? "1 card in hand" : `${n} cards in hand`),
-	deckOf: (n: number) => (n === 1 ? "1 card in the deck" : `${n} cards in the deck`),
+	handOf: (n: number) => `${cards(n)} in hand`,
+	deckOf: (n: number) => `${cards(n)} in the deck`,
 	newly: (n: number) => `${n} new`,
-	cards: (n: number) => (n === 1 ? "1 card" : `${n} cards`),
+	cards,
 	timeLeft: "Time left",
 	faceDown: "Face-down card",
 	empty: "empty",
 	keys: "Keys",
 	keyboard:
-		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises.",
+		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint, P plays what it advises, I asks a card with the arrows, S skips to the end of what is told.",
+	// The last turn, and a card that is asked
+	told: "Since your last decision",
+	toldBack: "One back",
+	toldForward: "One on",
+	toldSkip: "Skip to the end",
+	toldAgain: "Play it again",
+	askCard: "Ask a card",
+	askedNow: "Now",
+	notNow: "It cannot be chosen now.",
+	canNow: (ways: string) => `You can: ${ways}`,
 	// Hints
 	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",

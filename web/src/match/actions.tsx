@@ -24,11 +24,12 @@ export function ActionBar(props: {
 		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
 		.filter((each) => each.words)
 		.sort((one, other) => Number(other.words?.primary ?? 0) - Number(one.words?.primary ?? 0));
-	const { looked } = chooser;
-	// A card that was looked at may have left the hand since; there is nothing to say of it then.
-	const held = looked && game.hand(view).some(({ cards }) => cards.includes(cardOf(looked)));
+	// What was looked at may have been played meanwhile.
+	const hand = game.hand(view).flatMap(({ cards }) => cards);
+	const looked =
+		chooser.looked && hand.includes(cardOf(chooser.looked)) ? chooser.looked : undefined;
 	const why =
-		mine && state === "ready" && held && !chooser.can(looked) && !chooser.chosen(looked)
+		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)
 			? game.why?.(cardOf(looked), chooser.clicks, context)
 			: undefined;
 	const last = why ? looked : chooser.clicks.at(-1)?.key;
@@ -69,8 +70,8 @@ export function ActionBar(props: {
 				{inspected && (
 					<p class="inspected">
 						{!why && <b>{inspected.title} </b>}
-						{inspected.numbers.map((each) => `${each.title} ${each.value}`).join(" · ")}
-						{inspected.text && ` — ${inspected.text}`}
+						{inspected.text ||
+							inspected.numbers.map((each) => `${each.title} ${each.value}`).join(" · ")}
 					</p>
 				)}
 			</div>

@@ -14,7 +14,8 @@ export function Hands(props: { context: Context; picker: Chooser; near: number }
 		<div class="hands">
 			{groups.map(
 				(group, at) =>
-					(group.cards.length > 0 || at > 0) && (
+					// An empty hand keeps its room as long as cards may come.
+					(group.cards.length > 0 || at > 0 || !context.view.result) && (
 						<section class={`hand hand${at}`} key={group.title} aria-label={group.title}>
 							<h2 class="handtitle">
 								{group.title}

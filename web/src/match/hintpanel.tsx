@@ -11,6 +11,7 @@ import {
 	type View,
 } from "../api/types";
 import { type Context, cardProps } from "../games/module";
+import { Said } from "../games/said";
 import { spaced } from "../games/schema";
 import { describeAction, nameOfSeat } from "../games/sentences";
 import { inWords, number, percent, points, t } from "../i18n";
@@ -264,7 +265,9 @@ export function Moves(props: {
 						onFocus={() => show?.(each.action)}
 						onBlur={() => show?.(undefined)}
 					>
-						<th scope="row">{describeAction(each.action!, context)}</th>
+						<th scope="row">
+							<Move action={each.action!} context={context} />
+						</th>
 						{mixed && (
 							<td class="num">
 								{each.standing === Standing.BEST && (
@@ -283,6 +286,15 @@ export function Moves(props: {
 	);
 }
 
+/** An action in a few words, of which the cards can be asked. */
+const Move = ({ action, context }: { action: Action; context: Context }) => (
+	<Said
+		text={describeAction(action, context)}
+		cards={context.catalog.words.cardsIn(action)}
+		catalog={context.catalog}
+	/>
+);
+
 /** A move of a seat, and what is expected to follow. */
 export function Expected(props: { seat: number; found: ActionEvaluation; context: Context }) {
 	const { seat, found, context } = props;
@@ -294,7 +306,7 @@ export function Expected(props: { seat: number; found: ActionEvaluation; context
 					<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
 						{nameOfSeat(context, each.seat)}:
 					</b>{" "}
-					{describeAction(each.action!, context)}
+					<Move action={each.action!} context={context} />
 				</li>
 			))}
 		</ol>

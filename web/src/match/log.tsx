@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import type { Context } from "../games/module";
+import { Said } from "../games/said";
 import { describeEvent, nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 
@@ -53,7 +54,7 @@ export function Log(props: {
 								{nameOfSeat(context, line.seat)}
 							</b>
 						)}{" "}
-						{line.text}
+						<Said {...line} catalog={context.catalog} />
 					</li>,
 				];
 			})}

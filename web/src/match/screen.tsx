@@ -6,14 +6,7 @@ import { under } from "../games/cardlist";
 import { catalogOf } from "../games/catalog";
 import { useGuide } from "../games/lesson";
 import type { Context } from "../games/module";
-import {
-	describeAction,
-	describeEvent,
-	inGame,
-	nameOfSeat,
-	outcome,
-	reason,
-} from "../games/sentences";
+import { describeAction, inOne, linesOf, outcome, reason } from "../games/sentences";
 import { inWords, t } from "../i18n";
 import { addressOf, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
@@ -35,18 +28,13 @@ import { Log } from "./log";
 import { showing, useChooser } from "./picker";
 import { Session } from "./session";
 import { type Panel, rulesPanel, Table } from "./table";
+import { readingTime } from "./told";
 
 export function MatchScreen({ seat }: { seat: Seat }) {
 	const catalog = catalogOf(seat.game);
-	const pace = useRef<(event: Event) => number>(() => 0);
-	if (catalog) pace.current = catalog.module.pace;
+	const pace = useRef<(events: readonly Event[]) => number>(() => 0);
 	const { session, hints } = useMemo(
-		() => ({
-			session: new Session(seat, (events) =>
-				Math.max(0, ...events.map((event) => (inGame(event) ? pace.current(event) : 0))),
-			),
-			hints: new Hints(seat),
-		}),
+		() => ({ session: new Session(seat, (each) => pace.current(each)), hints: new Hints(seat) }),
 		[seat.match, seat.token],
 	);
 	useEffect(() => {
@@ -61,6 +49,8 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 	if (session.connection.value === "refused" && refusal) return <Notice says={inWords(refusal)} />;
 	if (!view || !catalog)
 		return <Loading says={session.connection.value === "lost" ? t().offline : undefined} />;
+	const told = { catalog, me: seat.seat, view };
+	pace.current = (events) => readingTime(linesOf(events, told));
 	const deciding = seat.seat !== undefined && view.deciders.includes(seat.seat);
 	const context: Context = {
 		catalog: under(catalog, view.ruleset),
@@ -146,6 +136,10 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			data-testid="match"
 			data-version={`${view.version}`}
 			data-connection={session.connection.value}
+			tale={{
+				steps: session.told.value,
+				skip: session.waiting.value.length > 0 ? () => session.skip() : undefined,
+			}}
 			offset={session.clockOffset.value}
 			chooser={
 				me === undefined ? undefined : clicks.length > 0 ? showing(chooser, clicks) : chooser
@@ -177,7 +171,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			setOpen={setPanel}
 		>
 			<p class={lost ? "connection" : "sr"} role="status" data-testid="connection">
-				{lost && t().reconnecting}
+				{lost && `${t().reconnecting} ${possible ? t().goOnChoosing : ""}`}
 			</p>
 			<Announcer session={session} context={context} mine={possible} />
 		</Table>
@@ -260,12 +254,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 /** Says what has just happened to those who do not see it. */
 function Announcer(props: { session: Session; context: Context; mine: boolean }) {
 	const { session, context, mine } = props;
-	const lines = session.latest.value
-		.map((event) => describeEvent(event, context))
-		.filter((line) => line !== undefined)
-		.map((line) =>
-			line.seat === undefined ? line.text : `${nameOfSeat(context, line.seat)} ${line.text}`,
-		);
+	const lines = linesOf(session.latest.value, context).map((line) => inOne(line, context));
 	const end = [outcome(context), reason(context)].filter(Boolean).join(" ");
 	return (
 		<div class="sr" role="status" aria-live="polite" data-testid="announcer">

@@ -15,7 +15,21 @@ export interface Step {
 	version: bigint;
 	events: Event[];
 	view?: View;
+	/** Whether it is a decision of this seat. */
+	own?: boolean;
 }
+
+/** What happened since the last decision of this seat, that one included. */
+export const sinceOwn = <S extends Pick<Step, "own">>(steps: readonly S[]): readonly S[] =>
+	steps.slice(
+		Math.max(
+			0,
+			steps.findLastIndex(({ own }) => own),
+			steps.length - MOST_TOLD,
+		),
+	);
+
+const MOST_TOLD = 60; // Before the first decision; after one, hardly any turn is longer.
 
 const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 2500; // While somebody looks at the page.
@@ -27,6 +41,8 @@ export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
 	/** Everything that has happened so far, oldest first, up to the view that is shown. */
 	readonly events: Signal<Event[]> = signal([]);
+	/** The steps since the last decision of this seat, as far as they are shown. */
+	readonly told: Signal<readonly Step[]> = signal([]);
 	/** What happened in the step that is shown now: for motion and for the screen reader. */
 	readonly latest: Signal<Event[]> = signal([]);
 	readonly connection: Signal<Connection> = signal("connecting");
@@ -48,7 +64,8 @@ export class Session {
 			this.reached.value > (this.view.value?.version ?? 0n),
 	);
 
-	private readonly waiting: Signal<Step[]> = signal([]);
+	/** The steps that are still to be shown, one after another. */
+	readonly waiting: Signal<Step[]> = signal([]);
 	private lastVersion: bigint | undefined;
 	private etag = ""; // Of that version.
 	private stop = new AbortController();
@@ -145,6 +162,7 @@ export class Session {
 		this.behind.length = 0;
 		this.waiting.value = [];
 		this.events.value = [];
+		this.told.value = [];
 		this.latest.value = [];
 		this.reached.value = 0n;
 		this.sent.value = undefined;
@@ -193,7 +211,7 @@ export class Session {
 	}
 
 	private catchUpTo = 0n;
-	private readonly behind: Event[] = [];
+	private readonly behind: Step[] = [];
 
 	private receive(response: WatchMatchResponse) {
 		this.connection.value = "live";
@@ -203,13 +221,14 @@ export class Session {
 		if (response.upToDate || response.rematch) return;
 		this.lastVersion = response.version;
 		this.etag = response.etag;
-		const step = { version: response.version, events: response.events, view: response.view };
+		const { version, events, view, ownAction: own } = response;
+		const step = { version, events, view, own };
 		if (!this.caughtUp) {
-			this.behind.push(...response.events);
-			if (!response.view || response.version < this.catchUpTo) return;
+			this.behind.push(step);
+			if (!view || version < this.catchUpTo) return;
 			this.caughtUp = true;
-			this.events.value = [...this.events.value, ...this.behind.splice(0)];
-			this.show(response.view);
+			this.take(this.behind.splice(0));
+			this.show(view);
 			return;
 		}
 		this.waiting.value = [...this.waiting.value, step];
@@ -221,13 +240,29 @@ export class Session {
 		const [step, ...rest] = this.waiting.value;
 		if (!step) return;
 		this.waiting.value = rest;
-		this.events.value = [...this.events.value, ...step.events];
+		this.take([step]);
 		this.latest.value = step.events;
 		if (step.view) this.show(step.view);
-		const pause = calm() || document.hidden ? 0 : this.pace(step.events);
+		const hurry = calm() || document.hidden || step.version <= this.skipped;
+		const pause = hurry ? 0 : this.pace(step.events);
 		// The step keeps the stage for a while, also if nothing waits yet.
 		this.timer = setTimeout(this.showNext, pause);
 	};
+
+	private skipped = -1n;
+
+	/** Shows at once what is waiting to be shown. */
+	skip() {
+		this.skipped = this.waiting.value.at(-1)?.version ?? -1n;
+		if (this.skipped < 0n) return;
+		clearTimeout(this.timer);
+		this.showNext();
+	}
+
+	private take(steps: readonly Step[]) {
+		this.events.value = [...this.events.value, ...steps.flatMap(({ events }) => events)];
+		this.told.value = sinceOwn([...this.told.value, ...steps]);
+	}
 
 	private show(view: View) {
 		this.view.value = view;

@@ -10,9 +10,11 @@ import { playerOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
+import { AskButton, Asked, useAsked } from "./asked";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
 import type { Chooser } from "./picker";
+import { type Tale, Told } from "./told";
 
 /** Of a table at which nothing can be clicked. */
 export const NOTHING: Picker = {
@@ -47,6 +49,8 @@ export function Table<Name extends string>(
 		kind?: string;
 		context: Context;
 		events: readonly Event[];
+		/** What happened since the viewer's last decision, where anything can have happened. */
+		tale?: Tale;
 		/** The seat at the bottom of the board. */
 		near: number;
 		/** What can be clicked on the board and in the hand; a table without it is only looked at. */
@@ -69,7 +73,7 @@ export function Table<Name extends string>(
 		panelRef?: RefObject<HTMLElement | null>;
 	},
 ) {
-	const { root, kind = "", context, events, near, chooser, offset, boardless, hands } = props;
+	const { root, kind = "", context, events, tale, near, chooser, offset, boardless, hands } = props;
 	const { bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = props;
 	const {
 		catalog: { module: game },
@@ -77,18 +81,28 @@ export function Table<Name extends string>(
 	} = context;
 	const side = useRef<HTMLElement>(null);
 	const current = panels.find(({ name }) => name === open) ?? panels[0]!;
+	const asks = useAsked(root, context);
+	const fresh = tale?.steps.flatMap((step) => step.events) ?? [];
 	const jumps = panels.filter(({ glyph }) => glyph);
 	return (
-		<div class={`match ${kind} ${classOf(game.id)}`} ref={root} {...rest}>
+		<div
+			class={`match ${kind} ${asks.asking ? "asking" : ""} ${classOf(game.id)}`}
+			ref={root}
+			{...rest}
+		>
 			{children}
 			<div class="tablearea">
-				<Player {...{ context, offset }} at={1 - near} cards={hands?.[1 - near]} far />
+				<div class="farside">
+					<Player {...{ context, offset }} at={1 - near} cards={hands?.[1 - near]} far />
+					{tale && !boardless && <Told {...{ tale, context }} />}
+				</div>
 				{boardless || (
 					<div class="board" data-testid="board">
-						<game.Board {...{ context, view, events, near }} picker={chooser ?? NOTHING} />
+						<game.Board {...{ context, view, events, fresh, near }} picker={chooser ?? NOTHING} />
 					</div>
 				)}
 				<Player {...{ context, offset }} at={near} cards={hands?.[near]}>
+					<AskButton {...asks} />
 					{jumps.length > 0 && (
 						<div class="jump" role="group" aria-label={t().menu}>
 							{jumps.map(({ name, title, glyph }) => (
@@ -133,6 +147,7 @@ export function Table<Name extends string>(
 				</section>
 				<div class="more">{more}</div>
 			</aside>
+			{asks.asked && <Asked {...asks.asked} context={context} close={asks.close} />}
 		</div>
 	);
 }

@@ -12,6 +12,7 @@ import { t } from "../i18n";
 import { NewMatchDialog } from "../lobby/newmatch";
 import { useFlip } from "../match/flip";
 import { Log } from "../match/log";
+import { sinceOwn } from "../match/session";
 import { type Panel, Table } from "../match/table";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
@@ -142,6 +143,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			data-testid="replay"
 			data-version={`${moment.version}`}
 			hands={moment.hands}
+			tale={{ steps: sinceOwn(all.slice(0, at + 1)) }}
 			bar={
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">

@@ -7,6 +7,8 @@ export interface Moment {
 	version: bigint;
 	/** What happened in this step, hidden cards shown. */
 	events: Event[];
+	/** Whether the near seat decided to bring it about. */
+	own: boolean;
 	/** What the near seat saw then, and the far one of its own side. */
 	view: View;
 	/** The hand of each seat: ids of the catalog. */
@@ -31,14 +33,23 @@ export function moments({ record, versions }: Replayed, game: GameModule, near: 
 	for (const event of record.start?.events ?? []) tell(dealt[0]?.version ?? 0n, event);
 	for (const { version, entry } of record.entries)
 		if (entry.case === "event") tell(version, entry.value);
+	const decided = record.entries.flatMap(({ version, entry }) =>
+		entry.case === "action" && entry.value.seat === near ? version : [],
+	);
+	let before = -1n;
 	return dealt
 		.filter(({ version, endVersion }) => happened.has(version) || version === endVersion)
 		.map(({ version, views }) => {
-			const [own, other] = [views[near]!, views[1 - near]!];
+			// A decision that was held shows with the one that it waited for.
+			const since = before;
+			const own = decided.some((each) => each > since && each <= version);
+			before = version;
+			const [mine, other] = [views[near]!, views[1 - near]!];
 			return {
 				version,
 				events: happened.get(version) ?? [],
-				view: game.opened?.(own, other) ?? own,
+				own,
+				view: game.opened?.(mine, other) ?? mine,
 				hands: views.map((view) => game.hand(view).flatMap(({ cards }) => cards)),
 			};
 		});

@@ -151,6 +151,12 @@ describe("a game of a package", () => {
 		await page.waitForSelector("#drawn");
 		expect(await page.textContent("#drawn")).toBe("5 of Diamonds was led.");
 		expect(await page.locator(".hand .card").count()).toBe(13);
+		// What happened is told by its phrases, and its cards can be asked.
+		expect(await page.textContent("[data-testid=told]")).toContain("The bot plays 5 of Diamonds");
+		expect(await page.locator("[data-testid=told] .face").count()).toBeGreaterThan(0);
+		await page.locator(".hand .card").first().hover();
+		await page.waitForSelector("[data-testid=asked] .face");
+		expect(await audit(page)).toEqual([]);
 	});
 
 	it("has its board and both hands in its replay", async () => {

@@ -16,6 +16,7 @@ const momentsAt = (...versions: number[]): Moment[] =>
 	versions.map((version, index) => ({
 		version: BigInt(version),
 		events: [],
+		own: false,
 		hands: [[], []],
 		view: create(ViewSchema, {
 			result: index === versions.length - 1 ? { scores: [1, 0] } : undefined,

@@ -123,7 +123,9 @@ function Thing(props: RowProps & { item: Item }) {
 
 /** Cards that lie open; one that a decision names and that is not in the hand can be clicked here. */
 function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
-	const { item, context, picker, layout, near } = props;
+	const { item, context, picker, layout, near, fresh } = props;
+	const { words } = context.catalog;
+	const named = new Set(fresh.flatMap((event) => words.cardsIn(event)));
 	// What can be chosen here has to be in sight.
 	const offered = item.cards.some(({ card }) => !isHeld(layout, card) && picker.can(cardKey(card)));
 	const long = item.cards.length > MOST_CARDS && !offered;
@@ -151,7 +153,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 						<CardBack label={t().faceDown} />
 					);
 					return (
-						<li key={`${card}.${index}`} class="mini">
+						<li key={`${card}.${index}`} class={`mini ${named.has(card) ? "fresh" : ""}`}>
 							{can ? (
 								<Button
 									class={`card ${chosen ? "chosen" : ""}`}

@@ -27,7 +27,7 @@ export function AnyCard({ card, catalog }: CardProps) {
 	const captions = captionSize > SMALLEST;
 	const low = numbers.length > 0 ? 62 : 82;
 	return (
-		<CardFrame class="any" tint={tint} label={labelOf(card, card.kind)}>
+		<CardFrame class="any" card={card.id} tint={tint} label={labelOf(card, card.kind)}>
 			<path class="band tinted" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
 			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
 			{card.glyph ? (

@@ -23,7 +23,6 @@ import {
 	inner,
 	isInteger,
 	isList,
-	isSaid,
 	type Schema,
 	scalarOf,
 	schemaOf,
@@ -36,7 +35,6 @@ import { figureOf, HELD, type Layout, layoutOf, SCORE } from "./layout";
 import "./style.css";
 
 const ACT = "act:"; // Before what tells an action from all others.
-const PACE_MS = 500;
 const NOWHERE: Layout = { hand: [], sides: [[], []], middle: [] };
 
 /** Draws a game by its schema; undefined if it has none that can be read. */
@@ -84,7 +82,6 @@ function draw(game: Game, schema: Schema): GameModule {
 		},
 		confirm: describeAction,
 		atOnce: (clicks) => clicks.length === 1 || (clicks.at(-1)?.key.startsWith(ACT) ?? false),
-		pace: (event) => (showsCard(words, inner(schema, schema.event, event.event)) ? PACE_MS : 0),
 		score: (view, seat) => figureOf(stateOf(view), seat, SCORE, words),
 		handSize: (view, seat) => {
 			const state = stateOf(view);
@@ -147,13 +144,6 @@ function isShown(layout: Layout, card: string): boolean {
 		open.some((item) => item.kind === "cards" && item.cards.some((each) => each.card === card))
 	);
 }
-
-const showsCard = (words: Words, happened: ReflectMessage | undefined) => {
-	const what = happened && chosen(happened)?.message;
-	return what?.fields.some(
-		(field) => words.holdsCards(field) && !isList(field) && isSaid(what, field),
-	);
-};
 
 /** The flags and the whole numbers of the ruleset. */
 function optionsOf(game: Game, schema: Schema, words: Words): LobbyOption[] {

@@ -1,0 +1,172 @@
+// What happened since the viewer's last decision, a few sentences at a time, with the cards: it is told at the
+// pace of reading, and can be stepped through and played again.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Context, cardProps, type Line } from "../games/module";
+import { Said } from "../games/said";
+import { linesOf, nameOfSeat } from "../games/sentences";
+import { t } from "../i18n";
+import { calm } from "../state/settings";
+import { Button } from "../ui/button";
+import type { Step } from "./session";
+
+// How much is told at once: rows, and about how many letters each has, on a phone and elsewhere.
+const ROOM = { phone: { rows: 4, letters: 27 }, wide: { rows: 3, letters: 50 } };
+const NAME_LETTERS = 8; // The seat before a line.
+const PHONE = "(max-width: 47rem)"; // As in the style sheets.
+const GLANCE_MS = 700;
+const LETTER_MS = 26;
+const LONGEST_MS = 5000;
+
+/** How long it takes to read lines, in milliseconds. */
+export const readingTime = (lines: readonly Line[]) =>
+	lines.length === 0
+		? 0
+		: Math.min(
+				LONGEST_MS,
+				lines.reduce((time, { text }) => time + LETTER_MS * text.length, GLANCE_MS),
+			);
+
+export interface Tale {
+	/** The steps since the viewer's last decision, that one included if there was one. */
+	steps: readonly Pick<Step, "version" | "events" | "own">[];
+	/** Shows at once what the table has still to show; undefined if that is nothing. */
+	skip?(): void;
+}
+
+/** What is told at once: lines of one step, and whether it was the viewer's own. */
+interface Beat {
+	lines: Line[];
+	own: boolean;
+}
+
+function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
+	const room = matchMedia(PHONE).matches ? ROOM.phone : ROOM.wide;
+	return steps.flatMap(({ events, own = false }, at) => {
+		const last = at === steps.length - 1;
+		// That a seat has decided is news only until both have.
+		const news = last ? events : events.filter(({ event }) => event.case !== "seatDecided");
+		const lines = linesOf(news, context);
+		const beats: Beat[] = [];
+		let rows = room.rows;
+		for (const line of lines) {
+			const more = Math.ceil((line.text.length + NAME_LETTERS) / room.letters);
+			rows += more;
+			if (rows <= room.rows) beats.at(-1)!.lines.push(line);
+			else {
+				beats.push({ lines: [line], own });
+				rows = more;
+			}
+		}
+		return beats;
+	});
+}
+
+export function Told({ tale, context }: { tale: Tale; context: Context }) {
+	const { steps, skip } = tale;
+	const beats = beatsOf(steps, context);
+	const last = beats.length - 1;
+	const first = steps[0]?.version;
+	// A spectator has no decision from which it could begin.
+	const still = calm() || document.hidden || context.me === undefined;
+	// "read" waits to be stepped through; "end" shows the newest whatever comes.
+	const [mode, setMode] = useState<"play" | "read" | "end">("end");
+	const [place, setPlace] = useState(0);
+	const at = mode === "end" ? last : Math.min(place, last);
+	const begun = useRef({ first: undefined as bigint | undefined, others: false, at: 0, since: 0 });
+	const others = beats.findIndex(({ own }) => !own);
+	useLayoutEffect(() => {
+		const { current } = begun;
+		const anew = current.first !== first;
+		if (!anew && (current.others || others < 0)) return;
+		// Without motion it stands where the other side begins.
+		const opened = current.first === undefined;
+		if (anew || still) setPlace((still || opened) && others > 0 ? others : 0);
+		if (anew) setMode(context.me === undefined ? "end" : still ? "read" : "play");
+		begun.current = { ...current, first, others: others >= 0 };
+	}, [first, others]);
+	useEffect(() => {
+		const { current } = begun;
+		if (current.at !== at || current.since === 0) Object.assign(current, { at, since: Date.now() });
+		if (mode !== "play" || at >= last) return;
+		const left = current.since + readingTime(beats[at]!.lines) - Date.now();
+		const timer = setTimeout(() => setPlace(at + 1), Math.max(0, left));
+		return () => clearTimeout(timer);
+	}, [mode, at, last, first]);
+	const go = (to: number) => {
+		setMode("read");
+		setPlace(to);
+	};
+	const end = () => {
+		skip?.();
+		setMode("end");
+	};
+	const finish = useRef(end);
+	finish.current = end;
+	useEffect(() => {
+		const onKey = (event: KeyboardEvent) => {
+			if (event.ctrlKey || event.metaKey || event.altKey || event.key.toLowerCase() !== "s") return;
+			if ((event.target as HTMLElement).closest("input, select, textarea, dialog")) return;
+			finish.current();
+		};
+		document.addEventListener("keydown", onKey);
+		return () => document.removeEventListener("keydown", onKey);
+	}, []);
+	const beat = beats[at];
+	const { catalog } = context;
+	const { Card } = catalog.module;
+	const cards = [...new Set(beat?.lines.flatMap((line) => line.cards))];
+	const running = skip !== undefined || (mode === "play" && at < last);
+	return (
+		<section class="told" aria-label={t().told} data-testid="told" data-beats={beats.length}>
+			<ul class="toldcards">
+				{cards.map((card) => (
+					<li key={card}>
+						<Card {...cardProps(catalog, card)} />
+					</li>
+				))}
+			</ul>
+			<ol class="toldlines" key={`${first}.${at}`}>
+				{beat?.lines.map(({ seat, text, cards, strong }, index) => (
+					<li key={index} class={strong ? "strong" : ""}>
+						{seat !== undefined && (
+							<b class={`who ${seat === context.me ? "mine" : "theirs"}`}>
+								{nameOfSeat(context, seat)}
+							</b>
+						)}{" "}
+						<Said {...{ text, cards, catalog }} />
+					</li>
+				))}
+			</ol>
+			{beats.length > 1 && (
+				<div class="toldsteps" role="group" aria-label={t().told}>
+					<Button aria-label={t().toldBack} disabled={at <= 0} onClick={() => go(at - 1)}>
+						‹
+					</Button>
+					<span class="num">
+						{at + 1}/{beats.length}
+					</span>
+					<Button aria-label={t().toldForward} disabled={at >= last} onClick={() => go(at + 1)}>
+						›
+					</Button>
+					{running ? (
+						<Button aria-label={t().toldSkip} title={`${t().toldSkip} (S)`} onClick={end}>
+							»
+						</Button>
+					) : (
+						<Button
+							aria-label={t().toldAgain}
+							title={t().toldAgain}
+							onClick={() => {
+								begun.current.since = 0;
+								setPlace(0);
+								setMode(calm() ? "read" : "play");
+							}}
+						>
+							↻
+						</Button>
+					)}
+				</div>
+			)}
+		</section>
+	);
+}
