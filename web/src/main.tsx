@@ -6,6 +6,8 @@ import "./style/match.css";
 import "./style/panel.css";
 import "./style/sizes.css";
 import "./style/guide.css";
+import "./state/version";
+import "./ui/translated";
 
 import { render } from "preact";
 import { App } from "./app";

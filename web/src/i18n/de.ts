@@ -22,6 +22,14 @@ export const de: Texts = {
 	loading: "Lädt …",
 	offline: "Der Server ist nicht erreichbar. Neuer Versuch …",
 	notSent: "Der Server ist nicht erreichbar. Versuch es bitte noch einmal.",
+	again: "Neu laden",
+	failed:
+		"Das lässt sich nicht zeigen. Der Fehler liegt bei uns, von der Partie ist nichts verloren.",
+	badLink:
+		"Dieser Link führt nirgendwohin. Er ist unvollständig oder verändert: Lass ihn dir noch einmal schicken.",
+	noGame: "Dieses Spiel gibt es auf diesem Server nicht.",
+	unkept:
+		"Dein Browser hat keinen Platz, um deinen Sitz zu behalten. Bewahre diesen Link auf, der zurückführt, und gib ihn niemandem.",
 	back: "Zurück zur Lobby",
 	backToMatch: "Zurück zur Partie",
 	close: "Schließen",

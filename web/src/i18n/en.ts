@@ -17,6 +17,12 @@ export const en = {
 	loading: "Loading…",
 	offline: "The server cannot be reached. Trying again…",
 	notSent: "The server cannot be reached. Please try again.",
+	again: "Load again",
+	failed: "This cannot be shown. The mistake is ours: nothing of the match is lost.",
+	badLink: "This link leads nowhere. It was cut or changed on its way: ask for it again.",
+	noGame: "This server does not have this game.",
+	unkept:
+		"This browser has no room to keep your seat. Keep this link, which leads back to it, and give it to nobody.",
 	back: "Back to the lobby",
 	backToMatch: "Back to the match",
 	close: "Close",

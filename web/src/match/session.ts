@@ -7,6 +7,7 @@ import { uuid } from "../api/uuid";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
 import { observe } from "./alerts";
+import { now } from "./clock";
 
 export type Connection = "connecting" | "live" | "lost" | "over" | "refused";
 
@@ -22,6 +23,7 @@ const LONGEST_WAIT_MS = 2500; // While somebody looks at the page.
 const LONGEST_WAIT_HIDDEN_MS = 15_000;
 const PROBE_TIMEOUT_MS = 5000;
 const SILENCE_MS = 2.5 * HEARTBEAT_MS; // A stream that says nothing for so long is lost.
+const DRIFT_MS = 2000;
 
 export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
@@ -59,6 +61,8 @@ export class Session {
 	private heard = 0;
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private caughtUp = false;
+	/** How far the device's clock was ahead of `now` at the last look. */
+	private ahead = 0;
 
 	constructor(
 		readonly seat: Seat,
@@ -87,7 +91,7 @@ export class Session {
 	};
 
 	private onVisible = () => {
-		if (Date.now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
+		if (now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
 		this.retry();
 	};
 
@@ -177,11 +181,12 @@ export class Session {
 
 	/** Asks for the present view: for the servers' clock, and for the version to catch up with. */
 	private async look(signal: AbortSignal) {
-		const before = Date.now();
+		const before = now();
+		this.ahead = Date.now() - before;
 		const { view, serverTime, rematch } = await getView(this.seat, signal, PROBE_TIMEOUT_MS);
 		if (serverTime) {
 			const server = Number(serverTime.seconds) * 1000 + serverTime.nanos / 1e6;
-			this.clockOffset.value = server - (before + Date.now()) / 2;
+			this.clockOffset.value = server - (before + now()) / 2;
 		}
 		// Whatever happened before now is shown at once, and only then at a pace.
 		this.catchUpTo = view?.version ?? 0n;
@@ -197,7 +202,9 @@ export class Session {
 
 	private receive(response: WatchMatchResponse) {
 		this.connection.value = "live";
-		this.heard = Date.now();
+		this.heard = now();
+		// The clock was set, or the device has slept, in which the other one may have stood: look again.
+		if (Math.abs(Date.now() - this.heard - this.ahead) > DRIFT_MS) this.stream?.abort();
 		this.wait = FIRST_WAIT_MS;
 		if (response.rematch) this.rematch.value = response.rematch;
 		if (response.upToDate || response.rematch) return;

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { bytesToHex } from "../api/hex";
 import { EndReason, type Player, type SeatToken, type View } from "../api/types";
-import { read, readList, write } from "./storage";
+import { listOf, moment, oneOf, readList, record, text, textLike, write } from "./storage";
 
 /** What was last known of a match. */
 export interface Known {
@@ -41,18 +41,55 @@ export interface Seat {
 const KEY = "croupier.seats";
 const FINISHED_KEPT = 20;
 
-const stored = () => readList<Seat>(read(KEY));
-const keep = (list: Seat[]) => write(KEY, JSON.stringify(list));
+const seatKept = record<Seat>(
+	{
+		match: textLike(/^matches\/[\w-]+$/),
+		game: textLike(/^\w*$/),
+		seat: oneOf(0, 1),
+		token: textLike(/^[!-~]*$/),
+		spectatorToken: textLike(/^[!-~]*$/),
+		invitation: text,
+		joinedBy: text,
+		secretHash: textLike(/^[0-9a-f]*$/),
+		bot: textLike(/^[A-Z]+$/),
+		opponent: text,
+		created: (value) => moment(value) ?? 0,
+		lesson: (value) => (value === undefined ? value : listOf(text)(value)),
+		known: record<Known>(
+			{
+				turn: oneOf("mine", "theirs", "waiting", "over"),
+				outcome: oneOf("won", "lost", "drawn", "declined"),
+				ended: moment,
+			},
+			"turn",
+		),
+	},
+	"match",
+	"game",
+	"token",
+);
+
+const isFirst = (seat: Seat, at: number, list: readonly Seat[]) =>
+	list.findIndex(({ match }) => match === seat.match) === at;
+
+const stored = () => readList(KEY, seatKept).filter(isFirst);
+
+/** Whether the list is kept by this page alone, since the browser cannot store it. */
+export const unkept = signal(false);
+
+function keep(list: Seat[]) {
+	unkept.value = !write(KEY, JSON.stringify(list));
+}
 
 export const seats = signal<Seat[]>(stored());
-const storable = keep(seats.value);
+keep(seats.value);
 
 addEventListener("storage", (event) => {
-	if (event.key === KEY || event.key === null) seats.value = stored();
+	if (event.key === KEY || event.key === null) seats.value = current();
 });
 
-/** What is stored now; where nothing can be stored, this page has the only list. */
-const current = () => (storable ? stored() : seats.value);
+/** What is stored now, and before it what could not be stored. */
+const current = () => (unkept.value ? [...seats.value, ...stored()].filter(isFirst) : stored());
 
 /** Changes what is stored now, which another tab may have changed since this one read it. */
 function change(how: (list: Seat[]) => Seat[]) {
