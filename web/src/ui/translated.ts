@@ -40,20 +40,17 @@ function takeBack(at: Node) {
 	}
 }
 
-function see(record: MutationRecord) {
+function see(record: MutationRecord, changed: ReadonlySet<Node>) {
 	const { target, addedNodes } = record;
-	if (record.type === "characterData") {
-		if (!shown.has(target as Text)) return;
-		forget(target as Text);
-		takeBack(target);
-		return;
-	}
 	const found = [...addedNodes, record.previousSibling, record.nextSibling].find(isNew);
 	for (const node of record.removedNodes) {
 		if (node.nodeType === Node.TEXT_NODE) {
 			const text = node as Text;
-			if (!shown.has(text)) found && !textOf.has(found) && hide(text, found);
-			else if (!text.isConnected) {
+			if (!shown.has(text)) {
+				if (!found || textOf.has(found)) continue;
+				if (changed.has(text)) found.replaceWith(text);
+				else hide(text, found);
+			} else if (!text.isConnected) {
 				forget(text);
 				takeBack(target);
 			}
@@ -78,7 +75,13 @@ function see(record: MutationRecord) {
 }
 
 const watcher = new MutationObserver((records) => {
-	for (const record of records) see(record);
+	const changed = new Set(
+		records.filter(({ type }) => type === "characterData").map(({ target }) => target),
+	);
+	const others = [...changed].filter((text) => shown.has(text as Text));
+	for (const text of others) forget(text as Text);
+	for (const text of others) takeBack(text);
+	for (const record of records) if (record.type === "childList") see(record, changed);
 	watcher.takeRecords(); // Of what was done here.
 });
 watcher.observe(document.body, { subtree: true, childList: true, characterData: true });
