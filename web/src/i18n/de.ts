@@ -62,6 +62,10 @@ export const de: Texts = {
 		EXPERT:
 			"Probiert 10.000 Verläufe durch und spielt den besten Zug, den er findet. Er blufft und ist schwer zu schlagen.",
 	},
+	firstVisit: "Neu hier? „Spielend lernen“ ist eine Partie, die sich unterwegs erklärt.",
+	newHere: (game: string) =>
+		`${game} ist dir neu? Lerne es zuerst in einer Partie gegen einen Bot: dein Platz wartet.`,
+	toInvitation: "Zur Einladung",
 	chooseGame: "Wähle ein Spiel",
 	playNow: "Spielen",
 	rules: "Regeln",

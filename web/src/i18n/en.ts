@@ -53,6 +53,10 @@ export const en = {
 			"Tries out 10,000 ways and plays the best move that it finds. It bluffs, and is hard to beat.",
 	} as Record<string, string>,
 	// Lobby
+	firstVisit: "New here? “Learn by playing” is a match that explains itself as you go.",
+	newHere: (game: string) =>
+		`New to ${game}? Learn it first in a match against a bot: your seat waits.`,
+	toInvitation: "To the invitation",
 	chooseGame: "Choose a game",
 	playNow: "Play",
 	rules: "Rules",

@@ -24,6 +24,8 @@ export function ActionBar(props: {
 		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
 		.filter((each) => each.words)
 		.sort((one, other) => Number(other.words?.primary ?? 0) - Number(one.words?.primary ?? 0));
+	// Whoever has chosen nothing yet is urged to nothing.
+	const begun = chooser.clicks.length > 0 ? "primary" : "";
 	const { looked } = chooser;
 	const why =
 		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)
@@ -76,7 +78,7 @@ export function ActionBar(props: {
 				<div class="buttons">
 					{chooser.label && (
 						<Button
-							class="primary"
+							class={begun}
 							data-confirm
 							disabled={state !== "ready"}
 							onClick={chooser.confirm}
@@ -89,7 +91,7 @@ export function ActionBar(props: {
 							key={key}
 							data-key={key}
 							data-can
-							class={`${words?.primary ? "primary" : ""} ${shown?.some((each) => each.key === key) ? "shown" : ""}`}
+							class={`${words?.primary ? begun : ""} ${shown?.some((each) => each.key === key) ? "shown" : ""}`}
 							disabled={state !== "ready"}
 							onClick={() => chooser.pick(key)}
 						>

@@ -227,6 +227,11 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					<CopyLink address={addressOf(linkTo.watch(idOf(seat.match), watch))} />
 				</details>
 			)}
+			{seat.back && (
+				<a class="button" href={seat.back}>
+					{t().toInvitation}
+				</a>
+			)}
 			{seat.seat !== undefined && !context.view.result && (
 				<Button class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}

@@ -36,6 +36,8 @@ export interface Seat {
 	/** In a match that teaches: the tips that were read so far. */
 	lesson?: readonly string[];
 	known?: Known;
+	/** The link by which this match can be left: of a lesson that was begun from an invitation. */
+	back?: string;
 }
 
 const KEY = "croupier.seats";
@@ -54,6 +56,7 @@ const seatKept = record<Seat>(
 		bot: textLike(/^[A-Z]+$/),
 		opponent: text,
 		created: (value) => moment(value) ?? 0,
+		back: textLike(/^#\/join\//),
 		lesson: (value) => (value === undefined ? value : listOf(text)(value)),
 		known: record<Known>(
 			{

@@ -8,11 +8,62 @@ const SIZES: [number, number][] = [
 	[1920, 1080],
 	[1366, 768],
 	[820, 1180],
+	[844, 390],
 	[360, 640],
 ];
-if (!process.env.SHORT) SIZES.push([1440, 900], [390, 844]);
+if (!process.env.SHORT)
+	SIZES.push(
+		...([
+			[2560, 1440],
+			[1440, 900],
+			[1024, 768],
+			[900, 700],
+			[1024, 600],
+			[640, 360],
+			[390, 844],
+			[320, 568],
+			[320, 256],
+		] as [number, number][]),
+	);
 const LONG = Boolean(process.env.TEST_LONG); // Both languages and both themes of each game.
 const SEED = Number(process.env.SEED ?? 7);
+/**
+ * Whatever a player needs to decide that is not in sight without scrolling, or too small: the hand, the
+ * prompt, and on the board what is played at. The lowest window has room for the prompt alone.
+ */
+function unseen(): string[] {
+	scrollTo(0, 0);
+	const found: string[] = [];
+	const isSeen = (element: Element) => {
+		const { left, top, width, height } = element.getBoundingClientRect();
+		const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+		return hit !== null && (element.contains(hit) || hit.contains(element));
+	};
+	const prompt = document.querySelector(".actions .prompt");
+	if (prompt && !isSeen(prompt)) found.push("the prompt is out of sight");
+	for (const text of document.querySelectorAll(
+		".prompt, .inspected, .why, .boardhead, .handtitle, .player .name, .stack h2",
+	)) {
+		const size = Number.parseFloat(getComputedStyle(text).fontSize);
+		if (size < 12) found.push(`${text.className} is written ${size} px high`);
+	}
+	// A match that is over is decided: what came of it stands first.
+	if (innerHeight < 300 || document.querySelector(".ending")) return found;
+	const cards = [...document.querySelectorAll(".hand .card")].filter((card) =>
+		[...card.querySelectorAll("text")].every(isSeen),
+	);
+	const all = document.querySelectorAll(".hand .card").length;
+	if (cards.length < Math.min(all, 4)) found.push(`${cards.length} cards of the hand are in sight`);
+	const targets = ".squares, .pitch, .exchange:last-child, .slot, .fort:first-of-type .stack";
+	for (const target of document.querySelectorAll(`.board :is(${targets})`)) {
+		const { width, height } = target.getBoundingClientRect();
+		if (!isSeen(target)) found.push(`${target.getAttribute("class")} is out of sight`);
+		if (Math.min(width, height) < 34)
+			found.push(`${target.getAttribute("class")} is ${width.toFixed(0)} by ${height.toFixed(0)}`);
+	}
+	return found;
+}
+
 /** Whatever is covered, cut, too small to be hit, or outside a window that has room for everything. */
 function faults(roomy: boolean): string[] {
 	const found: string[] = [];
@@ -91,7 +142,8 @@ describe(`boards (SEED=${SEED})`, () => {
 				await page.evaluate(
 					() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
 				);
-				const here = await page.evaluate(faults, width >= 800);
+				const here = await page.evaluate(unseen);
+				here.push(...(await page.evaluate(faults, width >= 800 && height >= 600)));
 				all.push(...here.map((each) => `${when}, ${width}x${height}, ${colorScheme}: ${each}`));
 			}
 			await page.setViewportSize({ width: 1440, height: 900 });
