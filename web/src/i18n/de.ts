@@ -62,7 +62,7 @@ export const de: Texts = {
 		EXPERT:
 			"Probiert 10.000 Verläufe durch und spielt den besten Zug, den er findet. Er blufft und ist schwer zu schlagen.",
 	},
-	firstVisit: "Neu hier? „Spielend lernen“ ist eine Partie, die sich unterwegs erklärt.",
+	firstVisit: "Neu hier? „Lernen im Spiel“ ist eine Partie, die sich unterwegs erklärt.",
 	newHere: (game: string) =>
 		`${game} ist dir neu? Lerne es zuerst in einer Partie gegen einen Bot: dein Platz wartet.`,
 	toInvitation: "Zur Einladung",

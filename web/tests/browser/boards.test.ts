@@ -58,7 +58,7 @@ function unseen(): string[] {
 	for (const target of document.querySelectorAll(`.board :is(${targets})`)) {
 		const { width, height } = target.getBoundingClientRect();
 		if (!isSeen(target)) found.push(`${target.getAttribute("class")} is out of sight`);
-		if (Math.min(width, height) < 34)
+		if (Math.min(width, height) < 24)
 			found.push(`${target.getAttribute("class")} is ${width.toFixed(0)} by ${height.toFixed(0)}`);
 	}
 	return found;
@@ -118,7 +118,13 @@ function faults(roomy: boolean): string[] {
 			found.push(`${named(target)} is ${width.toFixed(0)} by ${height.toFixed(0)} to be hit`);
 	});
 	scrollTo(0, 0);
-	if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
+	if (document.documentElement.scrollWidth > innerWidth)
+		found.push(
+			`the page scrolls sideways: ${[...document.querySelectorAll(".match *")]
+				.filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
+				.map((each) => each.getAttribute("class"))
+				.slice(0, 4)}`,
+		);
 	if (roomy)
 		each(".hand .card, .actions, .ending, .player", (element) => {
 			const { bottom, right } = element.getBoundingClientRect();
