@@ -164,6 +164,10 @@ export const de: Texts = {
 	inviteTitle: "Jemanden einladen",
 	inviteText:
 		"Schick diesen Link weiter. Er gilt einmal, und die Partie beginnt, wenn jemand damit Platz nimmt.",
+	inviteAlone: (host: string) =>
+		`Kein anderes Gerät kann ihn öffnen: ${host} ist dieses Gerät selbst. Öffne diese Seite unter der Adresse, die es in deinem Netz hat.`,
+	moreMatches: (n: number) => (n === 1 ? "Eine weitere Partie" : `${n} weitere Partien`),
+	stepOf: (n: string) => `Schritt ${n}`,
 	inviteWaiting: "Die Karten werden gegeben, sobald dein Gegenüber Platz nimmt.",
 	joinTitle: "Du bist zu einer Partie eingeladen",
 	invitesYou: (who, game) => `${who} lädt dich zu einer Partie ${game} ein`,

@@ -155,6 +155,10 @@ export const en = {
 	inviteTitle: "Invite a friend",
 	inviteText:
 		"Send this link to your friend. It can be used once, and the match begins when they join.",
+	inviteAlone: (host: string) =>
+		`No other device can open it: ${host} is this device itself. Open this page by the address that this device has in your network.`,
+	moreMatches: (n: number) => (n === 1 ? "One more match" : `${n} more matches`),
+	stepOf: (n: string) => `step ${n}`,
 	inviteWaiting: "The cards are dealt as soon as your friend joins.",
 	joinTitle: "You are invited to a match",
 	invitesYou: (who: string, game: string) => `${who} invites you to a match of ${game}`,

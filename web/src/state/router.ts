@@ -53,6 +53,10 @@ export const linkTo = {
 /** The full address of a link, to be sent to somebody. */
 export const addressOf = (link: string) => location.href.replace(/#.*$/, "") + link;
 
+/** The address of an invitation: what comes before the fragment tells a preview which game it is. */
+export const inviteTo = (game: string, invitation: string) =>
+	`${addressOf("").replace(/\?.*$/, "")}i/${game}${linkTo.join(invitation)}`;
+
 /** Goes to a place and leaves no trace of the present one, whose address may hold a secret. */
 export function replacePlace(link: string) {
 	history.replaceState(null, "", link);

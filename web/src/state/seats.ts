@@ -12,6 +12,9 @@ export interface Known {
 	outcome?: "won" | "lost" | "drawn" | "declined";
 	/** When it became known that the match is over, in milliseconds. */
 	ended?: number;
+	/** How far the match is: its version, and the scores where the game has some, our own first. */
+	version?: number;
+	scores?: string;
 }
 
 /** A match that was created, joined or watched here. */
@@ -63,6 +66,8 @@ const seatKept = record<Seat>(
 				turn: oneOf("mine", "theirs", "waiting", "over"),
 				outcome: oneOf("won", "lost", "drawn", "declined"),
 				ended: moment,
+				version: moment,
+				scores: text,
 			},
 			"turn",
 		),
@@ -140,8 +145,9 @@ export const idOf = (match: string) => match.replace("matches/", "");
 export const opponentOf = (players: readonly Player[], seat: number | undefined) =>
 	seat === undefined ? undefined : players[1 - seat]?.displayName || undefined;
 
-function knownOf(view: View, seat: Seat): Known {
+function knownOf(view: View, seat: Seat, scores?: string): Known {
 	const { result } = view;
+	const far = { version: Number(view.version), scores };
 	if (!result) {
 		const turn =
 			view.deciders.length === 0
@@ -149,7 +155,7 @@ function knownOf(view: View, seat: Seat): Known {
 				: seat.seat !== undefined && view.deciders.includes(seat.seat)
 					? "mine"
 					: "theirs";
-		return { turn };
+		return { turn, ...far };
 	}
 	// Whoever gave up while nobody had joined has withdrawn the invitation.
 	const unplayed =
@@ -160,6 +166,7 @@ function knownOf(view: View, seat: Seat): Known {
 	const lead = seat.seat === 0 ? first - second : second - first;
 	return {
 		turn: "over",
+		...far,
 		outcome: unplayed
 			? "declined"
 			: seat.seat === undefined
@@ -174,14 +181,16 @@ function knownOf(view: View, seat: Seat): Known {
 }
 
 /** Keeps what a view says about the match; returns whether it has just become this seat's turn. */
-export function note(match: string, view: View): boolean {
+export function note(match: string, view: View, scores?: string): boolean {
 	const seat = current().find((each) => each.match === match);
 	if (!seat) return false;
-	const known = knownOf(view, seat);
+	const known = knownOf(view, seat, scores);
 	const opponent = opponentOf(view.players, seat.seat) ?? seat.opponent;
 	const before = seat.known;
-	if (before?.turn === known.turn && before.outcome === known.outcome && seat.opponent === opponent)
-		return false;
+	const alike = (["turn", "outcome", "version", "scores"] as const).every(
+		(field) => before?.[field] === known[field],
+	);
+	if (alike && seat.opponent === opponent) return false;
 	changeSeat(match, { known, opponent });
 	// What another tab has seen before is no news, nor is the first view of a match.
 	return known.turn === "mine" && before !== undefined && before.turn !== "mine";
