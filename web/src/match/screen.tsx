@@ -201,7 +201,7 @@ function Waiting({ seat, view }: { seat: Seat; view: View }) {
 						</p>
 					)}
 					<CopyLink address={address} />
-					{!alone && <QrCode of={address} />}
+					<QrCode of={address} />
 				</>
 			)}
 			<p class="muted">

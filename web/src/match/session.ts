@@ -91,9 +91,12 @@ export class Session {
 	};
 
 	private onVisible = () => {
-		if (now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
+		if (this.drifted() || now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
 		this.retry();
 	};
+
+	/** Whether the device's clock was set, or it has slept, when `now` may have stood: then we look again. */
+	private drifted = () => Math.abs(Date.now() - now() - this.ahead) > DRIFT_MS;
 
 	private retry() {
 		for (const end of this.pauses) end();
@@ -203,8 +206,7 @@ export class Session {
 	private receive(response: WatchMatchResponse) {
 		this.connection.value = "live";
 		this.heard = now();
-		// The clock was set, or the device has slept, in which the other one may have stood: look again.
-		if (Math.abs(Date.now() - this.heard - this.ahead) > DRIFT_MS) this.stream?.abort();
+		if (this.drifted()) this.stream?.abort();
 		this.wait = FIRST_WAIT_MS;
 		if (response.rematch) this.rematch.value = response.rematch;
 		if (response.upToDate || response.rematch) return;

@@ -1,6 +1,6 @@
 // The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
 import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
-import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
+import { type Dispatch, type StateUpdater, useLayoutEffect, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
@@ -76,6 +76,14 @@ export function Table<Name extends string>(
 		view,
 	} = context;
 	const side = useRef<HTMLElement>(null);
+	const place = useRef<HTMLDivElement>(null);
+	// Where the board scrolls, the keyboard can scroll it.
+	useLayoutEffect(() => {
+		const board = place.current;
+		if (!board) return;
+		if (board.scrollHeight > board.clientHeight + 1) board.tabIndex = 0;
+		else board.removeAttribute("tabindex");
+	});
 	const current = panels.find(({ name }) => name === open) ?? panels[0]!;
 	const jumps = panels.filter(({ glyph }) => glyph);
 	return (
@@ -84,7 +92,7 @@ export function Table<Name extends string>(
 			<div class="tablearea">
 				<Player {...{ context, offset }} at={1 - near} cards={hands?.[1 - near]} far />
 				{boardless || (
-					<div class="board" data-testid="board">
+					<div class="board" data-testid="board" ref={place}>
 						<game.Board {...{ context, view, events, near }} picker={chooser ?? NOTHING} />
 					</div>
 				)}
