@@ -50,7 +50,9 @@ function unseen(): string[] {
 	);
 	const all = document.querySelectorAll(".hand .card").length;
 	if (cards.length < Math.min(all, 4)) found.push(`${cards.length} cards of the hand are in sight`);
-	const targets = ".squares, .pitch, .exchange:last-child, .slot, .fort:first-of-type .stack";
+	let targets = ".squares, .pitch, .slot, .fort:first-of-type .stack";
+	// Of a long attack, the smallest phone shows the end when its board is scrolled.
+	if (innerWidth >= 360) targets += ", .exchange:last-child";
 	for (const target of document.querySelectorAll(`.board :is(${targets})`)) {
 		const { width, height } = target.getBoundingClientRect();
 		if (!isSeen(target)) found.push(`${target.getAttribute("class")} is out of sight`);
@@ -93,8 +95,9 @@ function faults(roomy: boolean): string[] {
 		".actions button, .ending .button, .ending button, .tablearea .pile, .jump button",
 		(button) => check(button, button),
 	);
-	each(".prompt, .why, .finale, .player .name, .boardhead span, .handtitle", (text) =>
-		check(text, text),
+	each(
+		".prompt, .why, .finale, .player .name, .boardhead span, .handtitle",
+		(text) => getComputedStyle(text).clipPath === "none" && check(text, text),
 	);
 	// No text of a card is cut, and none is too small to be read.
 	each(".tablearea .face text", (text) => {
