@@ -6,13 +6,18 @@ time whether it has changed.
 
 A package of a game may draw its game itself: the files of its folder `web/` are served under
 `/games/<game>/`, if `drawing.js` is among them, and `/games/drawings.json` lists such games.
+
+A link to an invitation goes to `/i/<game>`: who shows a preview of it reads there which game it is.
+The browser goes on to the app with the fragment, which holds the secret and is sent to nobody.
 """
 
 import gzip
 import hashlib
 import json
 import mimetypes
+import re
 from collections.abc import Iterator, Mapping
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -33,6 +38,24 @@ NOT_BUILT = """\
 <p>The server runs, but the web app was not built. To build it, run
 <code>make web</code> in a checkout, and start the server again.</p>
 <p>Connect, gRPC-Web and JSON work on this address without it.</p>
+</html>
+"""
+
+INVITATIONS = "/i/"
+PREVIEW = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<meta name="description" content="{text}">
+<meta property="og:type" content="website">
+<meta property="og:title" content="{title}">
+<meta property="og:description" content="{text}">
+<meta property="og:image" content="{picture}">
+<meta property="og:image:alt" content="{game}">
+<meta name="twitter:card" content="summary_large_image">
+<script src="../invited.js"></script>
+<p><a href="../">{game}</a> needs JavaScript.</p>
 </html>
 """
 
@@ -88,7 +111,7 @@ class Site:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        file = self._files.get(scope["path"])
+        file = self._files.get(scope["path"]) or self._invitation(scope)
         if file is None:
             await respond_text(send, 404, "there is no such page", PAGE_HEADERS)
             return
@@ -103,6 +126,29 @@ class Site:
             await respond(send, 200, headers, file.compressed)
         else:
             await respond(send, 200, file.headers, file.content)
+
+    def _invitation(self, scope: Scope) -> _File | None:
+        """The page of an invitation to a game; to any, where the link was damaged."""
+        match = re.fullmatch(rf"{INVITATIONS}(\w{{0,64}})[^/]{{0,64}}/?", scope["path"])
+        if match is None:
+            return None
+        game = hosted_games().get(match[1])
+        picture = f"{INVITATIONS}{match[1]}.png"
+        if picture not in self._files:
+            picture = f"{INVITATIONS}game.png"
+        title = "You are invited to a match" + (f" of {game.title}" if game else "")
+        text = re.split(r"(?<=[.!?])\s", game.summary.strip())[0] if game else "Take your seat."
+        sent = dict(scope["headers"])
+        # A proxy that speaks TLS says so. Whoever makes it up misleads nobody else.
+        scheme = "https" if sent.get(b"x-forwarded-proto") == b"https" else scope["scheme"]
+        site = f"{scheme}://{sent.get(b'host', b'').decode('latin-1')}"
+        page = PREVIEW.format(
+            title=escape(title),
+            text=escape(" ".join(text.split())),
+            game=escape(game.title if game else "Croupier"),
+            picture=escape(site + picture),
+        )
+        return _file("/index.html", page.encode())
 
 
 def _drawings() -> dict[str, Traversable]:

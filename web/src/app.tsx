@@ -1,17 +1,18 @@
 // The page: its head, and the place where the visitor is.
-import type { ComponentType } from "preact";
+import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
-import { catalogOf } from "./games/catalog";
+import { catalogOf, isMissing } from "./games/catalog";
 import { t } from "./i18n";
 import { Enter, Join } from "./lobby/join";
 import { Lobby } from "./lobby/lobby";
 import { SettingsDialog } from "./lobby/settings";
 import { MatchScreen } from "./match/screen";
-import { linkTo, place } from "./state/router";
-import { type Seat, seatOf } from "./state/seats";
+import { addressOf, linkTo, type Place, place } from "./state/router";
+import { idOf, type Seat, seatOf, unkept } from "./state/seats";
 import { type Language, language } from "./state/settings";
 import { Button } from "./ui/button";
+import { CopyLink } from "./ui/copylink";
 import { Loading, Notice } from "./ui/notice";
 
 export function App() {
@@ -41,17 +42,59 @@ export function App() {
 				<Settings onOpen={() => setSetting(true)} />
 			</header>
 			<main id="main" tabIndex={-1}>
-				{here.at === "lobby" && <Lobby />}
-				{here.at === "puzzles" && <Puzzles {...here} key={here.game} />}
-				{here.at === "join" && <Join invitation={here.invitation} />}
-				{(here.at === "watch" || here.at === "seat") && (
-					<Enter id={here.id} token={here.token} key={here.token} />
-				)}
-				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
-				{here.at === "replay" && (seat ? <Replay seat={seat} key={seat.match} /> : <NoSeat />)}
+				{seat && unkept.value && <Unkept seat={seat} />}
+				<Screen here={here}>
+					{playing && isMissing(playing) ? <Notice says={t().noGame} /> : screen(here, seat)}
+				</Screen>
 			</main>
 			{setting && <SettingsDialog onClose={() => setSetting(false)} />}
 		</>
+	);
+}
+
+function screen(here: Place, seat: Seat | undefined) {
+	switch (here.at) {
+		case "lobby":
+			return <Lobby />;
+		case "puzzles":
+			return <Puzzles {...here} key={here.game} />;
+		case "join":
+			return <Join invitation={here.invitation} />;
+		case "watch":
+		case "seat":
+			return <Enter id={here.id} token={here.token} key={here.token} />;
+		case "nowhere":
+			return <Notice says={t().badLink} />;
+	}
+	// Whether the server knows the match cannot be told without a token.
+	if (!seat) return <Notice says={t().noSeat} id="noseat" />;
+	return here.at === "match" ? (
+		<MatchScreen seat={seat} key={seat.match} />
+	) : (
+		<Replay seat={seat} key={seat.match} />
+	);
+}
+
+/** What a place shows, or that it cannot be shown: whatever fails leads on. */
+class Screen extends Component<{ here: Place; children: ComponentChildren }, { failed?: Place }> {
+	override componentDidCatch(error: unknown) {
+		console.error(error);
+		this.setState({ failed: this.props.here });
+	}
+	override render() {
+		const { here, children } = this.props;
+		return this.state.failed === here ? <Again says={t().failed} /> : children;
+	}
+}
+
+/** A seat that is gone with this page, unless somebody keeps its link. */
+function Unkept({ seat }: { seat: Seat }) {
+	const to = seat.seat === undefined ? linkTo.watch : linkTo.seat;
+	return (
+		<div class="unkept" role="alert">
+			<p>{t().unkept}</p>
+			<CopyLink address={addressOf(to(idOf(seat.match), seat.token))} />
+		</div>
 	);
 }
 
@@ -72,12 +115,15 @@ function later<Props extends object>(load: () => Promise<ComponentType<Props>>) 
 			);
 		}, []);
 		if (loaded?.Screen) return <loaded.Screen {...props} />;
-		return <Loading says={loaded && t().notSent} />;
+		return loaded ? <Again says={t().notSent} /> : <Loading />;
 	};
 }
 
-/** Whether the server knows the match cannot be told without a token. */
-const NoSeat = () => <Notice says={t().noSeat} id="noseat" />;
+const Again = ({ says }: { says: string }) => (
+	<Notice says={says}>
+		<Button onClick={() => location.reload()}>{t().again}</Button>
+	</Notice>
+);
 
 function Settings({ onOpen }: { onOpen: () => void }) {
 	return (

@@ -127,7 +127,7 @@ function Stack(
 				{stack.fallen.length > 0 && (
 					<Pile title={say().fallen} cards={stack.fallen.map(idOf)} context={context} />
 				)}
-				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
+				{shown.length > 1 && <p class="ends">{say().topToBottom}</p>}
 			</div>
 			<div class="standingbox">
 				<ol class="standing" ref={counted(shown.length)}>

@@ -130,7 +130,7 @@ export function CastleCard({ card }: CardProps) {
 }
 
 /**
- * A card that stands in a structure: its left edge, which stays in sight when others lie on it, has
+ * A card that stands in a structure: its right edge, which stays in sight when others lie on it, has
  * the one number that counts there, and its name.
  */
 export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; seen: boolean }) {
@@ -145,19 +145,19 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 			tint={tintOf(card.id)}
 			label={`${card.title}, ${counts?.title} ${counts?.value}`}
 		>
-			<path class="banner tinted" d="M10 1h18v138H10a9 9 0 0 1-9-9V10a9 9 0 0 1 9-9z" />
-			<text class="counts" x="14.500" y="26" text-anchor="middle" font-size="25">
+			<path class="banner tinted" d="M90 1H72v138h18a9 9 0 0 0 9-9V10a9 9 0 0 0-9-9z" />
+			<text class="counts" x="85.500" y="26" text-anchor="middle" font-size="25">
 				{counts?.value}
 			</text>
 			<text
 				class="white"
-				transform={`translate(19 ${seen ? 115 : 131}) rotate(-90)`}
+				transform={`translate(90 ${seen ? 115 : 131}) rotate(-90)`}
 				font-size={sizeOf(card.title, seen ? 72 : 88, 13.5)}
 			>
 				{card.title}
 			</text>
-			<GlyphAt class="tinted" name={figureOf(card.id)} x={64} y={70} size={46} />
-			<GlyphAt class="tinted" name={structure} x={64} y={118} size={22} />
+			<GlyphAt class="tinted" name={figureOf(card.id)} x={36} y={70} size={46} />
+			<GlyphAt class="tinted" name={structure} x={36} y={118} size={22} />
 		</CardFrame>
 	);
 }

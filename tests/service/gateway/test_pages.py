@@ -1,8 +1,10 @@
 """What a browser is given: the web app, and the headers that protect it."""
 
 import gzip
+import html
 import http.client
-from urllib.parse import urlsplit
+import re
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -11,6 +13,7 @@ from service.admission.budgets import Budget
 from service.gateway.site import Site
 from tests.service.gateway.conftest import FRIEND
 from tests.support.web import get_url, path_of
+from wire import hosted_games
 
 LIST = path_of("CatalogService.ListGames")
 JSON = {"content-type": "application/json"}
@@ -109,6 +112,29 @@ def test_drawings_of_packages(tmp_path, web_servers):
     assert script.headers[b"cache-control"] == b"no-cache"
     assert b"script-src 'self'" in script.headers[b"content-security-policy"]
     assert get("/games/drawings.json").messages[1]["body"] == b'["acme_whist"]'
+
+
+def test_a_link_to_an_invitation_tells_a_preview_the_game(ask):
+    for game_id, game in hosted_games().items():
+        response, page = ask("GET", f"/i/{game_id}")
+        assert response.status == 200
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert response.headers["cache-control"] == "no-cache"
+        told = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)">', page.decode()))
+        assert html.unescape(told["title"]) == f"You are invited to a match of {game.title}"
+        assert told["description"].endswith(".")
+        assert told["image"].startswith(f"http://{ask.netloc}/i/")
+    _, page = ask("GET", "/i/skystones", x_forwarded_proto="https", host="play.example.org")
+    assert b'content="https://play.example.org/i/' in page
+
+
+@pytest.mark.parametrize("damage", ["", "skyston", "skystones)", 'sky"><script>', "%3Cb%3E", "x/"])
+def test_a_damaged_link_to_an_invitation_leads_on(ask, damage):
+    response, page = ask("GET", f"/i/{quote(damage, safe='/%')}")
+    assert response.status == 200 and b"invited.js" in page
+    assert page.count(b"<script") == 1 and b"<b>" not in page
+    response, _ = ask("GET", "/i/skystones/more/x")
+    assert response.status == 404
 
 
 def test_the_games_of_this_repository_are_drawn_by_the_web_app(ask):

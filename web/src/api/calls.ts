@@ -16,6 +16,7 @@ import {
 	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
+	ViewSchema,
 } from "./types";
 
 const CALL_TIMEOUT_MS = 20_000;
@@ -122,9 +123,12 @@ export const joinMatch = (invitation: string, displayName: string, requestId: st
 export const getView = (access: Access, signal?: AbortSignal, timeoutMs = CALL_TIMEOUT_MS) =>
 	matches.getView({ name: access.match }, as(access, signal, timeoutMs));
 
-/** What a list of matches shows of one: whose turn it is, and how it ended. */
-export async function getSummary(access: Access, signal?: AbortSignal) {
-	const paths = ["version", "deciders", "result", "players", "seat"].map(
+/** What a list of matches shows of one: whose turn it is, how far it is, and how it ended. */
+export async function getSummary(access: Access & { game: string }, signal?: AbortSignal) {
+	const { game } = access;
+	// A game of a package tells its scores in no field.
+	const own = ViewSchema.fields.some(({ name }) => name === game) ? [game] : [];
+	const paths = ["version", "deciders", "result", "players", "seat", ...own].map(
 		(field) => `view.${field}`,
 	);
 	return matches.getView(

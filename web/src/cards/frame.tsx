@@ -18,7 +18,7 @@ export function CardFrame(props: {
 	const height = props.height ?? HEIGHT;
 	return (
 		<svg
-			class={`face ${props.class}`}
+			class={`face notranslate ${props.class}`}
 			style={props.tint && { "--tint": props.tint }}
 			viewBox={`0 0 ${WIDTH} ${height}`}
 			role="img"
@@ -97,7 +97,7 @@ function split(text: string): string[] {
 export function CardBack(props: { label?: string; class?: string }) {
 	return (
 		<svg
-			class={`face back ${props.class ?? ""}`}
+			class={`face notranslate back ${props.class ?? ""}`}
 			viewBox="0 0 100 140"
 			role={props.label ? "img" : undefined}
 			aria-label={props.label}

@@ -1,6 +1,7 @@
 // The games as the server describes them, in the visitor's language.
 import { signal } from "@preact/signals";
 import { getGame, listGames } from "../api/calls";
+import { refusalOf } from "../api/errors";
 import type { Game, Ruleset } from "../api/types";
 import { language } from "../state/settings";
 import { idOfGame, moduleOf } from "./index";
@@ -12,6 +13,7 @@ const LONGEST_WAIT_MS = 15_000;
 
 const loaded = signal<ReadonlyMap<string, Catalog>>(new Map());
 const underway = new Set<string>();
+const missing = signal<ReadonlySet<string>>(new Set());
 const ids = signal<readonly string[]>([]);
 let listed: Promise<Game[]> | undefined;
 
@@ -23,13 +25,24 @@ export function catalogOf(game: string): Catalog | undefined {
 	return found ?? loaded.value.get(`${game} ${language.value === "de" ? "en" : "de"}`);
 }
 
+/** Whether the server has no such game, or the page cannot read it. */
+export const isMissing = (game: string) => missing.value.has(game);
+
 async function load(game: string, key: string): Promise<void> {
 	underway.add(key);
-	const described = await again(() => getGame(game, key.split(" ")[1]!));
-	const cards = new Map(described.cards.map((card) => [card.id, card]));
-	const module = await moduleOf(described);
+	const described = await again(() =>
+		getGame(game, key.split(" ")[1]!).catch((error) => {
+			if (refusalOf(error).temporary) throw error;
+			return undefined;
+		}),
+	);
+	const module = described && (await moduleOf(described));
 	// A game that cannot be read stays listed, and cannot be begun.
-	if (!module) return;
+	if (!module) {
+		missing.value = new Set(missing.value).add(game);
+		return;
+	}
+	const cards = new Map(described.cards.map((card) => [card.id, card]));
 	loaded.value = new Map(loaded.value).set(key, {
 		game: described,
 		cards,

@@ -22,6 +22,14 @@ export const de: Texts = {
 	loading: "Lädt …",
 	offline: "Der Server ist nicht erreichbar. Neuer Versuch …",
 	notSent: "Der Server ist nicht erreichbar. Versuch es bitte noch einmal.",
+	again: "Neu laden",
+	failed:
+		"Das lässt sich nicht zeigen. Der Fehler liegt bei uns, von der Partie ist nichts verloren.",
+	badLink:
+		"Dieser Link führt nirgendwohin. Er ist unvollständig oder verändert: Lass ihn dir noch einmal schicken.",
+	noGame: "Dieses Spiel gibt es auf diesem Server nicht.",
+	unkept:
+		"Dein Browser hat keinen Platz, um deinen Sitz zu behalten. Bewahre diesen Link auf, der zurückführt, und gib ihn niemandem.",
 	back: "Zurück zur Lobby",
 	backToMatch: "Zurück zur Partie",
 	close: "Schließen",
@@ -54,6 +62,10 @@ export const de: Texts = {
 		EXPERT:
 			"Probiert 10.000 Verläufe durch und spielt den besten Zug, den er findet. Er blufft und ist schwer zu schlagen.",
 	},
+	firstVisit: "Neu hier? „Lernen im Spiel“ ist eine Partie, die sich unterwegs erklärt.",
+	newHere: (game: string) =>
+		`${game} ist dir neu? Lerne es zuerst in einer Partie gegen einen Bot: dein Platz wartet.`,
+	toInvitation: "Zur Einladung",
 	chooseGame: "Wähle ein Spiel",
 	playNow: "Spielen",
 	rules: "Regeln",
@@ -152,6 +164,10 @@ export const de: Texts = {
 	inviteTitle: "Jemanden einladen",
 	inviteText:
 		"Schick diesen Link weiter. Er gilt einmal, und die Partie beginnt, wenn jemand damit Platz nimmt.",
+	inviteAlone: (host: string) =>
+		`Kein anderes Gerät kann ihn öffnen: ${host} ist dieses Gerät selbst. Öffne diese Seite unter der Adresse, die es in deinem Netz hat.`,
+	moreMatches: (n: number) => (n === 1 ? "Eine weitere Partie" : `${n} weitere Partien`),
+	stepOf: (n: string) => `Schritt ${n}`,
 	inviteWaiting: "Die Karten werden gegeben, sobald dein Gegenüber Platz nimmt.",
 	joinTitle: "Du bist zu einer Partie eingeladen",
 	invitesYou: (who, game) => `${who} lädt dich zu einer Partie ${game} ein`,

@@ -19,6 +19,12 @@ export const en = {
 	loading: "Loading…",
 	offline: "The server cannot be reached. Trying again…",
 	notSent: "The server cannot be reached. Please try again.",
+	again: "Load again",
+	failed: "This cannot be shown. The mistake is ours: nothing of the match is lost.",
+	badLink: "This link leads nowhere. It was cut or changed on its way: ask for it again.",
+	noGame: "This server does not have this game.",
+	unkept:
+		"This browser has no room to keep your seat. Keep this link, which leads back to it, and give it to nobody.",
 	back: "Back to the lobby",
 	backToMatch: "Back to the match",
 	close: "Close",
@@ -49,6 +55,10 @@ export const en = {
 			"Tries out 10,000 ways and plays the best move that it finds. It bluffs, and is hard to beat.",
 	} as Record<string, string>,
 	// Lobby
+	firstVisit: "New here? “Learn by playing” is a match that explains itself as you go.",
+	newHere: (game: string) =>
+		`New to ${game}? Learn it first in a match against a bot: your seat waits.`,
+	toInvitation: "To the invitation",
 	chooseGame: "Choose a game",
 	playNow: "Play",
 	rules: "Rules",
@@ -147,6 +157,10 @@ export const en = {
 	inviteTitle: "Invite a friend",
 	inviteText:
 		"Send this link to your friend. It can be used once, and the match begins when they join.",
+	inviteAlone: (host: string) =>
+		`No other device can open it: ${host} is this device itself. Open this page by the address that this device has in your network.`,
+	moreMatches: (n: number) => (n === 1 ? "One more match" : `${n} more matches`),
+	stepOf: (n: string) => `step ${n}`,
 	inviteWaiting: "The cards are dealt as soon as your friend joins.",
 	joinTitle: "You are invited to a match",
 	invitesYou: (who: string, game: string) => `${who} invites you to a match of ${game}`,

@@ -26,6 +26,7 @@ import { Button } from "../ui/button";
 import { Loading, Notice } from "../ui/notice";
 import { Refused } from "../ui/refused";
 import { Cover } from "./cover";
+import { isNew, Learn } from "./learn";
 import { RulesDialog } from "./rulesdialog";
 import { NameField } from "./settings";
 
@@ -116,7 +117,8 @@ export function Join({ invitation }: { invitation: string }) {
 			/>
 		);
 	// Without the catalog, the game has no name yet.
-	if (!found || !catalogOf(found.game))
+	const catalog = found && catalogOf(found.game);
+	if (!found || !catalog)
 		return (
 			<div class="notice">
 				<h1>{t().joinTitle}</h1>
@@ -145,6 +147,12 @@ export function Join({ invitation }: { invitation: string }) {
 				</>
 			) : (
 				<form onSubmit={(event) => void join(event)}>
+					{isNew(catalog) && (
+						<div class="buttons first">
+							<span>{t().newHere(catalog.game.title)}</span>
+							<Learn catalog={catalog} back={linkTo.join(invitation)} />
+						</div>
+					)}
 					<NameField />
 					<Refused says={failed} />
 					<div class="buttons">

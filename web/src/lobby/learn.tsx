@@ -3,11 +3,19 @@ import { BotStrength } from "../api/types";
 import { type Catalog, rulesetOf } from "../games/module";
 import { t } from "../i18n";
 import { lessons } from "../state/lessons";
+import { seats } from "../state/seats";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/refused";
 import { useCreation } from "./creation";
 
-export function Learn({ catalog }: { catalog: Catalog }) {
+/** Whether the game can be learned here, and was neither learned nor played in this browser. */
+export const isNew = ({ module: { id, guide } }: Catalog) =>
+	guide !== undefined &&
+	!lessons.value.includes(id) &&
+	!seats.value.some(({ game }) => game === id);
+
+/** `back` is where whoever has learned the game wants to go. */
+export function Learn({ catalog, back }: { catalog: Catalog; back?: string }) {
 	const { id, guide } = catalog.module;
 	const { create, underway, failed } = useCreation(id);
 	if (!guide) return null;
@@ -22,13 +30,13 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 					seat: 0,
 				};
 			},
-			{ bot: "BEGINNER", lesson: [] },
+			{ bot: "BEGINNER", lesson: [], back },
 		);
 	const done = lessons.value.includes(id);
 	return (
 		<>
 			<Button
-				class="learn"
+				class={isNew(catalog) ? "learn primary" : "learn"}
 				disabled={underway}
 				data-testid={`learn-${id}`}
 				onClick={() => void begin()}

@@ -3,11 +3,13 @@ import { useState } from "preact/hooks";
 import { classOf } from "../games";
 import { catalogOf, gameIds } from "../games/catalog";
 import { t } from "../i18n";
+import { lessons } from "../state/lessons";
 import { countSolved, puzzlesOf } from "../state/puzzles";
 import { linkTo } from "../state/router";
+import { seats } from "../state/seats";
 import { Button } from "../ui/button";
 import { Cover } from "./cover";
-import { Learn } from "./learn";
+import { isNew, Learn } from "./learn";
 import { MyMatches } from "./mymatches";
 import { NewMatchDialog } from "./newmatch";
 import { RulesDialog } from "./rulesdialog";
@@ -20,6 +22,7 @@ export function Lobby() {
 			<header class="hero">
 				<h1>{t().table}</h1>
 				<p>{t().tagline}</p>
+				{seats.value.length === 0 && lessons.value.length === 0 && <p>{t().firstVisit}</p>}
 			</header>
 			<MyMatches />
 			<section aria-labelledby="choose">
@@ -44,6 +47,7 @@ export function Lobby() {
 function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }) {
 	const { id } = props;
 	const catalog = catalogOf(id);
+	const fresh = catalog && isNew(catalog);
 	return (
 		<li class={`gametile ${classOf(id)}`}>
 			<div class="cover" aria-hidden="true">
@@ -53,8 +57,9 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 				<h3>{catalog?.game.title ?? "…"}</h3>
 				<p>{catalog && (catalog.module.blurb?.() ?? firstSentence(catalog.game.rules))}</p>
 				<div class="buttons">
+					{fresh && <Learn catalog={catalog} />}
 					<Button
-						class="primary"
+						class={fresh ? "" : "primary"}
 						disabled={!catalog}
 						data-testid={`play-${id}`}
 						onClick={props.onPlay}
@@ -66,7 +71,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 						{t().rules}
 						<span class="sr"> {catalog?.game.title}</span>
 					</Button>
-					{catalog && <Learn catalog={catalog} />}
+					{catalog && !fresh && <Learn catalog={catalog} />}
 					{catalog && <Puzzles id={id} title={catalog.game.title} />}
 				</div>
 			</div>

@@ -1,4 +1,5 @@
 // The matches of this browser: whose turn it is, how they ended, and what the other players want.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getSummary } from "../api/calls";
 import { refusalOf } from "../api/errors";
@@ -6,7 +7,7 @@ import { RematchState } from "../api/types";
 import { classOf } from "../games";
 import { catalogOf } from "../games/catalog";
 import { botOf } from "../games/sentences";
-import { t } from "../i18n";
+import { number, t } from "../i18n";
 import { observe } from "../match/alerts";
 import { linkTo } from "../state/router";
 import { addSeat, forgetSeat, idOf, type Seat, seats } from "../state/seats";
@@ -121,11 +122,11 @@ export function MyMatches() {
 					{t().removed(nameOf(seat))} <Button onClick={() => takeBack(seat)}>{t().undo}</Button>
 				</p>
 			))}
-			{running.length > 0 && <ul>{running.map(row)}</ul>}
+			<Rows all={running} row={row} />
 			{finished.length > 0 && (
 				<>
 					<h3>{t().finished}</h3>
-					<ul>{finished.map(row)}</ul>
+					<Rows all={finished} row={row} />
 				</>
 			)}
 			{asking && (
@@ -145,6 +146,24 @@ export function MyMatches() {
 	);
 }
 
+const ROWS = 4; // Of so many the games are still in sight.
+
+/** The first rows, and the others behind a click. */
+function Rows({ all, row }: { all: readonly Seat[]; row: (seat: Seat) => ComponentChildren }) {
+	const rest = all.slice(ROWS);
+	return (
+		<>
+			{all.length > 0 && <ul>{all.slice(0, ROWS).map(row)}</ul>}
+			{rest.length > 0 && (
+				<details>
+					<summary>{t().moreMatches(rest.length)}</summary>
+					<ul>{rest.map(row)}</ul>
+				</details>
+			)}
+		</>
+	);
+}
+
 const titleOf = (seat: Seat) => catalogOf(seat.game)?.game.title ?? seat.game;
 
 const whoOf = (seat: Seat) =>
@@ -159,6 +178,12 @@ function when(moment: number): string {
 	const today = new Date(moment).toDateString() === new Date().toDateString();
 	const style = today ? { timeStyle: "short" as const } : { dateStyle: "medium" as const };
 	return new Intl.DateTimeFormat(language.value, style).format(moment);
+}
+
+/** How far the match is, by which several against the same player are told apart. */
+function stateOf({ known }: Seat): string {
+	if (!known?.version || known.turn === "waiting") return "";
+	return `${known.scores ?? t().stepOf(number(known.version))} · `;
 }
 
 const nameOf = (seat: Seat) => `${titleOf(seat)}, ${whoOf(seat)}`;
@@ -188,7 +213,8 @@ function MyMatch(props: { seat: Seat; news: News | undefined; onRemove: () => vo
 			<a href={linkTo.match(idOf(seat.match))}>
 				<b>{titleOf(seat)}</b>
 				<span class="muted">
-					<bdi>{whoOf(seat)}</bdi> · {when(seat.created)}
+					<bdi>{whoOf(seat)}</bdi> · {stateOf(seat)}
+					{when(seat.created)}
 				</span>
 				<span class="status">{statusOf(seat, news)}</span>
 			</a>

@@ -28,6 +28,8 @@ export function ActionBar(props: {
 	const hand = game.hand(view).flatMap(({ cards }) => cards);
 	const looked =
 		chooser.looked && hand.includes(cardOf(chooser.looked)) ? chooser.looked : undefined;
+	// Whoever has chosen nothing yet is urged to nothing.
+	const begun = chooser.clicks.length > 0 ? "primary" : "";
 	const why =
 		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)
 			? game.why?.(cardOf(looked), chooser.clicks, context)
@@ -79,7 +81,7 @@ export function ActionBar(props: {
 				<div class="buttons">
 					{chooser.label && (
 						<Button
-							class="primary"
+							class={begun}
 							data-confirm
 							disabled={state !== "ready"}
 							onClick={chooser.confirm}
@@ -92,7 +94,7 @@ export function ActionBar(props: {
 							key={key}
 							data-key={key}
 							data-can
-							class={`${words?.primary ? "primary" : ""} ${shown?.some((each) => each.key === key) ? "shown" : ""}`}
+							class={`${words?.primary ? begun : ""} ${shown?.some((each) => each.key === key) ? "shown" : ""}`}
 							disabled={state !== "ready"}
 							onClick={() => chooser.pick(key)}
 						>

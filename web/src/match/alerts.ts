@@ -20,10 +20,17 @@ effect(() => {
 
 /** Keeps what a view says about a match of ours, and calls the visitor if their turn has begun. */
 export function observe(match: string, view: View) {
-	if (!note(match, view)) return;
 	const seat = seatOf(idOf(match));
+	if (!note(match, view, seat && scoresIn(view, seat))) return;
 	if (sound.value === "on") chime();
 	if (seat && notifications.value === "on" && document.hidden) notify(seat);
+}
+
+/** The scores as the game counts them, our own first; of a view that has the game. */
+function scoresIn(view: View, { game, seat = 0 }: Seat): string | undefined {
+	const module = view.game.case && catalogOf(game)?.module;
+	const scores = module && [seat, 1 - seat].map((at) => module.score(view, at)?.value);
+	return scores?.every((each) => each !== undefined) ? scores.join(" : ") : undefined;
 }
 
 function notify(seat: Seat) {

@@ -3,6 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import type { TimeControl, View } from "../api/types";
 import { t } from "../i18n";
 
+/** The time in milliseconds, by a clock that goes on when somebody sets the one of the device. */
+export const now = () => performance.timeOrigin + performance.now();
+
 type Moment = { seconds: bigint; nanos: number };
 const milliseconds = (moment: Moment) => Number(moment.seconds) * 1000 + moment.nanos / 1e6;
 
@@ -23,18 +26,18 @@ export function Clock(props: { view: View; seat: number; offset: number | undefi
 	const { view, offset } = props;
 	const clock = view.clocks?.seats.find((each) => each.seat === props.seat);
 	const deadline = clock?.deadline && milliseconds(clock.deadline);
-	const [now, setNow] = useState(Date.now);
+	const [time, setTime] = useState(now);
 	useEffect(() => {
 		if (deadline === undefined || offset === undefined) return;
-		setNow(Date.now());
-		const timer = setInterval(() => setNow(Date.now()), 250);
+		setTime(now());
+		const timer = setInterval(() => setTime(now()), 250);
 		return () => clearInterval(timer);
 	}, [deadline, offset === undefined]);
 	if (!clock) return null;
-	const time = offset === undefined ? milliseconds(view.clocks!.time!) : now + offset;
+	const theirs = offset === undefined ? milliseconds(view.clocks!.time!) : time + offset;
 	const left =
 		deadline !== undefined
-			? Math.max(0, deadline - time)
+			? Math.max(0, deadline - theirs)
 			: clock.timeLeft
 				? milliseconds(clock.timeLeft)
 				: undefined;
@@ -44,6 +47,7 @@ export function Clock(props: { view: View; seat: number; offset: number | undefi
 		<span
 			class={`clock ${running ? "running" : ""} ${running && left < 20_000 ? "short" : ""}`}
 			role="timer"
+			translate={false}
 			aria-label={t().timeLeft}
 		>
 			{format(left)}

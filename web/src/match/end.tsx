@@ -32,6 +32,11 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 							{t().replayAndReview}
 						</a>
 					)}
+					{seat.back && (
+						<a class="button" href={seat.back} data-testid="back">
+							{t().toInvitation}
+						</a>
+					)}
 					<a class="button quiet" href={linkTo.lobby}>
 						{t().lobby}
 					</a>

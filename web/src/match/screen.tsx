@@ -8,7 +8,7 @@ import { useGuide } from "../games/lesson";
 import type { Context } from "../games/module";
 import { describeAction, inOne, linesOf, outcome, reason } from "../games/sentences";
 import { inWords, t } from "../i18n";
-import { addressOf, linkTo } from "../state/router";
+import { addressOf, inviteTo, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
 import { Button } from "../ui/button";
 import { CopyLink } from "../ui/copylink";
@@ -181,14 +181,21 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 function Waiting({ seat, view }: { seat: Seat; view: View }) {
 	const invitation = seat.invitation;
 	if (view.result) return <div class="board" />;
+	const address = invitation && inviteTo(seat.game, invitation);
+	const alone = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
 	return (
 		<div class="board invite">
 			<h2>{invitation ? t().inviteTitle : t().waitingFor(seat.opponent ?? t().theOther)}</h2>
-			{invitation && (
+			{address && (
 				<>
 					<p>{t().inviteText}</p>
-					<CopyLink address={addressOf(linkTo.join(invitation))} />
-					<QrCode of={addressOf(linkTo.join(invitation))} />
+					{alone && (
+						<p class="refusal" data-testid="alone">
+							{t().inviteAlone(location.host)}
+						</p>
+					)}
+					<CopyLink address={address} />
+					<QrCode of={address} />
 				</>
 			)}
 			<p class="muted">
@@ -220,6 +227,11 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					<p class="muted">{t().watchLinkText}</p>
 					<CopyLink address={addressOf(linkTo.watch(idOf(seat.match), watch))} />
 				</details>
+			)}
+			{seat.back && (
+				<a class="button" href={seat.back}>
+					{t().toInvitation}
+				</a>
 			)}
 			{seat.seat !== undefined && !context.view.result && (
 				<Button class="quiet danger" onClick={() => setAsking(true)}>

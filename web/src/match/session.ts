@@ -7,6 +7,7 @@ import { uuid } from "../api/uuid";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
 import { observe } from "./alerts";
+import { now } from "./clock";
 
 export type Connection = "connecting" | "live" | "lost" | "over" | "refused";
 
@@ -36,6 +37,7 @@ const LONGEST_WAIT_MS = 2500; // While somebody looks at the page.
 const LONGEST_WAIT_HIDDEN_MS = 15_000;
 const PROBE_TIMEOUT_MS = 5000;
 const SILENCE_MS = 2.5 * HEARTBEAT_MS; // A stream that says nothing for so long is lost.
+const DRIFT_MS = 2000;
 
 export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
@@ -76,6 +78,8 @@ export class Session {
 	private heard = 0;
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private caughtUp = false;
+	/** How far the device's clock was ahead of `now` at the last look. */
+	private ahead = 0;
 
 	constructor(
 		readonly seat: Seat,
@@ -104,9 +108,12 @@ export class Session {
 	};
 
 	private onVisible = () => {
-		if (Date.now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
+		if (this.drifted() || now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
 		this.retry();
 	};
+
+	/** Whether the device's clock was set, or it has slept, when `now` may have stood: then we look again. */
+	private drifted = () => Math.abs(Date.now() - now() - this.ahead) > DRIFT_MS;
 
 	private retry() {
 		for (const end of this.pauses) end();
@@ -195,11 +202,12 @@ export class Session {
 
 	/** Asks for the present view: for the servers' clock, and for the version to catch up with. */
 	private async look(signal: AbortSignal) {
-		const before = Date.now();
+		const before = now();
+		this.ahead = Date.now() - before;
 		const { view, serverTime, rematch } = await getView(this.seat, signal, PROBE_TIMEOUT_MS);
 		if (serverTime) {
 			const server = Number(serverTime.seconds) * 1000 + serverTime.nanos / 1e6;
-			this.clockOffset.value = server - (before + Date.now()) / 2;
+			this.clockOffset.value = server - (before + now()) / 2;
 		}
 		// Whatever happened before now is shown at once, and only then at a pace.
 		this.catchUpTo = view?.version ?? 0n;
@@ -215,7 +223,8 @@ export class Session {
 
 	private receive(response: WatchMatchResponse) {
 		this.connection.value = "live";
-		this.heard = Date.now();
+		this.heard = now();
+		if (this.drifted()) this.stream?.abort();
 		this.wait = FIRST_WAIT_MS;
 		if (response.rematch) this.rematch.value = response.rematch;
 		if (response.upToDate || response.rematch) return;

@@ -10,6 +10,7 @@ import { playerOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
+import { useScrolled } from "../ui/scrolled";
 import { AskButton, Asked, useAsked } from "./asked";
 import { Clock } from "./clock";
 import { Hands } from "./hand";
@@ -80,6 +81,7 @@ export function Table<Name extends string>(
 		view,
 	} = context;
 	const side = useRef<HTMLElement>(null);
+	const place = useScrolled<HTMLDivElement>();
 	const current = panels.find(({ name }) => name === open) ?? panels[0]!;
 	const asks = useAsked(root, context);
 	const fresh = tale?.steps.flatMap((step) => step.events) ?? [];
@@ -97,7 +99,7 @@ export function Table<Name extends string>(
 					{tale && !boardless && <Told {...{ tale, context }} />}
 				</div>
 				{boardless || (
-					<div class="board" data-testid="board">
+					<div class="board" data-testid="board" ref={place}>
 						<game.Board {...{ context, view, events, fresh, near }} picker={chooser ?? NOTHING} />
 					</div>
 				)}

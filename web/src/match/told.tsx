@@ -7,6 +7,7 @@ import { linesOf, nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
+import { useScrolled } from "../ui/scrolled";
 import type { Step } from "./session";
 
 // How much is told at once: rows, and about how many letters each has, on a phone and elsewhere.
@@ -74,6 +75,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 	const at = mode === "end" ? last : Math.min(place, last);
 	const begun = useRef({ first: undefined as bigint | undefined, others: false, at: 0, since: 0 });
 	const others = beats.findIndex(({ own }) => !own);
+	const lines = useScrolled<HTMLOListElement>();
 	useLayoutEffect(() => {
 		const { current } = begun;
 		const anew = current.first !== first;
@@ -125,7 +127,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 					</li>
 				))}
 			</ul>
-			<ol class="toldlines" key={`${first}.${at}`}>
+			<ol class="toldlines" key={`${first}.${at}`} ref={lines}>
 				{beat?.lines.map(({ seat, text, cards, strong }, index) => (
 					<li key={index} class={strong ? "strong" : ""}>
 						{seat !== undefined && (

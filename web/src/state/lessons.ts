@@ -1,10 +1,10 @@
 // The games whose lesson was played to its end in this browser.
 import { signal } from "@preact/signals";
-import { read, readList, write } from "./storage";
+import { readList, text, write } from "./storage";
 
 const KEY = "lessons";
 
-export const lessons = signal<readonly string[]>(readList(read(KEY)));
+export const lessons = signal<readonly string[]>(readList(KEY, text));
 
 export function learned(game: string) {
 	if (lessons.value.includes(game)) return;

@@ -2,17 +2,17 @@
 import { signal } from "@preact/signals";
 import { listPuzzles } from "../api/calls";
 import type { Puzzle } from "../api/types";
-import { read, readList, write } from "./storage";
+import { readList, text, write } from "./storage";
 
 const KEY = "puzzles";
 const NONE: readonly Puzzle[] = [];
 
 /** The names of the puzzles that were solved. */
-export const solved = signal<readonly string[]>(readList(read(KEY)));
+export const solved = signal<readonly string[]>(readList(KEY, text));
 
 export function solve(name: string) {
 	// Another tab may have solved one meanwhile.
-	solved.value = [...new Set([...readList<string>(read(KEY)), ...solved.value, name])];
+	solved.value = [...new Set([...readList(KEY, text), ...solved.value, name])];
 	write(KEY, JSON.stringify(solved.value));
 }
 

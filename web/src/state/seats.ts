@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { bytesToHex } from "../api/hex";
 import { EndReason, type Player, type SeatToken, type View } from "../api/types";
-import { read, readList, write } from "./storage";
+import { listOf, moment, oneOf, readList, record, text, textLike, write } from "./storage";
 
 /** What was last known of a match. */
 export interface Known {
@@ -12,6 +12,9 @@ export interface Known {
 	outcome?: "won" | "lost" | "drawn" | "declined";
 	/** When it became known that the match is over, in milliseconds. */
 	ended?: number;
+	/** How far the match is: its version, and the scores where the game has some, our own first. */
+	version?: number;
+	scores?: string;
 }
 
 /** A match that was created, joined or watched here. */
@@ -36,23 +39,65 @@ export interface Seat {
 	/** In a match that teaches: the tips that were read so far. */
 	lesson?: readonly string[];
 	known?: Known;
+	/** The link by which this match can be left: of a lesson that was begun from an invitation. */
+	back?: string;
 }
 
 const KEY = "croupier.seats";
 const FINISHED_KEPT = 20;
 
-const stored = () => readList<Seat>(read(KEY));
-const keep = (list: Seat[]) => write(KEY, JSON.stringify(list));
+const seatKept = record<Seat>(
+	{
+		match: textLike(/^matches\/[\w-]+$/),
+		game: textLike(/^\w*$/),
+		seat: oneOf(0, 1),
+		token: textLike(/^[!-~]*$/),
+		spectatorToken: textLike(/^[!-~]*$/),
+		invitation: text,
+		joinedBy: text,
+		secretHash: textLike(/^[0-9a-f]*$/),
+		bot: textLike(/^[A-Z]+$/),
+		opponent: text,
+		created: (value) => moment(value) ?? 0,
+		back: textLike(/^#\/join\//),
+		lesson: (value) => (value === undefined ? value : listOf(text)(value)),
+		known: record<Known>(
+			{
+				turn: oneOf("mine", "theirs", "waiting", "over"),
+				outcome: oneOf("won", "lost", "drawn", "declined"),
+				ended: moment,
+				version: moment,
+				scores: text,
+			},
+			"turn",
+		),
+	},
+	"match",
+	"game",
+	"token",
+);
+
+const isFirst = (seat: Seat, at: number, list: readonly Seat[]) =>
+	list.findIndex(({ match }) => match === seat.match) === at;
+
+const stored = () => readList(KEY, seatKept).filter(isFirst);
+
+/** Whether the list is kept by this page alone, since the browser cannot store it. */
+export const unkept = signal(false);
+
+function keep(list: Seat[]) {
+	unkept.value = !write(KEY, JSON.stringify(list));
+}
 
 export const seats = signal<Seat[]>(stored());
-const storable = keep(seats.value);
+keep(seats.value);
 
 addEventListener("storage", (event) => {
-	if (event.key === KEY || event.key === null) seats.value = stored();
+	if (event.key === KEY || event.key === null) seats.value = current();
 });
 
-/** What is stored now; where nothing can be stored, this page has the only list. */
-const current = () => (storable ? stored() : seats.value);
+/** What is stored now, and before it what could not be stored. */
+const current = () => (unkept.value ? [...seats.value, ...stored()].filter(isFirst) : stored());
 
 /** Changes what is stored now, which another tab may have changed since this one read it. */
 function change(how: (list: Seat[]) => Seat[]) {
@@ -100,8 +145,9 @@ export const idOf = (match: string) => match.replace("matches/", "");
 export const opponentOf = (players: readonly Player[], seat: number | undefined) =>
 	seat === undefined ? undefined : players[1 - seat]?.displayName || undefined;
 
-function knownOf(view: View, seat: Seat): Known {
+function knownOf(view: View, seat: Seat, scores?: string): Known {
 	const { result } = view;
+	const far = { version: Number(view.version), scores };
 	if (!result) {
 		const turn =
 			view.deciders.length === 0
@@ -109,7 +155,7 @@ function knownOf(view: View, seat: Seat): Known {
 				: seat.seat !== undefined && view.deciders.includes(seat.seat)
 					? "mine"
 					: "theirs";
-		return { turn };
+		return { turn, ...far };
 	}
 	// Whoever gave up while nobody had joined has withdrawn the invitation.
 	const unplayed =
@@ -120,6 +166,7 @@ function knownOf(view: View, seat: Seat): Known {
 	const lead = seat.seat === 0 ? first - second : second - first;
 	return {
 		turn: "over",
+		...far,
 		outcome: unplayed
 			? "declined"
 			: seat.seat === undefined
@@ -134,14 +181,16 @@ function knownOf(view: View, seat: Seat): Known {
 }
 
 /** Keeps what a view says about the match; returns whether it has just become this seat's turn. */
-export function note(match: string, view: View): boolean {
+export function note(match: string, view: View, scores?: string): boolean {
 	const seat = current().find((each) => each.match === match);
 	if (!seat) return false;
-	const known = knownOf(view, seat);
+	const known = knownOf(view, seat, scores);
 	const opponent = opponentOf(view.players, seat.seat) ?? seat.opponent;
 	const before = seat.known;
-	if (before?.turn === known.turn && before.outcome === known.outcome && seat.opponent === opponent)
-		return false;
+	const alike = (["turn", "outcome", "version", "scores"] as const).every(
+		(field) => before?.[field] === known[field],
+	);
+	if (alike && seat.opponent === opponent) return false;
 	changeSeat(match, { known, opponent });
 	// What another tab has seen before is no news, nor is the first view of a match.
 	return known.turn === "mine" && before !== undefined && before.turn !== "mine";

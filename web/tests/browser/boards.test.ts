@@ -1,81 +1,12 @@
 // What is needed lies under nothing: the browser is asked which element is on top, on screens of all sizes.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
+import { faultsAt } from "./layout";
 import { chance, GAMES, play, playOn } from "./players";
 import { audit, deal, openSite, visit } from "./visitor";
 
-const SIZES: [number, number][] = [
-	[1920, 1080],
-	[1366, 768],
-	[820, 1180],
-	[360, 640],
-];
-if (!process.env.SHORT) SIZES.push([1440, 900], [390, 844]);
 const LONG = Boolean(process.env.TEST_LONG); // Both languages and both themes of each game.
 const SEED = Number(process.env.SEED ?? 7);
-/** Whatever is covered, cut, too small to be hit, or outside a window that has room for everything. */
-function faults(roomy: boolean): string[] {
-	const found: string[] = [];
-	const named = (element: Element) =>
-		element.closest("[aria-label]")?.getAttribute("aria-label")?.slice(0, 40) ??
-		element.textContent?.slice(0, 40);
-	// What lies on a card must not lie on what the card says.
-	const ON_TOP = ".share, .order, .verdict, .chip, .mark, .newest, .toptag";
-	const check = (element: Element, owner: Element) => {
-		const place = element.getBoundingClientRect();
-		if (place.width === 0 || getComputedStyle(element).visibility === "hidden") return;
-		element.scrollIntoView({ block: "nearest" });
-		const { left, top, width, height } = element.getBoundingClientRect();
-		const hit = document.elementFromPoint(left + width / 2, top + height / 2);
-		const cover = hit?.closest(ON_TOP);
-		if (hit && owner.contains(hit) && (!cover || cover.contains(element))) return;
-		const what = `${element.tagName} "${element.textContent?.trim().slice(0, 20)}" of ${named(owner)}`;
-		found.push(
-			`${what} lies under ${hit ? `${hit.tagName}.${hit.getAttribute("class")}` : "nothing"}`,
-		);
-	};
-	const each = (selector: string, then: (element: Element) => void) => {
-		for (const element of document.querySelectorAll(selector)) then(element);
-	};
-	each(".hand .face, .slot .face, .mini .face, .tile .face, .playcard .face", (face) => {
-		for (const text of face.querySelectorAll("text")) check(text, face.closest(".card") ?? face);
-	});
-	each(".standing .counts", (text) => check(text, text.closest("li")!));
-	each(".standing li:last-child text", (text) => check(text, text.closest("li")!));
-	each(
-		".actions button, .ending .button, .ending button, .tablearea .pile, .jump button",
-		(button) => check(button, button),
-	);
-	each(".prompt, .why, .finale, .player .name, .boardhead span, .handtitle", (text) =>
-		check(text, text),
-	);
-	// No text of a card is cut, and none is too small to be read.
-	each(".tablearea .face text", (text) => {
-		const face = text.closest("svg")!.getBoundingClientRect();
-		const place = text.getBoundingClientRect();
-		const out = Math.max(face.left - place.left, place.right - face.right);
-		if (face.width > 0 && out > 1.5) found.push(`"${text.textContent}" of ${named(text)} is cut`);
-	});
-	each(".hand .face text", (text) => {
-		const { height } = text.getBoundingClientRect();
-		if (height > 0 && height < 7.5)
-			found.push(`"${text.textContent}" of ${named(text)} is ${height.toFixed(1)} px high`);
-	});
-	each(".tablearea button, .tablearea a, .side button, .side summary", (target) => {
-		const { width, height } = target.getBoundingClientRect();
-		if (width > 0 && (width < 24 || height < 24))
-			found.push(`${named(target)} is ${width.toFixed(0)} by ${height.toFixed(0)} to be hit`);
-	});
-	scrollTo(0, 0);
-	if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
-	if (roomy)
-		each(".hand .card, .actions, .ending, .player", (element) => {
-			const { bottom, right } = element.getBoundingClientRect();
-			if (bottom > innerHeight + 1 || right > innerWidth + 1)
-				found.push(`${named(element)} lies outside the window`);
-		});
-	return [...new Set(found)];
-}
 
 describe(`boards (SEED=${SEED})`, () => {
 	const site = openSite();
@@ -85,16 +16,7 @@ describe(`boards (SEED=${SEED})`, () => {
 		const all: string[] = [];
 		for (const colorScheme of LONG ? (["light", "dark"] as const) : (["light"] as const)) {
 			await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-			for (const [width, height] of SIZES) {
-				await page.setViewportSize({ width, height });
-				// The page measures its bar when a frame is drawn.
-				await page.evaluate(
-					() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
-				);
-				const here = await page.evaluate(faults, width >= 800);
-				all.push(...here.map((each) => `${when}, ${width}x${height}, ${colorScheme}: ${each}`));
-			}
-			await page.setViewportSize({ width: 1440, height: 900 });
+			all.push(...(await faultsAt(page, `${when}, ${colorScheme}`)));
 			all.push(...(await audit(page)).map((each) => `${when}, ${colorScheme}: ${each}`));
 		}
 		return all;

@@ -57,6 +57,14 @@ describe(`the marks of a board (SEED=${SEED})`, () => {
 				]),
 		);
 		for (const stack of stacks) expect(stack).toEqual([1, 1]);
+		// The top card lies leftmost, as the set-up and the terminal name it first.
+		const tops = await page.$$eval("ol.standing", (all) =>
+			all.map((stack) => {
+				const lefts = [...stack.children].map((card) => card.getBoundingClientRect().left);
+				return lefts.at(-1) === (lefts.length > 0 ? Math.min(...lefts) : undefined);
+			}),
+		);
+		expect(tops).not.toContain(false);
 	});
 
 	it("the cards of a round are chosen together, taken back, and completed if one is refused", async () => {
@@ -176,6 +184,14 @@ describe(`the marks of a board (SEED=${SEED})`, () => {
 		await press();
 		await page.waitForSelector(".hand .chosen", { state: "detached" });
 		expect(sent).toBe(0);
+	});
+
+	it("no button is the main one before anything is chosen", async () => {
+		const open = `.match:not(:has(.hand .chosen)):has(${CAN}) [data-confirm]:not(:disabled)`;
+		const page = await playUntil("champion_chess", open);
+		expect(await page.locator(".actions .primary").count()).toBe(0);
+		await page.locator(CAN).first().click();
+		await page.waitForSelector(".actions .primary[data-confirm]");
 	});
 
 	it("the cards that can challenge are marked, and no others", async () => {

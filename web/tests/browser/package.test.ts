@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { CatalogService, MatchService, ReviewService } from "../../src/api/types";
 import { MatchRecordSchema } from "../../src/gen/croupier/v1/match_pb";
 import { event, registry, view, whist } from "../support/whist";
+import { faultsAt } from "./layout";
 import { chance, play, playWithMouse } from "./players";
 import { audit, deal, openSite, verified, visit } from "./visitor";
 import { frame } from "./wire";
@@ -80,6 +81,21 @@ const unpacked = (any: unknown) => {
 
 describe("a game of a package", () => {
 	const site = openSite();
+
+	it("covers nothing that is needed, at any size", async () => {
+		const { page } = await visit(site.browser, site.url, { locale: "de-DE" });
+		await answer(page, "de");
+		await page.reload();
+		await deal(page, "made_up_whist", { seat: "0" });
+		await page.waitForSelector(".hand .card[data-can]");
+		const found = await faultsAt(page, "start");
+		await page.locator(".hand .card[aria-disabled=true]").first().focus();
+		found.push(...(await faultsAt(page, "a card asked")));
+		await page.click('.hand [data-key="card:17"]');
+		await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 2);
+		found.push(...(await faultsAt(page, "played")));
+		expect(found).toEqual([]);
+	});
 
 	it.each([
 		["en", "light", 1440, 900],

@@ -244,9 +244,9 @@ describe("the page explains itself", () => {
 		const response = await page.request.get(new URL(href!, site.url).href);
 		expect(response.headers()["content-type"]).toContain("application/manifest+json");
 		const manifest = await response.json();
-		for (const { src } of manifest.icons as { src: string }[]) {
+		for (const { src, type } of manifest.icons as { src: string; type: string }[]) {
 			const icon = await page.request.get(new URL(src, site.url).href);
-			expect(icon.headers()["content-type"]).toContain("image/svg+xml");
+			expect(icon.headers()["content-type"]).toContain(type);
 		}
 		for (const property of ["og:title", "og:description"])
 			expect(await page.getAttribute(`meta[property="${property}"]`, "content")).toMatch(/\S/);

@@ -1,0 +1,13 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+/** The element of a part that may be too small for what it holds: the keyboard can scroll it then. */
+export function useScrolled<Kind extends HTMLElement>() {
+	const part = useRef<Kind>(null);
+	useLayoutEffect(() => {
+		const element = part.current;
+		if (!element) return;
+		if (element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
+		else element.removeAttribute("tabindex");
+	});
+	return part;
+}
