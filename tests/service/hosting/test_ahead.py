@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-import wire
 from croupier.v1 import game_pb2
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
@@ -18,10 +17,10 @@ from service.hosting.match_state import Written
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
-from service.store import Entry
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
+from tests.support.random_matches import foretold
 from tests.support.scheduling import ActingServer
 from tests.support.serving import as_bytes, hosted_cases, ruleset_of, view_of
 from tests.support.stores import SqlitePlace, opened, refused, wait_past
@@ -51,17 +50,6 @@ async def decide(matches, state, seat, actions, unless=SHOWN, name=""):
     )
 
 
-def script(state, rng):
-    """The decisions of each seat in a random match that goes on from a state, and its end."""
-    decisions = [], []
-    while not state.over:
-        seat = rng.choice(state.deciders)
-        action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
-        decisions[seat].append(action)
-        state = state.after(Entry(EntryKind.ACTION, seat, state.time, as_bytes(action)))
-    return decisions, state
-
-
 def is_told(state, seat, since):
     """Whether a version after `since` shows a seat something that is not about itself."""
     finish_now(state.recalling_events())
@@ -84,7 +72,7 @@ async def test_decisions_ahead_lead_where_decisions_do(place, game_id, name, unl
         new = NewMatch(ruleset_of(game_id, name), (0, 0), seed=5)
         state = await servers[0].create(new)
         match_id = state.header.match_id
-        (decisions, end), made, asked = script(state, rng), [0, 0], 0
+        (decisions, end), made, asked = foretold(state, rng), [0, 0], 0
         # By seat: the version at which it was asked last, and how many it has decided ahead.
         since, ahead = [0, 0], [0, 0]
         while not state.over:
@@ -138,7 +126,7 @@ async def test_decisions_ahead_lead_where_decisions_do(place, game_id, name, unl
 async def begun(matches, game_id="skystones", **fields):
     """A new match, and the decisions of each seat in a random match that goes on from it."""
     state = await matches.create(NewMatch(ruleset_of(game_id), (0, 0), seed=5, **fields))
-    return state, script(state, seeded("begun", game_id))[0]
+    return state, foretold(state, seeded("begun", game_id))[0]
 
 
 def left(state, decisions, seat):
