@@ -81,7 +81,7 @@ export function useChooser(
 	// together, it takes the card back, however many there are now.
 	const single = useMemo(() => eachBeginsWithOne(choices), [choices]);
 
-	const together = game.series?.(view, context);
+	const together = ready || view.decisionsAhead ? game.series?.(view, context) : undefined;
 	const series = ready ? together : undefined;
 	const waits = waiting.map((each) => together?.keyOf(each));
 	const full = series !== undefined && clicks.length === series.size;
