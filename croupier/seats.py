@@ -246,9 +246,7 @@ class Seat(Spectator):
         """
         for response in self.watch():
             view = response.view
-            ahead = view.decisions_ahead
-            waits = ahead.actions and not ahead.end_reason
-            if response.version == self._version and view.legal_actions and not waits:
+            if response.version == self._version and view.legal_actions and not waits(view):
                 yield view
 
     def suggest(self, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
@@ -331,6 +329,11 @@ class Seat(Spectator):
         request = match_pb2.ResignMatchRequest(name=self.match)
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)
+
+
+def waits(view: game_pb2.View) -> bool:
+    """Whether the seat of a view has decided ahead, so that the server makes its next decision."""
+    return bool(view.decisions_ahead.actions) and not view.decisions_ahead.end_reason
 
 
 def one_seat(
