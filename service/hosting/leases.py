@@ -36,4 +36,4 @@ def leased_status(state: MatchState) -> MatchStatus:
         # Another time than that of the next entry, which may be due at the deadline: to renew the
         # lease must not hold that up.
         due = due if deadline is None else min(due, deadline - 1)
-    return MatchStatus(status.over, due, feed, state.head.ahead)
+    return MatchStatus(status.over, due, feed, state.ahead.write())
