@@ -64,13 +64,14 @@ class _Walk:
         self.due, self.perhaps_due = set(), set()
 
     def wrong(self):
-        before, owing = self._stored.header.created, None
+        before, owing = self._stored.header.created, ()
         for course, entry, happened in courses(self._stored):
             version = course.version
             if entry is not None:
                 yield from self._of_entry(version, entry, before, owing)
                 before = entry.at
-            owing = None
+            owing = ()  # The seats of which one comes next, for certain.
+            certain = False
             for seat in (0, 1):
                 self._stop(course, seat, happened)
                 self._cancel(version, seat)
@@ -85,17 +86,18 @@ class _Walk:
                 has_time = seat not in course.clocked() or course.deadline(seat) > course.time
                 if waits and seat in course.deciders and has_time:
                     (self.perhaps_due if self.gone[seat] else self.due).add(version)
-                    if owing is None and not self.gone[seat]:
-                        owing = seat
+                    owing = owing if certain else (*owing, seat)
+                    certain = certain or not self.gone[seat]
                 if self._is_cancelled(version, seat):
                     message.Clear()
                     self.gone[seat] = False
+            owing = owing if certain else ()
 
     def _of_entry(self, version, entry, before, owing):
         seat, message = entry.seat, self.waiting[entry.seat]
         made = is_made_ahead(entry, self._stored.header)
-        if owing is not None and not (made and seat == owing):
-            yield f"version {version} comes before what seat {owing} had decided ahead"
+        if owing and not (made and seat in owing):
+            yield f"version {version} comes before what seat {owing[-1]} had decided ahead"
         if made:
             first = message.actions[0] if message.actions and not message.end_reason else None
             if first is None or first.SerializeToString(deterministic=True) != entry.action:
