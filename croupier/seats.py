@@ -195,9 +195,14 @@ class Seat(Spectator):
         action: game_pb2.MatchAction,
         expected_version: int | None = None,
         *,
+        then: Iterable[game_pb2.MatchAction] = (),
+        then_unless: game_pb2.ThenUnless = game_pb2.THEN_UNLESS_SHOWN,
         patience: float | None = None,
     ) -> game_pb2.View:
         """Plays one of the legal actions of a view; returns the view after it.
+
+        The server makes the decisions in `then` when the seat owes them, unless what `then_unless`
+        says has happened; `View.decisions_ahead` tells which wait.
 
         `expected_version` is the version of that view. The default is the newest view that this
         object has returned.
@@ -216,9 +221,19 @@ class Seat(Spectator):
             action=action,
             request_id=str(uuid.uuid4()),
             etag=etag,
+            then_actions=then,
+            then_unless=then_unless,
         )
         response: match_pb2.SubmitActionResponse = self.client.persist(
             self._stub.SubmitAction, request, patience, self.token
+        )
+        return self._seen(response.view)
+
+    def cancel_ahead(self) -> game_pb2.View:
+        """Takes back all decisions in `then` that were not made; returns the view after it."""
+        request = match_pb2.CancelDecisionsAheadRequest(name=self.match)
+        response: match_pb2.CancelDecisionsAheadResponse = self._call(
+            self._stub.CancelDecisionsAhead, request
         )
         return self._seen(response.view)
 
@@ -226,11 +241,13 @@ class Seat(Spectator):
         """Yields the view whenever the seat owes a decision, until the match is over.
 
         Views that are out of date are left out: when both seats decide at the same time, the stream
-        may still show a decision that this seat has already made.
+        may still show a decision that this seat has already made. So are those in which the server
+        makes a decision that this seat has made ahead.
         """
         for response in self.watch():
-            if response.version == self._version and response.view.legal_actions:
-                yield response.view
+            view = response.view
+            if response.version == self._version and view.legal_actions and not waits(view):
+                yield view
 
     def suggest(self, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
         """Returns a hint for what the seat knows now; see `Client.suggest`."""
@@ -312,6 +329,11 @@ class Seat(Spectator):
         request = match_pb2.ResignMatchRequest(name=self.match)
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)
+
+
+def waits(view: game_pb2.View) -> bool:
+    """Whether the seat of a view has decided ahead, so that the server makes its next decision."""
+    return bool(view.decisions_ahead.actions) and not view.decisions_ahead.end_reason
 
 
 def one_seat(

@@ -42,7 +42,8 @@ class Puzzle(Session):
         title.append(self.say("Puzzle {}").format(self.number))
         self.screen.print(title, Text(self.say(INTRODUCTION), style="dim"))
         self._draw(self.view, asks=True)
-        while (action := self._ask(self.view)) is not None:
+        while (actions := self._ask(self.view)) is not None:
+            action = actions[0]
             told = self.client.solve(self.name, action)
             if told.correct:
                 self._tell("Right!")

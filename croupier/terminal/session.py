@@ -11,6 +11,7 @@ from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
 from croupier.phrases import capital, origin_sentence
+from croupier.seats import waits
 from croupier.streams import in_background
 from croupier.terminal import drawing, hints, texts
 from croupier.terminal.review import Review
@@ -111,7 +112,7 @@ class Session:
             if view.HasField("result"):
                 self._show(view)
                 return view
-            if view.legal_actions:
+            if view.legal_actions and not waits(view):
                 self._decide(view)
 
     def _begin(self, view: game_pb2.View) -> None:
@@ -164,13 +165,13 @@ class Session:
             self._choose(view)
 
     def _choose(self, view: game_pb2.View) -> None:
-        action = self._ask(view)
-        if action is None:
+        actions = self._ask(view)
+        if actions is None:
             self.seat.resign()
             return
-        chosen = Text(self.draw.action(action), style="bold not dim")
+        chosen = Text("; ".join(map(self.draw.action, actions)), style="bold not dim")
         self.screen.print(Text(self.say("You choose: "), style="dim").append_text(chosen))
-        self.seat.submit(action, view.version)
+        self.seat.submit(actions[0], view.version, then=actions[1:])
 
     def _decide_by_hint(self, view: game_pb2.View) -> None:
         self._show(view)
@@ -185,8 +186,8 @@ class Session:
 
     # The player's input.
 
-    def _ask(self, view: game_pb2.View) -> game_pb2.MatchAction | None:
-        # Returns the action that the player chooses; None to resign.
+    def _ask(self, view: game_pb2.View) -> list[game_pb2.MatchAction] | None:
+        # Returns the action that the player chooses, and what shall follow it; None to resign.
         while True:
             typed = self.screen.ask("> ")
             command, _, rest = typed.lower().partition(" ")
@@ -198,18 +199,19 @@ class Session:
             elif command in ("l", "list"):
                 self._list(view, rest)
             elif typed.lower() in ("p", "play") and self.hint is not None:
-                return self.hint.action
+                return [self.hint.action]
             elif answer := self._commands(view).get(typed.lower()):
                 answer()
-            elif typed:
-                places = self._read(view, typed)
-                if len(places) == 1:
-                    return view.legal_actions[places[0]]
-                if places:
-                    self.screen.print(
-                        Text(self.say("{} actions fit:").format(len(places))),
-                        self.draw.numbered(view, places),
-                    )
+            elif parts := [part.strip() for part in typed.split(";") if part.strip()]:
+                found = [self._read(view, part) for part in parts]
+                if all(len(places) == 1 for places in found):
+                    return [view.legal_actions[place] for (place,) in found]
+                for places in found:
+                    if len(places) > 1:
+                        self.screen.print(
+                            Text(self.say("{} actions fit:").format(len(places))),
+                            self.draw.numbered(view, places),
+                        )
 
     def _gives_up(self) -> bool:
         return self.screen.agrees("Resign?")

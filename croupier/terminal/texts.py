@@ -7,6 +7,7 @@ from croupier.phrases import ORIGIN, UNLOGGED
 HELP = """\
 number or words  play a legal action: its number, or words of it ("{}")
 #number          the same, where numbers name cards and "list" numbers the actions
+7; 3; rook       the same with those that shall follow: the server plays each in its turn
 h, hint          show what a search would play, and how it rates the actions
 p, play          play what the last hint advises
 l, list [words]  list the legal actions, or those with these words
@@ -20,6 +21,7 @@ q, quit          leave; the match stays as it is
 HELP_GERMAN = """\
 Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("{}")
 #Nummer          dasselbe, wo Nummern Karten nennen und "list" die Aktionen nummeriert
+7; 3; turm       dasselbe mit denen, die folgen sollen: der Server spielt jede, wenn sie dran ist
 h, hint          zeigt, was eine Suche spielen würde und wie sie die Aktionen bewertet
 p, play          spielt, was der letzte Tipp rät
 l, list [Wörter] zeigt die erlaubten Aktionen, oder die mit diesen Wörtern

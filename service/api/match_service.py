@@ -335,7 +335,16 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             request.request_id,
             write,
             request.etag,
+            request.then_actions,
+            request.then_unless,
         )
+
+    async def CancelDecisionsAhead(
+        self, request: match_pb2.CancelDecisionsAheadRequest, call: Call
+    ) -> bytes:
+        caller = await self._authenticator.admit(call, request.name)
+        check_seat(caller)
+        return await self._matches.cancel_ahead(caller, partial(_write_view, viewer=caller.seat))
 
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, call: Call
@@ -536,9 +545,10 @@ def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) 
 
 
 def _is_own(state: MatchState, version: int, seat: int) -> bool:
-    # Whether a version is an action of the seat.
+    # Whether a version is an action that a request of the seat has made.
     entry = state.entry(version) if version else None
-    return entry is not None and (entry.kind, entry.seat) == (EntryKind.ACTION, seat)
+    own = entry is not None and (entry.kind, entry.seat) == (EntryKind.ACTION, seat)
+    return own and bool(state.entry(version).request_id)
 
 
 def _key_name(call: Call) -> str:

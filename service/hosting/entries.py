@@ -5,17 +5,21 @@ for. `ask` is a request for an entry: what it makes of a match state, before any
 """
 
 import hashlib
+from collections.abc import Callable, Sequence
 from enum import IntEnum, unique
+from functools import partial
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import wire
 from croupier.v1 import feed_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import EndReason, MatchAction
+from croupier.v1.game_pb2 import EndReason, MatchAction, ThenUnless
 from engine.errors import ActionError
 from engine.match import Match
+from service.hosting.ahead import decided_ahead
 from service.hosting.entropy import Contributions, not_owed
+from service.hosting.history import REQUEST_END
 from service.hosting.match_state import KINDS, EarlyEnd, Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
 from service.store import Entry, chain
@@ -41,7 +45,9 @@ class Reply(NamedTuple):
     """The request changes nothing now."""
 
     state: MatchState
-    version: int  # It is answered with the match as it was at this version.
+    version: int  # It is answered with the match as it was at this version,
+    # and then with what no entry tells.
+    then: Callable[[MatchState], MatchState] = lambda state: state
 
 
 class Commit(NamedTuple):
@@ -69,8 +75,10 @@ class Action(Kind, number=EntryKind.ACTION):
         action: MatchAction,
         request_id: str,
         etag: str,
+        then: Sequence[MatchAction],
+        then_unless: ThenUnless,
     ) -> Reply | Commit:
-        """Decides for a seat at a time; raises Refusal.
+        """Decides for a seat at a time, and ahead; raises Refusal.
 
         A request that was carried out before is answered as it was then.
         """
@@ -78,10 +86,13 @@ class Action(Kind, number=EntryKind.ACTION):
         state.seats.check_token(caller)
         wire.check_game(state.game, action, "action")
         number, data = _read_action(state, action)
-        entry = Entry(EntryKind.ACTION, seat, at, data, expected_version, request_id)
+        ahead = decided_ahead(_read_then(state, then), then_unless)
+        request = _write_request(request_id, ahead)
+        entry = Entry(EntryKind.ACTION, seat, at, data, expected_version, request)
         repeated = state.version_of(seat, request_id)
         if repeated is not None:
-            return _reply_again(state, repeated, entry)
+            again = _reply_again(state, repeated, entry)
+            return again._replace(then=partial(MatchState.with_ahead, seat=seat, ahead=ahead))
         state.check_running()
         stale = state.is_stale(seat, expected_version)
         if stale or (etag and etag != state.etag(expected_version)):
@@ -95,9 +106,20 @@ class Action(Kind, number=EntryKind.ACTION):
             if isinstance(number, ActionError):
                 raise number
             state.check_clocks(entry)
-            return Commit(state.with_action(entry, number))
+            return Commit(state.with_action(entry, number).with_ahead(seat, ahead))
         except ActionError as error:
             raise wire.illegal_action(error, state.game, action, "action") from None
+
+    @staticmethod
+    def due(state: MatchState) -> Entry | None:
+        """The entry that must come before any other if a seat that must decide has done so ahead.
+
+        It takes no time of the seat, however late a server makes it.
+        """
+        if state.ahead_due is None:
+            return None
+        seat, action = state.ahead_due
+        return Entry(EntryKind.ACTION, seat, state.time, action, state.version)
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         return state.with_action(entry, wire.parse_action(state.game, entry.action))
@@ -124,6 +146,27 @@ def _read_action(state: MatchState, action: MatchAction) -> tuple[int | ActionEr
     except ActionError as error:
         return error, data
     return number, wire.serialize_action(state.game, number)
+
+
+def _read_then(state: MatchState, then: Sequence[MatchAction]) -> list[bytes]:
+    # Decisions ahead in canonical form. Which are legal is not known before they are due.
+    read = []
+    for number, action in enumerate(then):
+        path = f"then_actions[{number}]"
+        wire.check_game(state.game, action, path)
+        found, data = _read_action(state, action)
+        if isinstance(found, ActionError):
+            raise wire.illegal_action(found, state.game, action, path)
+        read.append(data)
+    return read
+
+
+def _write_request(request_id: str, ahead: bytes) -> str:
+    # The id of a request in the log. What was decided ahead is not kept there, but it tells the
+    # request from others.
+    if not request_id or (not ahead and REQUEST_END not in request_id):
+        return request_id
+    return request_id + REQUEST_END + (hashlib.blake2b(ahead, digest_size=8).hexdigest())
 
 
 def _reply_again(state: MatchState, version: int, entry: Entry) -> Reply:
@@ -490,9 +533,9 @@ class Token(Kind, number=EntryKind.TOKEN):
         return Commit(state.after(Entry(EntryKind.TOKEN, seat, at, request_id=request_id)))
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
-        return state.with_entry(
-            entry, seats=self.seats_after(state.seats, state.version + 1, entry)
-        )
+        # Whoever has the token from before may have decided ahead.
+        seats = self.seats_after(state.seats, state.version + 1, entry)
+        return state.with_entry(entry, seats=seats).with_ahead(entry.seat, b"")
 
     def seats_after(self, seats: Seats, version: int, entry: Entry) -> Seats:
         return seats.after_replacement(version, entry.seat)

@@ -1,4 +1,4 @@
-"""The history of a match, and snapshots, from which a long match need not be replayed.
+"""The history of a match, its rules, and snapshots, from which a long match need not be replayed.
 
 The history has the entries, what each led to, and the requests that were carried out. A snapshot
 is the match as bytes, for this code of the engine and of the game alone. One that is broken, of
@@ -11,7 +11,7 @@ import importlib
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from importlib.metadata import packages_distributions, version
 from importlib.resources.abc import Traversable
@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+import wire
+from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
 from engine.events import Event
@@ -31,6 +33,8 @@ from wire.errors import Refusal
 # The events of one version; None where a snapshot has skipped them.
 Events = tuple[Event, ...] | None
 _DIGEST_BYTES = 32
+_GAMES_KEPT = 256
+REQUEST_END = "\0"  # The last of them in a request_id of the log ends what the caller has sent.
 
 
 class History:
@@ -104,7 +108,8 @@ class History:
         history.entries.append(entry)
         history.events.append(events)
         if entry.request_id:
-            history.requests[entry.seat, entry.request_id] = version + 1
+            sent, end, _ = entry.request_id.rpartition(REQUEST_END)
+            history.requests[entry.seat, sent if end else entry.request_id] = version + 1
         return history
 
     def _course_after(self, version: int, events: tuple[Event, ...], match: Match | None) -> bytes:
@@ -130,6 +135,30 @@ def rules_changed(version: int) -> Refusal:
         "which it was made: have the code from before, or raise `rules_version` where the rules "
         "change, and keep the old ones",
         metadata={"version": str(version)},
+    )
+
+
+@lru_cache(maxsize=_GAMES_KEPT)
+def _under(game: Game, rules_version: int) -> Game | None:
+    return game.under(rules_version)
+
+
+def read_game(header: Header) -> Game:
+    """The game of a match under its rules; raises Refusal if this server does not have them."""
+    game = None
+    if header.game in wire.hosted_games():
+        game = wire.read_ruleset(game_pb2.Ruleset.FromString(header.ruleset), "ruleset")
+        under = _under(game, header.rules_version)
+        if under is not None:
+            return under
+    versions = {"game": header.game, "rules_version": str(header.rules_version)}
+    if game is not None:
+        versions["server_rules_version"] = str(game.rules_version)
+    raise Refusal(
+        ErrorReason.ERROR_REASON_RULES_CHANGED,
+        f"the match began under version {header.rules_version} of the rules of {header.game}; this "
+        + ("server has no such game" if game is None else f"server has {game.rules_version}"),
+        metadata=versions,
     )
 
 

@@ -1,12 +1,12 @@
 """Leases: which server acts in a match in which a server must act.
 
-A match is due when a bot must decide in it or a clock runs out. The log schedules every such match:
-it holds the time from which on any server may take the match up. A server that writes an entry
-after which a bot must decide sets this time LEASE_MILLISECONDS ahead. Until then it holds the lease
-of the match, and lets the bot decide at once. The scheduler (`service/hosting/scheduler.py`) renews
-a lease before it expires, releases it when the server stops, and takes over matches whose lease has
-expired. Leases only spare work: two servers that act in the same match do no harm, since the log
-takes the entry of one of them.
+A match is due when a bot must decide in it, a seat that must has done so ahead, or a clock runs
+out. The log schedules every such match: it holds the time from which on any server may take the
+match up. A server that writes an entry after which a server must decide sets this time
+LEASE_MILLISECONDS ahead. Until then it holds the lease of the match, and decides at once. The
+scheduler (`service/hosting/scheduler.py`) renews a lease before it expires, releases it when the
+server stops, and takes over matches whose lease has expired. Leases only spare work: two servers
+that act in the same match do no harm, since the log takes the entry of one of them.
 """
 
 from service.hosting.match_state import MatchState
@@ -27,13 +27,13 @@ def is_due(due: int | None, logged: int | None, now: int) -> bool:
 
 
 def leased_status(state: MatchState) -> MatchStatus:
-    """The status to log with the last entry of a match: a bot's decision is under lease."""
+    """The status to log with the last entry of a match: the server's decision is under lease."""
     status, feed = state.status, write_update(state)
     due = status.due
-    if due is not None and state.bot_due is not None:
+    if due is not None and state.server_due:
         due += LEASE_MILLISECONDS
         deadline = state.deadline
         # Another time than that of the next entry, which may be due at the deadline: to renew the
         # lease must not hold that up.
         due = due if deadline is None else min(due, deadline - 1)
-    return MatchStatus(status.over, due, feed)
+    return MatchStatus(status.over, due, feed, state.ahead.write())

@@ -42,7 +42,12 @@ class MatchCache:
         """
         match_id = state.header.match_id
         cached = self._states.get(match_id)
-        if cached is None or not cached.follows(state):
+        # What seats have decided ahead changes without a version. Which is newer, the log knows.
+        if (
+            cached is None
+            or not cached.follows(state)
+            or (cached.version == state.version and cached.ahead != state.ahead)
+        ):
             self._states[match_id] = state
             self._entries += state.version - (0 if cached is None else cached.version)
         if used or cached is None:

@@ -1,7 +1,6 @@
 """The state of a match as its log tells it, and what a kind of entry is."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import wire
@@ -14,16 +13,22 @@ from engine.match import Match
 from engine.position import Position
 from service.common.errors import log_failure
 from service.common.event_loop import Work, finish_now
+from service.hosting.ahead import NOTHING, Ahead, next_ahead, stopped
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions
-from service.hosting.history import History, course_of, read_snapshot, rules_changed, write_snapshot
+from service.hosting.history import (
+    History,
+    course_of,
+    read_game,
+    read_snapshot,
+    rules_changed,
+    write_snapshot,
+)
 from service.hosting.played_on import Start, StartError, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
 from wire.errors import Refusal
 from wire.fields import Fields
-
-_GAMES_KEPT = 256
 
 
 class EarlyEnd(NamedTuple):
@@ -76,6 +81,8 @@ class MatchState(NamedTuple):
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     # By seat: played for it since it last submitted an action. (0, 0) without clocks.
     default_actions: tuple[int, int]
+    # Of the newest version alone: no entry tells it.
+    ahead: Ahead
     written: Written  # Kept for speed alone: it grows, and whether it has something shows nowhere.
 
     @staticmethod
@@ -89,7 +96,7 @@ class MatchState(NamedTuple):
 
         Raises Refusal if it was dealt under other rules, and StartError for a start that is none.
         """
-        game = _read_game(header)
+        game = read_game(header)
         start = None
         if header.start:
             start = (yield from replaying_start(game, header.start)).position
@@ -119,6 +126,7 @@ class MatchState(NamedTuple):
             over=match is not None and match.over,
             early_end=None,
             default_actions=(0, 0),
+            ahead=NOTHING,
             written=Written(),
         )
 
@@ -146,7 +154,7 @@ class MatchState(NamedTuple):
             raise chain.Damaged(header.match_id, version, "entries are missing")
         if state.version == head.version and state.over != stored.over:
             raise rules_changed(state.version)
-        return state
+        return state.with_head(head)
 
     def _restored(self, stored: StoredMatch) -> Work["MatchState"]:
         # From the beginning, or from the snapshot.
@@ -265,6 +273,7 @@ class MatchState(NamedTuple):
             match.over,
             self.early_end,
             KINDS[entry.kind].default_actions_after(self.default_actions, entry),
+            self.ahead.after(entry, events, match),
             Written(),
         )
 
@@ -284,7 +293,26 @@ class MatchState(NamedTuple):
 
     def with_end(self, entry: Entry, end: EarlyEnd) -> "MatchState":
         """The match after an entry that ends it early."""
-        return self.with_entry(entry, early_end=end, over=True, deciders=())
+        return self.with_entry(entry, early_end=end, over=True, deciders=(), ahead=NOTHING)
+
+    def with_head(self, head: Head) -> "MatchState":
+        """The match with what the log says that seats have decided ahead; raises Damaged.
+
+        A head of an older version says nothing of this one.
+        """
+        if self.version != head.version:
+            return self
+        return self._with_ahead(Ahead.read(self.header.match_id, self.version, head.ahead))
+
+    def with_ahead(self, seat: int, ahead: bytes) -> "MatchState":
+        """The match with what a seat has decided ahead; the events of its version are known."""
+        if ahead:
+            events = self.events(self.version)
+            ahead = b"" if self.over else stopped(ahead, seat, events, self.match)
+        return self._with_ahead(self.ahead.changed(seat, ahead))
+
+    def _with_ahead(self, ahead: Ahead) -> "MatchState":
+        return self if ahead == self.ahead else self._replace(ahead=ahead, written=Written())
 
     def with_entry(
         self, entry: Entry, events: tuple[Event, ...] = (), **changed: Any
@@ -365,12 +393,26 @@ class MatchState(NamedTuple):
             return None
 
     @property
+    def ahead_due(self) -> tuple[int, bytes] | None:
+        """The seat, the lower first, that owes a decision it has made ahead; and its action."""
+        for seat in self.deciders:
+            # The time of a seat can be up at once.
+            if (action := next_ahead(self.ahead[seat])) and seat not in self.expired(self.time):
+                return seat, action
+        return None
+
+    @property
+    def server_due(self) -> bool:
+        """Whether the server must decide now: for a bot, or as a seat has decided ahead."""
+        return self.bot_due is not None or self.ahead_due is not None
+
+    @property
     def status(self) -> MatchStatus:
         """The status of the match, which the log tells without a replay.
 
-        It is due at its deadline, or at once where a bot must decide.
+        It is due at its deadline, or at once where the server must decide.
         """
-        due = self.deadline if self.bot_due is None else self.time
+        due = self.time if self.server_due else self.deadline
         if due is None:
             return _OVER if self.over else _RUNNING
         return MatchStatus(over=self.over, due=due)
@@ -427,8 +469,8 @@ class MatchState(NamedTuple):
 
     @property
     def head(self) -> Head:
-        """The version of the match, as the log names it."""
-        return Head(self.version, self.history.digest(self.version))
+        """The version of the match, as the log names it, and what lies beside it."""
+        return Head(self.version, self.history.digest(self.version), self.ahead.write())
 
     def etag(self, version: int) -> str:
         """What callers are told of a version, to tell it from others of the same number."""
@@ -546,11 +588,6 @@ class Kind:
 KINDS: dict[int, Kind] = {}  # By number. A kind is here once its module was imported.
 
 
-@lru_cache(maxsize=_GAMES_KEPT)
-def _under(game: Game, rules_version: int) -> Game | None:
-    return game.under(rules_version)
-
-
 def _changed(version: int, error: Exception) -> Refusal:
     # The rules refuse today what they once allowed, or fail.
     if isinstance(error, RulesFault):
@@ -558,21 +595,3 @@ def _changed(version: int, error: Exception) -> Refusal:
     elif isinstance(error, Refusal) and error.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
         return error
     return rules_changed(version)
-
-
-def _read_game(header: Header) -> Game:
-    game = None
-    if header.game in wire.hosted_games():
-        game = wire.read_ruleset(game_pb2.Ruleset.FromString(header.ruleset), "ruleset")
-        under = _under(game, header.rules_version)
-        if under is not None:
-            return under
-    versions = {"game": header.game, "rules_version": str(header.rules_version)}
-    if game is not None:
-        versions["server_rules_version"] = str(game.rules_version)
-    raise Refusal(
-        ErrorReason.ERROR_REASON_RULES_CHANGED,
-        f"the match began under version {header.rules_version} of the rules of {header.game}; this "
-        + ("server has no such game" if game is None else f"server has {game.rules_version}"),
-        metadata=versions,
-    )

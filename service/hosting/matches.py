@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import wire
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import MatchAction
+from croupier.v1.game_pb2 import MatchAction, ThenUnless
 from engine.errors import ActionError, RulesFault
 from engine.game import SPECTATOR
 from engine.model import learned
@@ -228,7 +228,7 @@ class Matches:
             state = await self._read(match_id)
             if state.can_be_idle and state.time < before:
                 after = state.after(Idle.end(state, self._next_time(state)))
-                await self._commit(after, self._idle_ended)
+                await self._commit(state, after, self._idle_ended)
 
     def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
         self._cache.drop(after.header.match_id)
@@ -256,9 +256,10 @@ class Matches:
         try:
             state = self._known(match_id)
             if state is not None:
-                entries = await self._store.read(match_id, state.head)
-                if entries is not None:
-                    return await self._long_work.finish(state.replaying(entries))
+                later = await self._store.read(match_id, state.head)
+                if later is not None:
+                    state = await self._long_work.finish(state.replaying(later.entries))
+                    return state.with_head(later.head)
                 self._forget(match_id)
             stored = await self._store.load(match_id)
             if stored is None:
@@ -401,10 +402,13 @@ class Matches:
         request_id: str,
         write: Write = lambda state: b"",
         etag: str = "",
+        then: Sequence[MatchAction] = (),
+        then_unless: ThenUnless = ThenUnless.THEN_UNLESS_UNSPECIFIED,
     ) -> bytes:
         """Decides for a seat; returns the response, as written. Raises Refusal.
 
-        `etag` is that of the expected version; empty for any version of the number.
+        `etag` is that of the expected version; empty for any version of the number. `then` is what
+        the seat decides ahead.
         """
         ask = partial(
             Action.ask,
@@ -412,15 +416,31 @@ class Matches:
             action=action,
             request_id=request_id,
             etag=etag,
+            then=then,
+            then_unless=then_unless,
         )
         return await self.carry_out(caller, ask, write)
 
-    async def expire(self, match_id: str) -> MatchState:
-        """Adds what the clocks of a match say now; returns the match as the log then has it."""
+    async def cancel_ahead(self, caller: Caller, write: Write) -> bytes:
+        """Takes back what a seat has decided ahead; returns the response. Raises Refusal."""
+        match_id = caller.match_id
+        async with self._lock(match_id):
+            while True:
+                state = await self.load(match_id)
+                state.seats.check_token(caller)
+                after, head = state.with_ahead(caller.seat, b""), state.head
+                if after is state:
+                    return write(state)
+                if await self._store.replace_ahead(match_id, head, after.head.ahead):
+                    self._cache.put(after)
+                    return write(after)
+
+    async def settle(self, match_id: str) -> MatchState:
+        """Adds what is due in a match now, apart from bots; returns it as the log then has it."""
         async with self._lock(match_id):
             state = await self.load(match_id, used=False)
-            while (expiry := Expiry.due(state, self._next_time(state))) is not None:
-                state = await self._commit_expiry(state, expiry)
+            while (due := _due(state, self._next_time(state))) is not None:
+                state = await self._commit_due(state, due)
             return state
 
     async def carry_out(self, caller: Caller, ask: Ask, write: Write = lambda state: b"") -> bytes:
@@ -438,14 +458,15 @@ class Matches:
             failed: RulesFault | None = None
             while True:
                 at = self._next_time(state)
-                expiry = Expiry.due(state, at)
-                if expiry is not None:
-                    # A time is up, though no server has written it yet: that comes first.
+                due = _due(state, at)
+                if due is not None:
+                    # A time is up, or a seat has decided ahead, though no server has written it
+                    # yet: that comes first.
                     try:
-                        state = await self._commit_expiry(state, expiry)
+                        state = await self._commit_due(state, due)
                         continue
                     except RulesFault as fault:
-                        log_failure("a clock", fault)
+                        log_failure("what is due", fault)
                         failed = fault
                 try:
                     outcome = ask(state, at, caller)
@@ -468,7 +489,7 @@ class Matches:
                     state = latest
                     continue
                 response = write(outcome.state)
-                committing = self._commit(outcome.state)
+                committing = self._commit(state, outcome.state)
                 if await committing:
                     return response
                 state = await self.load(match_id)
@@ -477,15 +498,17 @@ class Matches:
         # The match with which a request is answered, with its events.
         state = await self._long_work.finish(reply.state.going_back(reply.version))
         await self._long_work.finish(state.recalling_events())
-        return state
+        return reply.then(state)
 
-    async def _commit_expiry(self, state: MatchState, expiry: Entry) -> MatchState:
-        # The match with an expiry, or as another server has made it.
-        after = state.after(expiry)
-        return after if await self._commit(after) else await self.load(state.header.match_id)
+    async def _commit_due(self, state: MatchState, due: Entry) -> MatchState:
+        # The match with what is due, or as another server has made it.
+        after = state.after(due)
+        done = await self._commit(state, after)
+        return after if done else await self.load(state.header.match_id)
 
     def _commit(
         self,
+        before: MatchState,
         after: MatchState,
         committed: Callable[[MatchState, MatchStatus], None] | None = None,
     ) -> Awaitable[bool]:
@@ -495,7 +518,7 @@ class Matches:
         status = leased_status(after)
         committing = self._store.append(
             after.header.match_id,
-            Head(after.version - 1, after.history.digest(after.version - 1)),
+            before.head,
             after.entry(after.version),
             status,
             # Also when the caller has gone: what is in the log must be seen. What follows from it,
@@ -522,6 +545,11 @@ class Matches:
     def _next_time(self, state: MatchState) -> int:
         # The time of a match never goes back, though a clock can, and those of two servers differ.
         return max(self._clock.now(), state.time)
+
+
+def _due(state: MatchState, at: int) -> Entry | None:
+    # The entry that comes before any other at a time.
+    return Action.due(state) or Expiry.due(state, at)
 
 
 def _show(state: MatchState) -> None:

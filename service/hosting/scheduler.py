@@ -1,4 +1,6 @@
-"""The scheduler: acts in matches in which a server must act, because a bot decides or a clock runs.
+"""The scheduler: acts in matches in which a server must act.
+
+That is where a bot decides, a seat has decided ahead, or a clock runs.
 
 The log holds which matches are due, and when, so that some server acts in each of them, whether or
 not anybody looks at it. A server that writes an entry holds the lease of the match and acts at once
@@ -133,7 +135,7 @@ class Scheduler:
 
     def _committed_late(self, state: MatchState, status: MatchStatus) -> None:
         # The entry was on its way when this was closed, or a call is still answered.
-        if status.due is not None and state.bot_due is not None:
+        if status.due is not None and state.server_due:
             due = DueMatch(state.header.match_id, status.due)
             self._background.finish("lease", self._release, [due])
 
@@ -148,7 +150,7 @@ class Scheduler:
                 del self._known[match_id]
         if due is None:
             return
-        if state.bot_due is not None:
+        if state.server_due:
             if match is None or match.task is None:
                 match = self._start(match_id)
             match.lease = due
@@ -323,7 +325,7 @@ class Scheduler:
         while state.deadline is not None:
             await self._clock.sleep(state.deadline, never)
             try:
-                state = await self._quota.run(self._matches.expire, state.header.match_id)
+                state = await self._quota.run(self._matches.settle, state.header.match_id)
             except Refusal as refusal:
                 if refusal.reason not in _STORE_FAILS:
                     break
@@ -332,7 +334,7 @@ class Scheduler:
 
     async def _look_at(self, match: _Match) -> MatchState:
         self._begun(match)
-        return await self._matches.expire(match.match_id)
+        return await self._matches.settle(match.match_id)
 
     async def _end_lease(self, match: _Match, next_try: int) -> None:
         # Makes the match due at another time, for all servers.

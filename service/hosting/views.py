@@ -74,6 +74,7 @@ _DECIDERS = game_pb2.View.DECIDERS_FIELD_NUMBER
 _RULESET = game_pb2.View.RULESET_FIELD_NUMBER
 _SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
 _ETAG = game_pb2.View.ETAG_FIELD_NUMBER
+_AHEAD = game_pb2.View.DECISIONS_AHEAD_FIELD_NUMBER
 _HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
 
 
@@ -129,6 +130,9 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
         parts.append(state.origin if whole else _prune(state.origin, fields, "origin"))
     if whole or "etag" in fields:
         parts.append(field(_ETAG, state.etag(version).encode()))
+    if viewer != SPECTATOR and state.ahead[viewer] and (whole or "decisions_ahead" in fields):
+        ahead = field(_AHEAD, state.ahead[viewer])
+        parts.append(ahead if whole else _prune(ahead, fields, "decisions_ahead"))
     return b"".join(parts)
 
 

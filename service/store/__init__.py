@@ -7,6 +7,7 @@ from service.store.interface import DueMatch as DueMatch
 from service.store.interface import Head as Head
 from service.store.interface import Header as Header
 from service.store.interface import IdleMatch as IdleMatch
+from service.store.interface import Later as Later
 from service.store.interface import ListedMatch as ListedMatch
 from service.store.interface import Listener as Listener
 from service.store.interface import MatchStatus as MatchStatus

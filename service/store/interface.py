@@ -31,6 +31,16 @@ class Head(NamedTuple):
 
     version: int
     digest: bytes
+    # What its seats have decided ahead, as `service/hosting/ahead.py` writes it. It lies beside the
+    # log and may change without a version.
+    ahead: bytes = b""
+
+
+class Later(NamedTuple):
+    """What a log has of a match after a version that the reader knows."""
+
+    head: Head  # The newest version.
+    entries: list[Entry]
 
 
 class Listener(NamedTuple):
@@ -77,7 +87,7 @@ class Changes:
             known = listener.known(match_id)
             if head is not None and (known is None or known.version < head.version):
                 self._tell(listener, match_id, head.version)
-            elif known not in (None, head):
+            elif known is not None and (head is None or known[:2] != head[:2]):
                 self._tell(listener, match_id, ANOTHER_LOG)
 
     def _tell(self, listener: Listener, match_id: str, version: int) -> None:
@@ -244,6 +254,7 @@ class MatchStatus(NamedTuple):
     over: bool = False
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
     feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
+    ahead: bytes = b""  # As in `Head`.
 
 
 class Snapshot(NamedTuple):
@@ -381,8 +392,8 @@ class Store(Protocol):
     async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
-    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
-        """The entries that come after a version that the caller knows, and has from the log.
+    async def read(self, match_id: str, head: Head) -> Later | None:
+        """What comes after a version that the caller knows, and has from the log.
 
         It is None where the log does not have that version any more: the match was deleted, or a
         standby that lacked it took the place of the database, and another may have been made since.
@@ -396,11 +407,14 @@ class Store(Protocol):
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
     ) -> Awaitable[bool]:
-        """Adds an entry, with its digest, if this is the newest version; returns whether it did.
+        """Adds an entry, with its digest, if this is the head; returns whether it did.
 
         When `append` returns True, the entry is as durable as the store can make it, and `on_added`
         has been called. It is called also where the caller has ceased to wait.
         """
+
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
+        """Replaces what seats have decided ahead if this is the head; returns whether it did."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Tells a listener of entries and rematches that any server adds; returns what ends this.

@@ -24,6 +24,7 @@ from service.store.interface import (
     Head,
     Header,
     IdleMatch,
+    Later,
     ListedMatch,
     Listener,
     MatchStatus,
@@ -72,7 +73,7 @@ class PostgresStore:
         self._listener = NotificationListener(
             url, self._changes, self._metrics, lambda: notifier.process
         )
-        self._reads = ReadGatherer[tuple[str, Head], list[Entry] | None](
+        self._reads = ReadGatherer[tuple[str, Head], Later | None](
             self._read_entries, MAX_BATCH, self._tasks
         )
         self._loads = ReadGatherer[str, StoredMatch | Damaged | None](
@@ -130,6 +131,11 @@ class PostgresStore:
             raise ValueError("there is a match of this id already")
         if header.rematch_of:
             self._tell(header.match_id, 0)
+
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
+        return await self._use(
+            "write", "other", lambda file: tables.replace_ahead(file, match_id, head, ahead)
+        )
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._use("read", "due", lambda file: tables.read_due(file, until, limit))
@@ -200,10 +206,10 @@ class PostgresStore:
             self._metrics.store_statements.labels("load").inc()  # That of the entries.
         return found
 
-    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
+    async def read(self, match_id: str, head: Head) -> Later | None:
         return await self._reads.ask((match_id, head))
 
-    async def _read_entries(self, asked: list[tuple[str, Head]]) -> list[list[Entry] | None]:
+    async def _read_entries(self, asked: list[tuple[str, Head]]) -> list[Later | None]:
         return await self._use(
             "read", "read", lambda file: tables.read_later(file, asked), self._reader
         )

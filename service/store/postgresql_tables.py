@@ -16,6 +16,7 @@ from service.store.interface import (
     Head,
     Header,
     IdleMatch,
+    Later,
     ListedMatch,
     MatchStatus,
     Position,
@@ -169,11 +170,21 @@ async def _chain_match(connection: Any, match_id: str) -> None:
         match_id,
     )
     told = await connection.fetch(chaining.TOLD, match_id)
-    [(_, entries)] = await _read_entries(connection, [(match_id, 0)])
+    before = _READ_ENTRIES.replace("newest.ahead", "''::bytea")  # That comes later.
+    [(_, entries)] = await _read_entries(connection, [(match_id, 0)], before)
     rows = chaining.chained(read_columns(columns), entries, told, ended, due)
     await connection.execute(chaining.MATCH, *rows.match)
     await connection.executemany(chaining.ENTRY, rows.entries)
     await connection.execute(chaining.HEAD, *rows.head)
+
+
+# From schema 10: what seats have decided ahead. A server of schema 10 that goes on meanwhile drops
+# it with the next version of the match.
+_AHEAD = "ALTER TABLE heads ADD COLUMN ahead bytea NOT NULL DEFAULT ''"
+
+
+async def _ahead(connection: Any) -> None:
+    await connection.execute(_AHEAD)
 
 
 async def _create(connection: Any) -> None:
@@ -182,7 +193,7 @@ async def _create(connection: Any) -> None:
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain,)
+MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead)
 
 _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
@@ -216,15 +227,20 @@ _APPEND = f"""
         SELECT * FROM unnest(
             $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
             $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[],
-            $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[]
-        ) AS asked ({_ENTRY}, told, before, over, seal, due)
+            $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[], $17::bytea[], $18::bytea[]
+        ) AS asked ({_ENTRY}, told, before, over, seal, due, ahead_before, ahead)
+    ), unchanged AS (
+        -- What was decided ahead can be taken back without a version, and is not made after that.
+        SELECT match_id FROM heads JOIN asked USING (match_id)
+        WHERE ahead_before <> '' AND heads.ahead = ahead_before
+        ORDER BY match_id FOR UPDATE OF heads
     ), added AS (
         INSERT INTO entries ({_ENTRY}, feed)
         SELECT {_ENTRY}, told || {_POSITION} FROM asked
         WHERE (
             SELECT heads.version = asked.version - 1 AND heads.digest = asked.before FROM heads
             WHERE heads.match_id = asked.match_id
-        )
+        ) AND (ahead_before = '' OR match_id IN (SELECT match_id FROM unchanged))
         ORDER BY match_id
         ON CONFLICT DO NOTHING
         RETURNING match_id
@@ -234,14 +250,14 @@ _APPEND = f"""
         WHERE asked.over AND matches.match_id = asked.match_id
     )
     UPDATE heads SET version = asked.version, digest = asked.digest, at = asked.at,
-        over = asked.over, seal = asked.seal, due = asked.due
+        over = asked.over, seal = asked.seal, due = asked.due, ahead = asked.ahead
     FROM asked JOIN added USING (match_id)
     WHERE heads.match_id = asked.match_id
     RETURNING heads.match_id
 """
 
 _READ_HEADERS = f"""
-    SELECT {_HEADER}, ended, {queries.HEAD}, due, snapshots.version, snapshots.data
+    SELECT {_HEADER}, ended, {queries.HEAD}, due, ahead, snapshots.version, snapshots.data
     FROM matches LEFT JOIN heads USING (match_id) LEFT JOIN snapshots USING (match_id)
     WHERE match_id = ANY($1)
 """
@@ -249,7 +265,7 @@ _READ_HEADERS = f"""
 # OFFSET 0 keeps a subquery as it is, so that each match is looked up in the index, and no table is
 # read as a whole.
 _READ_ENTRIES = """
-    SELECT number, newest.version, newest.digest, after.*
+    SELECT number, newest.version, newest.digest, newest.ahead, after.*
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS asked (match_id, known, number)
     LEFT JOIN heads AS newest USING (match_id)
     LEFT JOIN LATERAL (
@@ -414,20 +430,23 @@ async def read_matches(
     return [found.get(match_id) for match_id in match_ids]
 
 
-class _Later(NamedTuple):
+class _Found(NamedTuple):
     # What is read of a match after a version: its newest version, and the entries.
     newest: Head | None
     entries: list[Entry]
 
 
-async def _read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> list[_Later]:
+async def _read_entries(
+    connection: Any, asked: Sequence[tuple[str, int]], sql: str = _READ_ENTRIES
+) -> list[_Found]:
     if not asked:
         return []
-    found = [_Later(None, []) for _ in asked]
-    rows = await connection.fetch(_READ_ENTRIES, *zip(*asked, strict=True))
-    for number, newest, digest, version, *columns in rows:
+    found = [_Found(None, []) for _ in asked]
+    rows = await connection.fetch(sql, *zip(*asked, strict=True))
+    for number, newest, digest, ahead, version, *columns in rows:
         if newest is not None:
-            found[number - 1] = found[number - 1]._replace(newest=Head(newest, digest))
+            head = queries.read_head(asked[number - 1][0], newest, digest, ahead)
+            found[number - 1] = found[number - 1]._replace(newest=head)
         if version is not None:
             # A text that has changed must not keep the rows beside it from being read.
             columns[5] = columns[5].decode(errors="surrogateescape")
@@ -435,13 +454,11 @@ async def _read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> li
     return found
 
 
-async def read_later(
-    connection: Any, asked: Sequence[tuple[str, Head]]
-) -> list[list[Entry] | None]:
-    """The entries after a version of each match; None where the log does not have the version."""
+async def read_later(connection: Any, asked: Sequence[tuple[str, Head]]) -> list[Later | None]:
+    """What comes after a version of each match; None where the log does not have the version."""
     found = await _read_entries(connection, [(match_id, head.version) for match_id, head in asked])
     return [
-        entries if queries.goes_on(head, newest, entries) else None
+        queries.later(head, newest, entries)
         for (_, head), (newest, entries) in zip(asked, found, strict=True)
     ]
 
@@ -495,7 +512,16 @@ def _appended(append: Append) -> tuple[Any, ...]:
     feed = queries.sealed_feed(match_id, version, at, status.feed)
     head = queries.head_row(match_id, Head(version, entry.digest), at, over=status.over)
     row = (match_id, version, kind, seat, at, action, expected_version, request_id.encode())
-    return (*row, *chained, feed, before.digest, status.over, head[-1], status.due)
+    ahead = queries.sealed_ahead(match_id, Head(version, entry.digest, status.ahead))
+    held = queries.sealed_ahead(match_id, before)
+    return (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
+
+
+async def replace_ahead(connection: Any, match_id: str, head: Head, ahead: bytes) -> bool:
+    """Replaces what seats have decided ahead if this is the head; returns whether it did."""
+    values = queries.replaced_ahead(match_id, head, ahead)
+    done = await connection.execute(queries.REPLACE_AHEAD, *values)
+    return bool(done == "UPDATE 1")
 
 
 async def write_snapshots(connection: Any, snapshots: Mapping[str, Snapshot]) -> None:

@@ -9,6 +9,7 @@ from service.store.interface import (
     Head,
     Header,
     IdleMatch,
+    Later,
     ListedMatch,
     Position,
     Query,
@@ -35,6 +36,38 @@ HEAD = "match_id, heads.version, heads.digest, heads.at, over, seal"
 HEAD_COLUMNS = HEAD.replace("heads.", "")
 
 
+def sealed_ahead(match_id: str, head: Head) -> bytes:
+    """What seats have decided ahead, as it is stored; empty if they have not."""
+    return chain.sealed(f"{match_id} ahead", head.digest + head.ahead) if head.ahead else b""
+
+
+REPLACE_AHEAD = (
+    "UPDATE heads SET ahead = $1 "
+    "WHERE match_id = $2 AND version = $3 AND digest = $4 AND ahead = $5"
+)
+
+
+def replaced_ahead(match_id: str, head: Head, ahead: bytes) -> tuple[Any, ...]:
+    """The parameters of REPLACE_AHEAD."""
+    after = sealed_ahead(match_id, head._replace(ahead=ahead))
+    return after, match_id, *head[:2], sealed_ahead(match_id, head)
+
+
+def read_head(match_id: str, version: int, digest: bytes, ahead: Any) -> Head:
+    """The head of a match from its columns."""
+    if ahead == b"":
+        return Head(version, digest)
+    told = chain.unsealed(f"{match_id} ahead", ahead)
+    if told is None:
+        return Head(version, digest, DAMAGED)
+    of, ahead = told[: chain.DIGEST_BYTES], told[chain.DIGEST_BYTES :]
+    # A server from before there were decisions ahead leaves them with the version before.
+    return Head(version, digest, ahead if of == digest else b"")
+
+
+DAMAGED = b"?"  # What cannot be read in place of decisions ahead: nobody has written it.
+
+
 def facts_seal(header: Header) -> bytes:
     """The seal of the facts of a match."""
     return _facts_seal(
@@ -54,7 +87,7 @@ def _facts_seal(match_id: str, *facts: Any) -> bytes:
 
 def head_row(match_id: str, head: Head, at: int, *, over: bool) -> tuple[Any, ...]:
     """The columns HEAD of a match."""
-    return (match_id, *head, at, over, _head_seal(match_id, *head, at, over))
+    return (match_id, *head[:2], at, over, _head_seal(match_id, *head[:2], at, over))
 
 
 def _head_seal(match_id: str, version: int, digest: bytes, at: int, over: bool) -> bytes:
@@ -262,9 +295,9 @@ READ_ENTRIES = (
 
 
 def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) -> StoredMatch:
-    """A match from the columns of its header, `ended`, HEAD and `due`; raises Damaged."""
+    """A match from the columns of its header, `ended`, HEAD, `due` and `ahead`; raises Damaged."""
     count = len(Header._fields)
-    ended, head, due = row[count], row[count + 1 : -1], row[-1]
+    ended, head, due, ahead = row[count], row[count + 1 : -2], row[-2], row[-1]
     try:
         header = read_columns(row[:count])
         header.check()
@@ -272,13 +305,14 @@ def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) 
         raise chain.Damaged(row[0], 0, "its header was changed") from None
     if not _is_head(head) or ended != (head[3] if head[4] else None):
         raise chain.Damaged(header.match_id, len(entries), "the row of its head was changed")
-    return StoredMatch(header, entries, snapshot, Head(*head[1:3]), bool(head[4]), due)
+    newest = read_head(header.match_id, head[1], head[2], ahead)
+    return StoredMatch(header, entries, snapshot, newest, bool(head[4]), due)
 
 
-def goes_on(head: Head, newest: Head | None, entries: list[Entry]) -> bool:
-    """Whether entries go on after a version up to the newest one, on the branch of both."""
+def later(head: Head, newest: Head | None, entries: list[Entry]) -> Later | None:
+    """Entries after a version, if they go on up to the newest one, on the branch of both."""
     if newest is None or len(entries) < newest.version - head.version:
-        return False
-    if not entries:
-        return newest == head
-    return chain.is_next(head.digest, entries[0])
+        return None
+    entries = entries[: newest.version - head.version]  # Others may have come since.
+    goes_on = chain.is_next(head.digest, entries[0]) if entries else newest[:2] == head[:2]
+    return Later(newest, entries) if goes_on else None

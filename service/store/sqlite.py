@@ -26,6 +26,7 @@ from service.store.interface import (
     Head,
     Header,
     IdleMatch,
+    Later,
     ListedMatch,
     Listener,
     MatchStatus,
@@ -38,7 +39,7 @@ from service.store.interface import (
     read_key,
 )
 from service.store.jobs import Append, JobGatherer
-from service.store.sqlite_writer import MAX_BATCH, Create, Job, SqliteWriter, Work
+from service.store.sqlite_writer import MAX_BATCH, Create, Job, Replace, SqliteWriter, Work
 
 FILE = "croupier.db"
 READERS = 2
@@ -181,6 +182,9 @@ class SqliteStore:
     ) -> "asyncio.Future[bool]":
         return self._jobs.add(Append(_future(), match_id, head, entry, status, on_added))
 
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
+        return bool(await self._jobs.add(Replace(_future(), match_id, head, ahead)))
+
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:
             return tables.reschedule(connection, due, at)
@@ -235,9 +239,9 @@ class SqliteStore:
     async def load(self, match_id: str) -> StoredMatch | None:
         return await self._read(tables.read_match, match_id)
 
-    async def read(self, match_id: str, head: Head) -> list[Entry] | None:
+    async def read(self, match_id: str, head: Head) -> Later | None:
         if self._writer.heads.get(match_id) == head:
-            return []
+            return Later(head, [])
         return await self._read(tables.read_later, match_id, head)
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:

@@ -16,6 +16,7 @@ from service.store.interface import (
     Head,
     Header,
     IdleMatch,
+    Later,
     ListedMatch,
     Position,
     Query,
@@ -205,6 +206,35 @@ def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
     _fetch(connection, chaining.HEAD, *rows.head)
 
 
+# From schema 10: what seats have decided ahead.
+_AHEAD = (
+    "ALTER TABLE heads ADD COLUMN ahead BLOB NOT NULL DEFAULT x''",
+    "DROP VIEW appended",
+    """
+    CREATE VIEW appended AS SELECT entries.*, over, seal, due, ahead FROM entries JOIN heads
+        USING (match_id)
+    """,
+    """
+    CREATE TRIGGER append INSTEAD OF INSERT ON appended BEGIN
+        INSERT INTO entries VALUES (
+            new.match_id, new.version, new.kind, new.seat, new.at, new.action,
+            new.expected_version, new.request_id, new.feed_position, new.feed, new.names,
+            new.course, new.digest
+        );
+        UPDATE heads SET version = new.version, digest = new.digest, at = new.at, over = new.over,
+            seal = new.seal, due = new.due, ahead = new.ahead
+        WHERE match_id = new.match_id;
+        UPDATE matches SET ended = new.at WHERE new.over AND match_id = new.match_id;
+    END
+    """,
+)
+
+
+def _ahead(connection: sqlite3.Connection) -> None:
+    for statement in _AHEAD:
+        connection.execute(statement)
+
+
 def _create(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
@@ -212,7 +242,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead)
 
 
 def migrate(connection: sqlite3.Connection, name: object) -> None:
@@ -280,8 +310,8 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | N
     """All that is stored of a match, if there is such a match; raises Damaged."""
     rows = _fetch(
         connection,
-        f"SELECT {HEADER}, ended, {queries.HEAD}, due FROM matches LEFT JOIN heads USING (match_id)"
-        " WHERE match_id = $1",
+        f"SELECT {HEADER}, ended, {queries.HEAD}, due, ahead FROM matches "
+        "LEFT JOIN heads USING (match_id) WHERE match_id = $1",
         match_id,
     )
     # Before the entries, as is the head, so that they are never ahead of them.
@@ -300,19 +330,25 @@ def read_entries(connection: sqlite3.Connection, match_id: str, version: int) ->
     return [Entry(*row) for row in _fetch(connection, queries.READ_ENTRIES, match_id, version)]
 
 
-def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> list[Entry] | None:
-    """The entries after a version; None if the log does not have it."""
+def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> Later | None:
+    """What comes after a version; None if the log does not have it."""
     newest = read_head(connection, match_id)
     if newest == head:
-        return []
-    entries = read_entries(connection, match_id, head.version)
-    return entries if queries.goes_on(head, newest, entries) else None
+        return Later(head, [])
+    return queries.later(head, newest, read_entries(connection, match_id, head.version))
 
 
 def read_head(connection: sqlite3.Connection, match_id: str) -> Head | None:
     """The newest version of a match, if there is such a match."""
-    rows = _fetch(connection, "SELECT version, digest FROM heads WHERE match_id = $1", match_id)
-    return Head(*rows[0]) if rows else None
+    rows = _fetch(
+        connection, "SELECT version, digest, ahead FROM heads WHERE match_id = $1", match_id
+    )
+    return queries.read_head(match_id, *rows[0]) if rows else None
+
+
+def replace_ahead(connection: sqlite3.Connection, match_id: str, head: Head, ahead: bytes) -> None:
+    """Replaces what seats have decided ahead, where a match has this head."""
+    _fetch(connection, queries.REPLACE_AHEAD, *queries.replaced_ahead(match_id, head, ahead))
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:

@@ -30,7 +30,8 @@ PROBE_SECONDS = 1.0
 # Where a conflict ends the transaction, SQLite keeps no journal of the statement, which takes as
 # long as the rest.
 _APPEND = "INSERT OR ROLLBACK INTO appended VALUES "
-_APPENDED = f"({', '.join('?' * 16)})"
+_COLUMNS = 17
+_APPENDED = f"({', '.join('?' * _COLUMNS)})"
 _HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _MATCH = (
     f"INSERT INTO matches ({tables.HEADER}, facts_seal, ended, feed_position, feed) "
@@ -51,6 +52,15 @@ class Create(NamedTuple):
         return self.header.match_id
 
 
+class Replace(NamedTuple):
+    """Replace what seats have decided ahead."""
+
+    future: "asyncio.Future[Any]"
+    match_id: str
+    head: Head
+    ahead: bytes
+
+
 class Work(NamedTuple):
     """Call a function with the connection that writes."""
 
@@ -58,7 +68,7 @@ class Work(NamedTuple):
     work: Callable[[sqlite3.Connection], Any]
 
 
-Job: TypeAlias = Append | Create | Work
+Job: TypeAlias = Append | Create | Replace | Work
 
 
 class SqliteWriter:
@@ -208,9 +218,12 @@ class SqliteWriter:
             elif isinstance(job, Create):
                 answers.append(self._create(connection, job, heads))
             else:
-                answers.append(job.work(connection))
-        if entries:
-            connection.execute(_times(len(entries) // 16), entries)
+                self._add(connection, entries)  # Which came before.
+                if isinstance(job, Replace):
+                    answers.append(self._replace(connection, job, heads))
+                else:
+                    answers.append(job.work(connection))
+        self._add(connection, entries)
         if not only_entries:
             connection.execute("COMMIT")
         self.heads.update(heads)
@@ -228,18 +241,38 @@ class SqliteWriter:
         # Whether the entry is the next one of its match. It is added to the `entries` of one
         # statement.
         _, match_id, head, entry, status, _ = job
-        newest = heads.get(match_id) or self.heads.get(match_id)
-        if (newest or tables.read_head(connection, match_id)) != head:
+        if self._newest(connection, match_id, heads) != head:
             return False
         kind, seat, at, action, expected_version, request_id, *chained = entry
-        head = Head(head.version + 1, entry.digest)
+        head = Head(head.version + 1, entry.digest, status.ahead)
         position = self._next_position()
         feed = queries.sealed_feed(match_id, head.version, at, status.feed)
         feed += queries.write_position(position)
         *_, over, seal = queries.head_row(match_id, head, at, over=status.over)
         entries += (match_id, head.version, kind, seat, at, action, expected_version, request_id)
-        entries += (position, feed, *chained, over, seal, status.due)
+        ahead = queries.sealed_ahead(match_id, head)
+        entries += (position, feed, *chained, over, seal, status.due, ahead)
         heads[match_id] = head
+        return True
+
+    def _newest(
+        self, connection: sqlite3.Connection, match_id: str, heads: dict[str, Head]
+    ) -> Head | None:
+        newest = heads.get(match_id) or self.heads.get(match_id)
+        return newest or tables.read_head(connection, match_id)
+
+    def _add(self, connection: sqlite3.Connection, entries: list[Any]) -> None:
+        if entries:
+            connection.execute(_times(len(entries) // _COLUMNS), entries)
+            entries.clear()
+
+    def _replace(
+        self, connection: sqlite3.Connection, job: Replace, heads: dict[str, Head]
+    ) -> bool:
+        if self._newest(connection, job.match_id, heads) != job.head:
+            return False
+        tables.replace_ahead(connection, job.match_id, job.head, job.ahead)
+        heads[job.match_id] = job.head._replace(ahead=job.ahead)
         return True
 
     def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, Head]) -> bool:

@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from croupier.client import Client
 from tests.support.exports import verified_records
 from tests.support.postgresql import Postgres
 from tests.support.road import Road
@@ -77,12 +78,53 @@ def test_a_server_that_is_killed_or_stopped_loses_nothing(replicas, operator, tm
     play([server], ends, operator, tmp_path / "records")
 
 
+def take_hands(servers, ends):
+    """Lets each seat of a match take a hand by one request, while servers end."""
+    for server in servers:
+        server.ready()
+    with Client(f"ipv4:{','.join(server.address for server in servers)}") as client:
+        cards = {card.id: card.numbers for card in client.game("skystones").cards}
+
+        def points(action):
+            return sum(each.value for each in cards[str(action.skystones.pick_card.card)])
+
+        match = client.create_match("skystones")
+        for seat in match.seats.values():
+            first, *others = sorted(seat.view().legal_actions, key=points)
+            seat.submit(first, then=others[: HAND - 1])
+            ends.pop(0)()
+        for seat in match.seats.values():
+            # No other call asks for what was decided ahead.
+            newest = next(each.view for each in seat.watch() if each.version == 2 * HAND)
+            assert len(newest.skystones.hand) == HAND
+            assert not newest.HasField("decisions_ahead")
+
+
+HAND = 5  # Cards of Skystones, which are taken in secret.
+
+
+def test_a_hand_that_was_confirmed_outlives_its_server(replicas, tmp_path):
+    server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
+    take_hands([server], [lambda: kill(server)] * 2)
+    server.end_well()
+
+
 @pytest.fixture
 def database():
     """A PostgreSQL server for one test, which stops it."""
     server = Postgres()
     yield server
     server.close()
+
+
+def test_a_hand_that_was_confirmed_is_taken_by_another_server(replicas, postgres):
+    store = ("--store", postgres.url(postgres.new_schema()))
+    one, other = replicas(*store), replicas(*store)
+    # Whoever has answered is gone when what is left falls due.
+    take_hands([one, other], [lambda: kill(one), lambda: kill(other)])
+    for server in (one, other):
+        server.ready()
+        server.end_well()
 
 
 def test_killed_replicas_and_a_stopped_database_lose_nothing(

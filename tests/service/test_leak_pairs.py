@@ -13,6 +13,9 @@ of another match.
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
 metrics. Only durations are left out: those of responses, of the log and of the metrics.
+
+A match with decisions ahead is compared in the same way with one in which each is submitted when it
+is due, but for the log and the metrics, which count the calls.
 """
 
 import os
@@ -22,7 +25,7 @@ import uuid
 import pytest
 
 import wire
-from croupier.v1 import clock_pb2, hint_pb2, match_pb2
+from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
@@ -31,8 +34,8 @@ from service.observability.logs import JsonFormatter
 from tests.support.leak_pairs import any_decision, counterpart, pair_of_servers, received, shown
 from tests.support.logs import logged
 from tests.support.play import note_on_failure, seeded
-from tests.support.random_matches import random_match, random_moment
-from tests.support.serving import hosted_cases, ruleset_of
+from tests.support.random_matches import foretold, random_match, random_moment
+from tests.support.serving import as_bytes, hosted_cases, ruleset_of
 
 PAIRS = int(os.environ.get("TEST_LEAK_PAIRS", "1"))
 BLOCK = 6  # Pairs of one test, so that processes share the long form.
@@ -188,6 +191,63 @@ def play_pair(pair, take_log, game_id, name, rng, played_on):
     return replaced, first.state.version
 
 
+def play_ahead(pair, game_id, rng):
+    """Play a match twice, the second time with decisions ahead of one seat.
+
+    Return at how many versions some waited.
+    """
+    by_hand, kept = pair
+    viewer = rng.randrange(2)
+    viewers = (viewer, SPECTATOR)
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(game_id),
+        seed=rng.getrandbits(63),
+        request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        time_control=HOUR,
+    )
+    assert by_hand.create(request) == kept.create(request)
+    (left, _), ahead, waited = foretold(by_hand.state, rng), 0, 0
+    while not by_hand.state.over and by_hand.state.version < MOST:
+        version, deciders = by_hand.state.version, by_hand.state.deciders
+        due = ahead > 0 and 1 - viewer in deciders
+        seat = 1 - viewer if due else rng.choice(deciders)
+        if ahead and not due:
+            waited += 1
+            if rng.random() < ASKED:
+                seed = rng.getrandbits(64)
+                one, other = (
+                    [asked(world, each, version, (), seed) for each in viewers] for world in pair
+                )
+                assert one == other
+        action = left[seat].pop(0)
+        answers, streams = [], []
+        for world in pair:
+            world.clock.drift(0 if due else 1000)
+            streams.append([world.players[each].watch(version) for each in viewers])
+            submit = world.players[seat].request(action, version, f"{version}")
+            if world is kept and due:
+                continue
+            if world is kept and seat != viewer:
+                submit.then_actions.extend(left[seat][: rng.randrange(17)])
+                submit.then_unless = game_pb2.THEN_UNLESS_ILLEGAL
+                ahead = len(submit.then_actions)
+            answers.append(world.players[seat].send(submit))
+        if seat == viewer:
+            assert answers[0] == answers[1]
+        ahead -= due
+        for each in zip(*streams, strict=True):
+            told = [next(stream) for stream in each]
+            # A slow reader gets the newest view alone.
+            if not all(response.HasField("view") for response in told):
+                for response in told:
+                    response.ClearField("view")
+            assert told[0].version == version + 1
+            assert as_bytes(told[0]) == as_bytes(told[1])
+            for stream in each:
+                stream.cancel()
+    return waited
+
+
 LISTENERS = ("grpc", "web")
 # The short form plays each game through one listener.
 OVER_GRPC = ("powershot_soccer", "skystones")
@@ -202,6 +262,21 @@ ALL = [
     for game_id in wire.hosted_games()
     for played_on in (False, True)
 ]
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize("gateway", LISTENERS if PAIRS > 1 else LISTENERS[:1])
+def test_what_a_seat_decides_ahead_is_told_to_nobody_else(
+    servers, tmp_path, game_id, gateway, monkeypatch
+):
+    # As below: what a client has called itself enters it.
+    monkeypatch.setattr(MatchState, "etag", lambda state, version: f"{version:016x}")
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    with note_on_failure(game=game_id, seed=SEED):
+        rng = seeded("ahead", SEED, game_id)
+        with pair_of_servers(servers, key, gateway) as pair:
+            assert play_ahead(pair, game_id, rng)
 
 
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles, rematches, survivors
+from tests.simulation.ahead import Noted
 from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
 from tests.simulation.course import courses
@@ -187,6 +188,7 @@ class Table:
         self.replacements = [[], []]  # By seat: the requests, with the tokens before.
         self.skipping = []  # Streams without the actions of their seat.
         self.heartbeats = []  # Of streams: whose actions these leave out, what was sent, and said.
+        self.ahead = Noted()  # What its seats have decided ahead.
         self.etags = set()  # That streams have had, with their versions.
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(self.world.kinds)

@@ -18,6 +18,7 @@ from service.hosting.records import verify
 from service.store import chain
 from service.store.chain import Damaged
 from tests.simulation import endings, shown
+from tests.simulation.ahead import is_made_ahead
 from tests.simulation.course import Course, course_of, courses, etag_at
 from tests.support.history import ASIDE, Decision, observations, violations
 from wire.errors import Refusal
@@ -36,6 +37,10 @@ def check_view(table, view, viewer):
     seat = view.seat if view.HasField("seat") else SPECTATOR
     if seat != viewer:
         world.fail(f"{table}: viewer {viewer} is shown the view of seat {seat}")
+    if view.HasField("decisions_ahead") and seat == SPECTATOR:
+        world.fail(f"{table}: a spectator is shown decisions ahead")
+    elif seat != SPECTATOR:
+        table.ahead.see(view)
     if view.ruleset != table.request.ruleset:
         world.fail(f"{table}: a view has another ruleset than the match")
 
@@ -64,6 +69,7 @@ async def judge_match(table):
         *_of_snapshots(stored),
         *_of_views(table, stored),
         *_of_log(table, stored),
+        *table.ahead.wrong(stored),
     ]
     if found:
         world.fail(f"{table}: {'; '.join(found[:HELD])}")
@@ -73,7 +79,7 @@ def _decisions(stored):
     # The log as `violations` takes it: what clients have decided.
     bots = stored.header.bots
     return [
-        Decision(entry.seat, entry.action)
+        Decision(entry.seat, entry.action, is_made_ahead(entry, stored.header))
         if entry.kind == EntryKind.ACTION and not bots[entry.seat]
         else ASIDE
         if entry.kind == EntryKind.TOKEN
@@ -89,7 +95,7 @@ def _of_skipping(table, stored):
         right = [
             version
             for version in range(stream.after + 1, len(stored.entries) + 1)
-            if not version or stored.entries[version - 1][:2] != (EntryKind.ACTION, stream.viewer)
+            if not version or not _is_submitted(stored.entries[version - 1], stream.viewer)
         ]
         versions = [received.version for received in stream.received]
         if versions != (right if stream.ended else right[: len(versions)]):
@@ -97,6 +103,10 @@ def _of_skipping(table, stored):
         for received in stream.received:
             part = stream._replace(after=received.version - 1, received=[received], ended=False)
             table.history.streams.append(part)
+
+
+def _is_submitted(entry, seat):
+    return entry[:2] == (EntryKind.ACTION, seat) and entry.request_id != ""
 
 
 def _of_request(table, header):
@@ -152,7 +162,7 @@ def _of_heartbeats(table, stored):
     # One names what its stream has sent last, or the own actions after it that were left out.
     for viewer, sent, version in table.heartbeats:
         left_out = stored.entries[sent:version] if sent >= 0 else [None]
-        own = all(each is not None and each[:2] == (EntryKind.ACTION, viewer) for each in left_out)
+        own = all(each is not None and _is_submitted(each, viewer) for each in left_out)
         if not sent <= version <= len(stored.entries) or not own:
             yield f"a stream that has sent {sent} says that {version} is the newest version"
 
@@ -231,6 +241,7 @@ def _of_views(table, stored):
 def _of_log(table, stored):
     # The log of a match: times, clocks and limits, worked out anew.
     course = Course(stored.header)
+    ahead, perhaps_ahead = table.ahead.due(stored)
     limit = 0 if course.control is None else course.control.max_default_actions
     for version, entry in enumerate(stored.entries, 1):
         if entry.at < course.time:
@@ -245,8 +256,11 @@ def _of_log(table, stored):
             if not (entry.action or forfeits or away):
                 yield f"version {version} ends the match though its seat was not absent"
         course.add(entry)
-        due, right = table.world.log.dues.get(entry.digest), _due(course)
-        if due != right:
+        right = {_due(course, ahead=course.version in ahead)}
+        if course.version in perhaps_ahead:
+            right.add(_due(course, ahead=True))
+        due = table.world.log.dues.get(entry.digest)
+        if due not in right:
             yield f"version {version} is logged as due at {due}, and not at {right}"
     if not course.over:
         yield "the log does not have its end"
@@ -254,10 +268,10 @@ def _of_log(table, stored):
     yield from _late(table.world, stored)
 
 
-def _due(course):
-    # When a server must act after the newest entry. A lease of a bot ends before a deadline.
+def _due(course, *, ahead=False):
+    # When a server must act after the newest entry. A lease to decide ends before a deadline.
     deadline = min((course.deadline(seat) for seat in course.clocked()), default=math.inf)
-    if any(course.header.bots[seat] for seat in course.deciders):
+    if ahead or any(course.header.bots[seat] for seat in course.deciders):
         return min(course.time + LEASE_MILLISECONDS, deadline - 1)
     return None if math.isinf(deadline) else deadline
 

@@ -6,6 +6,7 @@ import random
 
 from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
 from tests.simulation import oracles
+from tests.simulation.ahead import waits
 from tests.simulation.bots import CLOCK_SECONDS
 from tests.simulation.clients import (
     ATTEMPT_SECONDS,
@@ -58,7 +59,7 @@ class Player:
                 self.world.counts["players who left"] += 1
                 return
             owed = view.entropy_owed
-            if self.seat in view.deciders and view.legal_actions:
+            if self.seat in view.deciders and view.legal_actions and not waits(view):
                 await self._think(view)
                 view = await self._decide(view) or await self._look()
             elif self.seat in (owed.hash_seats or owed.entropy_seats):
@@ -71,9 +72,25 @@ class Player:
                     await self._replace_token()
                 if self.last is not None and self.rng.random() < 0.02:
                     await self._interrupt(view)
+                if view.HasField("decisions_ahead") and self.rng.random() < 0.1:
+                    await self._cancel_ahead(view)
                 if self.hinted and self.rng.random() < 0.02:
                     await self._ask(view)
                 view = await self._look(wait_for_version=view.version + 1)
+
+    async def _cancel_ahead(self, view):
+        request = match_pb2.CancelDecisionsAheadRequest(name=self.table.name)
+        called = self.world.now
+        try:
+            response = await self._call(self.client, "CancelDecisionsAhead", request)
+        except CallError as error:
+            self.world.fail(f"{self.table}: decisions ahead cannot be cancelled: {error}")
+            return
+        if response.view.HasField("decisions_ahead"):
+            self.world.fail(f"{self.table}: what was cancelled waits: {response.view}")
+        self.table.ahead.cancelled[self.seat].append((view.version, response.view.version))
+        self._note_view(response.view, called)
+        self.world.counts["decisions ahead cancelled"] += 1
 
     async def _interrupt(self, view):
         # Decides though it is not asked.
@@ -179,6 +196,11 @@ class Player:
             request_id=f"{self.seat} {rng.getrandbits(64):016x}",
             etag=rng.choice(("", view.etag)),
         )
+        if rng.random() < 0.2:
+            # The next decision may offer the same.
+            request.then_actions.extend(rng.choices(view.legal_actions, k=rng.randint(1, 4)))
+            request.then_unless = rng.choice(game_pb2.ThenUnless.values())
+        table.ahead.send(self.seat, request)
         hasty = self.world.hasty
         if rng.random() < hasty:
             await self._give_up(request)

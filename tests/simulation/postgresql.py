@@ -12,7 +12,7 @@ import random
 import asyncpg
 
 from service.hosting.entries import EntryKind
-from service.store import Entry, Head, Header, StoredMatch, queries
+from service.store import Entry, Header, StoredMatch, queries
 from service.store import postgresql_tables as tables
 from service.store.interface import read_columns
 from tests.simulation.loop import Owner
@@ -31,6 +31,7 @@ class Tables:
         self.entries = {}
         self.heads = {}  # Columns by id, but for the id and `due`.
         self.due = {}
+        self.ahead = {}  # What seats have decided ahead, as it is stored.
         self.requests = set()
         self.snapshots = {}
         self.feed = {}  # The position and the update of each version, by match and version.
@@ -86,9 +87,10 @@ class Database:
             for row in data.entries.get(match_id, ())
         ]
         version, digest, _, over, _ = data.heads[match_id]
+        head = queries.read_head(match_id, version, digest, data.ahead[match_id])
         header = read_columns(data.matches[match_id])
         due = data.due.get(match_id)
-        return StoredMatch(header, entries, None, Head(version, digest), over, due)
+        return StoredMatch(header, entries, None, head, over, due)
 
     # How it fails
 
@@ -196,6 +198,7 @@ class Database:
         data.entries[match_id] = []
         created = columns[Header._fields.index("created")]
         data.heads[match_id] = (0, digest, created, ended is not None, seal)
+        data.ahead[match_id] = b""
         data.transaction += 1
         data.last_told = data.transaction
         data.feed[match_id] = [(data.transaction, _at(data.transaction, feed))]
@@ -209,10 +212,12 @@ class Database:
         compares = "asked.before" in tables._APPEND  # Unless a fault is planted there.
         position = self._position(data, arrays[0])
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry, feed, before, over, seal, due = row
+            match_id, version, *entry, feed, before, over, seal, due, held, ahead = row
             _, seat, at, _, _, request_id, *_, digest = entry
             newest = data.heads.get(match_id, (None, None))[:2]
             if newest[0] != version - 1 or (compares and newest[1] != before):
+                continue
+            if held and data.ahead[match_id] != held:
                 continue
             if request_id and (match_id, seat, request_id) in data.requests:
                 continue
@@ -225,6 +230,7 @@ class Database:
                 data.requests.add((match_id, seat, request_id))
             added.append((match_id,))
             data.heads[match_id] = (version, digest, at, over, seal)
+            data.ahead[match_id] = ahead
             if over:
                 data.ended[match_id] = at
             self.dues[digest] = due
@@ -253,6 +259,7 @@ class Database:
                 match_id,
                 *data.heads[match_id],
                 data.due.get(match_id),
+                data.ahead[match_id],
                 *data.snapshots.get(match_id, (None, None)),
             )
             for match_id in dict.fromkeys(match_ids)
@@ -262,7 +269,7 @@ class Database:
     def _entries(self, data, session, match_ids, versions):
         rows = []
         for number, (match_id, known) in enumerate(zip(match_ids, versions, strict=True), 1):
-            newest = data.heads.get(match_id, (None, None))[:2]
+            newest = (*data.heads.get(match_id, (None, None))[:2], data.ahead.get(match_id))
             later = list(enumerate(data.entries.get(match_id, ())[known:], known + 1))
             rows += [(number, *newest, version, *entry) for version, entry in later]
             if not later:
@@ -291,6 +298,12 @@ class Database:
             if saved is None or saved[0] < version:
                 data.snapshots[match_id] = (version, blob)
         return []
+
+    def _replace_ahead(self, data, session, ahead, match_id, version, digest, before):
+        if (*data.heads[match_id][:2], data.ahead[match_id]) != (version, digest, before):
+            return "UPDATE 0"
+        data.ahead[match_id] = ahead
+        return "UPDATE 1"
 
     def _reschedule(self, data, session, at, match_id, before):
         if data.due.get(match_id) != before:
@@ -428,11 +441,12 @@ _NAMES = {
     queries.list_running("", (0, ""), 0)[0]: "running",
     tables._DELETE_ENDED: "delete",
     tables._WRITE_SNAPSHOTS: "snapshots",
+    queries.REPLACE_AHEAD: "replace_ahead",
     queries.RESCHEDULE: "reschedule",
     queries.READ_DUE: "due",
     queries.COUNT_LIVE: "live",
     queries.READ_IDLE: "idle",
-    **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED), "nothing"),
+    **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED, tables._AHEAD), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),
@@ -448,5 +462,14 @@ _STARTS = (
     ("SELECT match_id FROM matches", "ids"),
     ("SELECT match_id, game", "listed"),
 )
-_WRITES = {"append", "begin_epoch", "end_epoch", "create", "delete", "keep_key", "reschedule"}
+_WRITES = {
+    "append",
+    "begin_epoch",
+    "end_epoch",
+    "create",
+    "delete",
+    "keep_key",
+    "reschedule",
+    "replace_ahead",
+}
 _WRITES |= {"set_schema", "snapshots"}

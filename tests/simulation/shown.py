@@ -4,7 +4,8 @@ The cards, the legal actions and the events of a game are the engine's. So whoev
 or fills it in from another seat or another moment, is found, wherever that is read:
 
 - A `View`, of whatever response: `view`, all its fields but the ruleset, which
-  `oracles.check_view` compares with the one that was asked for.
+  `oracles.check_view` compares with the one that was asked for, and the decisions ahead, which
+  `ahead.py` judges.
 - A `MatchEvent`, of WatchMatch and SubmitAction: `events`, all of a version, in order.
 - A `MatchUpdate` of the feed: `update`, by `judge_updates`; its cursors and filters: `Follower`.
 - A `Match`, of GetMatch and ListMatches: `match`, by `oracles.check_match`; the order, the filters

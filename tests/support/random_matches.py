@@ -104,6 +104,18 @@ def random_match(
     return state
 
 
+def foretold(state, rng):
+    """The decisions of each seat in a random match that goes on from a state, and its end."""
+    decisions = [], []
+    while not state.over:
+        seat = rng.choice(state.deciders)
+        action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
+        decisions[seat].append(action)
+        data = action.SerializeToString(deterministic=True)
+        state = state.after(Entry(EntryKind.ACTION, seat, state.time, data))
+    return decisions, state
+
+
 def random_moment(state, rng):
     """A match that is over as it was at one of the versions at which a seat had to decide."""
     while True:

@@ -110,7 +110,7 @@ async def refused(call):
 async def read(store, match_id, version=0):
     """The entries after a version, as they were before they were sealed."""
     found = await store.read(match_id, await head_of(store, match_id, version))
-    return None if found is None else bare(found)
+    return None if found is None else bare(found.entries)
 
 
 class MemoryPlace:

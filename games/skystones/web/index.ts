@@ -69,7 +69,11 @@ export const game: GameModule = {
 				return missing.reduce((total, each) => total + each, sum) <= limit;
 			},
 			confirm: say().takeHand,
-			sending: say().sending,
+			keyOf: (action) => {
+				const decision = (action.game.value as SkystonesAction).action;
+				return cardKey(`${decision.value?.card}`);
+			},
+			waiting: say().waiting,
 			stopped: say().stopped,
 		};
 	},

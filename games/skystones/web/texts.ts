@@ -14,8 +14,10 @@ const en = {
 	pickHand: (n: number, size: number, sum: number, limit: number) =>
 		`Choose ${size} cards for this round: ${n} of ${size}, ${sum} of at most ${limit} points.`,
 	takeHand: "Take this hand",
-	sending: (left: number) =>
-		left === 1 ? "Your last card is on its way …" : `${left} of your cards are on their way …`,
+	waiting: (left: number) =>
+		left === 1
+			? "Your last card is kept, and taken in its turn."
+			: `${left} of your cards are kept, and taken in their turn. You may leave.`,
 	stopped: "Not all cards could be taken. Please choose the rest.",
 	tooHeavy: (points: number, size: number, limit: number) =>
 		`with its ${points} points, ${size} cards would come to more than ${limit}.`,
@@ -42,8 +44,10 @@ const de: typeof en = {
 	pickHand: (n, size, sum, limit) =>
 		`Wähle ${size} Karten für diese Runde: ${n} von ${size}, ${sum} von höchstens ${limit} Punkten.`,
 	takeHand: "Diese Hand nehmen",
-	sending: (left) =>
-		left === 1 ? "Deine letzte Karte ist unterwegs …" : `${left} deiner Karten sind unterwegs …`,
+	waiting: (left) =>
+		left === 1
+			? "Deine letzte Karte ist vorgemerkt und wird genommen, sobald sie dran ist."
+			: `${left} deiner Karten sind vorgemerkt und werden genommen, sobald sie dran sind. Du kannst gehen.`,
 	stopped: "Nicht alle Karten waren noch zu haben. Bitte wähle den Rest.",
 	tooHeavy: (points, size, limit) =>
 		`mit ihren ${points} Punkten kämen ${size} Karten auf mehr als ${limit}.`,

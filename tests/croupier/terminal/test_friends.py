@@ -78,6 +78,31 @@ def test_hints_are_agreed_on_with_the_match(address: str, host: Client, tmp_path
         assert "so --auto cannot play it" in " ".join(session.read())
 
 
+def test_several_decisions_are_typed_at_once_and_made_without_the_terminal(
+    address: str, host: Client, tmp_path: Path
+) -> None:
+    match = host.create_match("skystones", (open_seat("Ann"), INVITED), seed=5)
+    words = ("--join", match.invitations[1], "--yes")
+    with terminal(address, *words, state=tmp_path) as session:
+        session.read("> ")
+        session.type(";")
+        session.read("> ")
+        session.type("#1; #9999")
+        assert "no legal action" in read_to(session, "> ")
+        session.type("#1; #2; #3")
+        view = match.seats[0].view(wait_for_version=2)
+    # The terminal is gone. Each seat has picked once when this is answered, and then goes on. The
+    # seat was joined by the first version.
+    first, *others = view.legal_actions
+    match.seats[0].submit(first, then=others[:2])
+    view = match.seats[0].view(wait_for_version=7)
+    assert view.version == 7
+    assert len(view.skystones.hand) == 3
+    match.seats[0].submit(view.legal_actions[0], then=view.legal_actions[1:2])
+    assert match.seats[0].cancel_ahead().version == 8
+    assert not match.seats[0].view().HasField("decisions_ahead")
+
+
 def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
     """Lets the host resign while the guest decides, and the guest find out."""
     session.read("> ")

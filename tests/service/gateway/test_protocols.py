@@ -94,6 +94,8 @@ def test_every_method(caller, grpc_client):
         action=action,
         request_id="1",
     )
+    cancelled = call("MatchService.CancelDecisionsAhead", tokens[seat], name=created.name)
+    assert cancelled.view.version == view.version + 1
     request = request_of("MatchService.WatchMatch", {"name": created.name})
     with caller.start("MatchService.WatchMatch", request, token) as stream:
         messages = stream.messages()

@@ -228,13 +228,13 @@ async def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
         first = played[0].header.match_id
         assert hosting.matches._cache.get(left.header.match_id) is None
         clock.advance(1_000)
-        assert (await hosting.matches.expire(left.header.match_id)).version == 1
+        assert (await hosting.matches.settle(left.header.match_id)).version == 1
         assert hosting.matches._cache.get(left.header.match_id) is None
         assert hosting.matches._cache.get(first) is not None
         # Where there is room, it is remembered, and it is the first to go.
         hosting.matches._cache.drop(first)
         clock.advance(1_000)
-        assert (await hosting.matches.expire(left.header.match_id)).version == 2
+        assert (await hosting.matches.settle(left.header.match_id)).version == 2
         assert hosting.matches._cache.get(left.header.match_id) is not None
         await hosting.matches.load(first)
         assert hosting.matches._cache.get(left.header.match_id) is None

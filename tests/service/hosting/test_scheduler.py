@@ -87,7 +87,7 @@ async def test_a_change_during_a_task_is_not_missed():
         state = await create(server.matches, bots=(0, RANDOM))
         match_id = state.header.match_id
         await server.rest()
-        expire = server.matches.expire
+        expire = server.matches.settle
         entered, go_on = asyncio.Event(), asyncio.Event()
 
         async def slowly(match_id):
@@ -96,7 +96,7 @@ async def test_a_change_during_a_task_is_not_missed():
             await go_on.wait()
             return looked
 
-        server.matches.expire = slowly
+        server.matches.settle = slowly
         server.scheduler._start(match_id)
         await entered.wait()
         version = (await server.matches.load(match_id)).version + 1
@@ -147,14 +147,14 @@ async def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_fi
         state = await create(server.matches, bots=(0, RANDOM), time_control=control)
         await server.scheduler._bots.thinking.wait()
         await clock.all_asleep(2)
-        expire, failed = server.matches.expire, asyncio.Event()
+        expire, failed = server.matches.settle, asyncio.Event()
 
         async def fail(match_id):
-            server.matches.expire = expire
+            server.matches.settle = expire
             failed.set()
             raise store_unavailable()
 
-        server.matches.expire = fail
+        server.matches.settle = fail
         clock.advance(10_000)
         await failed.wait()
         ending = asyncio.ensure_future(ended(store, state.header.match_id))
@@ -237,13 +237,13 @@ async def test_many_due_matches_wait_in_the_log_and_not_in_memory(store, monkeyp
 
     store.reschedule = note_and_reschedule
     async with ActingServer(store, clock) as server:
-        expire = server.matches.expire
+        expire = server.matches.settle
 
         async def note_and_expire(match_id):
             waiting.append(server.scheduler._waiting)
             return await expire(match_id)
 
-        server.matches.expire = note_and_expire
+        server.matches.settle = note_and_expire
         for name in names:
             await wait_past(store, name, 0)
         await server.rest()

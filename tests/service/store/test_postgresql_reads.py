@@ -124,12 +124,14 @@ async def test_reads_that_are_asked_for_at_once_are_one_statement(store):
     before = sent(store, "read")
     found = await asyncio.gather(*(store.read(*each) for each in asked))
     assert sent(store, "read") == before + 1
-    for (name, known), entries in zip(asked, found, strict=True):
+    for (name, known), later in zip(asked, found, strict=True):
         if name == "none":
-            assert entries is None
+            assert later is None
         else:
             has = min(3, NAMES.index(name) + 1)
-            assert [entry.action for entry in entries] == [name.encode()] * (has - known.version)
+            assert [entry.action for entry in later.entries] == [name.encode()] * (
+                has - known.version
+            )
     before = sent(store, "load")
     names = [*NAMES[1:], "none"]
     loaded = await asyncio.gather(*map(store.load, names))
@@ -147,7 +149,7 @@ async def test_commits_and_reads_are_planned_once(store):
     for _ in range(20):
         before = one.head
         assert await one.append(store, action(0))
-        assert len(await store.read("one", before)) == 1
+        assert len((await store.read("one", before)).entries) == 1
     for kept, words in ((store._writer, "%INTO entries%"), (store._reader, "%number%")):
         async with kept.use() as connection:
             assert [tuple(row) for row in await connection.fetch(plans, words)] == [(20, 0)]

@@ -1,21 +1,24 @@
 """The behaviour that all stores share."""
 
 import asyncio
+import contextlib
 import random
 
 import pytest
 
-from service.store import DueMatch, Listener, MatchStatus, Snapshot
+from service.store import DueMatch, Later, Listener, MatchStatus, Snapshot
 from tests.support.stores import (
     NOT_DUE,
     Branch,
     Heard,
+    PostgresPlace,
     action,
     append,
     header,
     opened,
     read,
     resignation,
+    sealed,
 )
 
 
@@ -125,6 +128,43 @@ async def test_a_caller_that_leaves_does_not_affect_others(store):
     while not await append(store, "one", len(entries), action(1, b"next"), NOT_DUE):
         entries = await read(store, "one", 0)
     assert await read(store, "one", 0) == [*entries, action(1, b"next")]
+
+
+async def test_what_is_decided_ahead_belongs_to_the_head(place, store):
+    ahead = MatchStatus(ahead=b"0123 of a seat")
+    assert await append(store, "one", 0, action(0), ahead)
+    first = (await store.load("one")).head
+    assert first.ahead == ahead.ahead
+    assert await store.read("one", first) == Later(first, [])
+    assert not await store.replace_ahead("one", first._replace(ahead=b""), b"1")
+    assert await store.replace_ahead("one", first, b"1")
+    # Who knows it as it was is told, and adds nothing.
+    entry = sealed(first, action(1))
+    assert not await store.append("one", first, entry, ahead)
+    later = await store.read("one", first)
+    assert later == Later(first._replace(ahead=b"1"), [])
+    assert await store.append("one", later.head, entry, NOT_DUE)
+    assert (await store.load("one")).head.ahead == b""
+    assert (await store.read("one", later.head)).head.version == 2
+    assert not await store.replace_ahead("none", first, b"")
+
+
+async def test_what_is_cancelled_at_the_same_time_is_made_or_cancelled(place, store):
+    # Both servers of a log that may be shared know the same.
+    shared = isinstance(place, PostgresPlace)
+    async with contextlib.AsyncExitStack() as stack:
+        other = await stack.enter_async_context(opened(place)) if shared else store
+        for number in range(60):
+            name = f"raced{number}"
+            await store.create(header(name), NOT_DUE)
+            assert await append(store, name, 0, action(0), MatchStatus(ahead=b"1234"))
+            head = (await other.load(name)).head
+            steps = [
+                store.append(name, head, sealed(head, action(1)), NOT_DUE),
+                other.replace_ahead(name, head, b""),
+            ]
+            random.shuffle(steps)
+            assert sorted(await asyncio.gather(*steps)) == [False, True]
 
 
 async def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(store):

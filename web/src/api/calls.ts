@@ -143,9 +143,10 @@ export async function submitAction(
 	action: Action,
 	requestId: string,
 	etag: string,
+	thenActions: Action[] = [],
 ) {
 	const response = await matches.submitAction(
-		{ name: access.match, expectedVersion, action, requestId, etag },
+		{ name: access.match, expectedVersion, action, requestId, etag, thenActions },
 		as(access),
 	);
 	return response.view!;

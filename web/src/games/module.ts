@@ -87,8 +87,10 @@ export interface Series {
 	allows(chosen: readonly Key[], key: Key): boolean;
 	/** The words on the button that confirms them all. */
 	confirm: string;
-	/** What to say while they are sent. */
-	sending(left: number): string;
+	/** The key of the card of one of them. */
+	keyOf(action: Action): Key;
+	/** What to say while the server keeps those that are not due yet. */
+	waiting(left: number): string;
 	/** What to say if one of them could not be made any more. */
 	stopped: string;
 }

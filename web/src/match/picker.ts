@@ -1,5 +1,5 @@
 // The choice that the player is putting together, with the shares of the hint on what comes next.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Action, Hint } from "../api/types";
 import {
 	type Choice,
@@ -12,12 +12,13 @@ import {
 	without,
 } from "../games/choices";
 import type { Context, Picker } from "../games/module";
+import { keptAhead } from "./session";
 
 export interface Chooser extends Picker {
 	/** The words on the button that submits what the clicks make up; undefined if that is nothing yet. */
 	label: string | undefined;
 	confirm(): void;
-	/** What to say about decisions that were chosen together and are sent one by one. */
+	/** What to say about decisions that the server keeps until they are due. */
 	notice: string | undefined;
 	/** The card of the hand that the player looks at. */
 	looked: Key | undefined;
@@ -35,21 +36,20 @@ export function useChooser(
 	context: Context,
 	ready: boolean,
 	hint: Hint | undefined,
-	/** Submits an action; says whether it was accepted. */
-	submit: (action: Action) => Promise<boolean>,
+	/** Submits an action, and what shall follow it. */
+	submit: (action: Action, then?: Action[]) => void,
 ): Chooser {
 	const { view } = context;
 	const game = context.catalog.module;
-	// What was chosen together and is not submitted yet, and the version in which the last one was.
-	const [queue, setQueue] = useState<{ keys: Key[]; version?: bigint } | undefined>();
+	// What was chosen together and is not made yet: the server makes it without this page, too.
+	const waiting = keptAhead(view);
 	const [said, say] = useState("");
 	const [looked, look] = useState<Key | undefined>();
-	const enabled = ready && !queue;
 	const [state, setState] = useState<{ choices: readonly Choice[]; clicks: Click[] }>({
 		choices: [],
 		clicks: [],
 	});
-	const choices = useMemo(() => (enabled ? game.choices(view) : []), [game, view, enabled]);
+	const choices = useMemo(() => (ready ? game.choices(view) : []), [game, view, ready]);
 	// What was clicked belongs to one decision. The other seat may decide meanwhile, which makes a new
 	// version of the match and changes nothing here.
 	const kept = useMemo(
@@ -81,21 +81,9 @@ export function useChooser(
 	// together, it takes the card back, however many there are now.
 	const single = useMemo(() => eachBeginsWithOne(choices), [choices]);
 
-	const series = ready ? game.series?.(view, context) : undefined;
-	useEffect(() => {
-		if (!queue || !ready || view.version === queue.version) return;
-		const stop = () => {
-			setQueue(undefined);
-			say(series?.stopped ?? "");
-		};
-		const [key = "", ...rest] = queue.keys;
-		const action = nextKeys(game.choices(view), NONE).get(key)?.[0]?.action;
-		// The server may have decided meanwhile, for a player whose time was up.
-		if (!action || series?.size !== queue.keys.length) return stop();
-		setQueue(rest.length > 0 ? { keys: rest, version: view.version } : undefined);
-		void submit(action).then((accepted) => accepted || stop());
-	}, [queue, ready, view]);
-
+	const together = ready || view.decisionsAhead ? game.series?.(view, context) : undefined;
+	const series = ready ? together : undefined;
+	const waits = waiting.map((each) => together?.keyOf(each));
 	const full = series !== undefined && clicks.length === series.size;
 	const joins = (key: Key) =>
 		!full &&
@@ -111,7 +99,7 @@ export function useChooser(
 		clicks,
 		can: (key) => (series ? joins(key) : next.has(key) || (clicks.length === 1 && first.has(key))),
 		chosen: (key, instance) =>
-			(queue?.keys.includes(key) ?? false) ||
+			waits.includes(key) ||
 			clicks.some(
 				(click) => click.key === key && (instance === undefined || click.instance === instance),
 			),
@@ -131,7 +119,7 @@ export function useChooser(
 			if (at >= 0) {
 				if (single && clicks.length === 1 && complete.length === 1 && open.length === 1) {
 					setClicks([]);
-					void submit(complete[0]!.action);
+					submit(complete[0]!.action);
 					return;
 				}
 				setClicks(without(choices, clicks, at));
@@ -145,13 +133,15 @@ export function useChooser(
 			const done = matching(choices, after);
 			if (done.complete.length === 1 && done.open.length === 1 && game.atOnce(after)) {
 				setClicks([]);
-				void submit(done.complete[0]!.action);
+				submit(done.complete[0]!.action);
 			} else setClicks(after);
 		},
 		label: series ? (full ? series.confirm : undefined) : action && game.confirm(action, context),
 		confirm: () => {
-			if (full) setQueue({ keys: clicks.map((click) => click.key) });
-			else if (action && !series) void submit(action);
+			if (full) {
+				const [one, ...then] = clicks.map((click) => first.get(click.key)![0]!.action);
+				submit(one!, then);
+			} else if (action && !series) submit(action);
 			setClicks([]);
 		},
 		play: (wanted, says = "") => {
@@ -159,7 +149,7 @@ export function useChooser(
 			if (!choice) return;
 			setClicks([]);
 			say(says);
-			void submit(choice.action);
+			submit(choice.action);
 		},
 		clicksOf: (wanted) => {
 			const keys = offered(wanted)?.stages.flat() ?? [];
@@ -168,7 +158,10 @@ export function useChooser(
 				instance: keys.slice(0, at).filter((each) => each === key).length,
 			}));
 		},
-		notice: queue ? game.series?.(view, context)?.sending(queue.keys.length) : said || undefined,
+		notice:
+			waits.length > 0
+				? together?.waiting(waits.length)
+				: said || (view.decisionsAhead?.endReason && together?.stopped) || undefined,
 		looked,
 		look,
 		keys: [...next.keys()],

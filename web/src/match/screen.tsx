@@ -72,10 +72,9 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 	const possible = me !== undefined && view.deciders.includes(me) && !busy;
 	const hint = hints.on.value ? hints.hint.value : undefined;
 	const root = useRef<HTMLDivElement>(null);
-	const submit = async (action: View["legalActions"][number]) => {
+	const submit = (action: Action, then?: Action[]) => {
 		hints.hide();
-		await session.submit(action);
-		return session.refusal.value === undefined;
+		void session.submit(action, then);
 	};
 	const chooser = useChooser(context, possible, hint, submit);
 	const [shown, show] = useState<Action | undefined>();

@@ -39,6 +39,12 @@ const PROBE_TIMEOUT_MS = 5000;
 const SILENCE_MS = 2.5 * HEARTBEAT_MS; // A stream that says nothing for so long is lost.
 const DRIFT_MS = 2000;
 
+/** What the viewer has decided and the server keeps until it is due. */
+export function keptAhead(view: View | undefined): Action[] {
+	const ahead = view?.decisionsAhead;
+	return ahead && !ahead.endReason ? ahead.actions : [];
+}
+
 export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
 	/** Everything that has happened so far, oldest first, up to the view that is shown. */
@@ -58,11 +64,12 @@ export class Session {
 	readonly clockOffset = signal(0);
 	/** The version that our last decision led to: until it is shown, the view is of the past. */
 	private readonly reached = signal(0n);
-	/** Whether more is on its way than is shown, so that no decision can be made yet. */
+	/** Whether more is decided or on its way than is shown, so that no decision can be made yet. */
 	readonly busy = computed(
 		() =>
 			this.waiting.value.length > 0 ||
 			this.submitting.value ||
+			keptAhead(this.view.value).length > 0 ||
 			this.reached.value > (this.view.value?.version ?? 0n),
 	);
 
@@ -278,8 +285,8 @@ export class Session {
 		observe(this.seat.match, view);
 	}
 
-	/** Submits a decision; throws nothing: a refusal is shown and the next view corrects the table. */
-	async submit(action: Action) {
+	/** Submits a decision and what shall follow it; throws nothing: a refusal is shown and the next view corrects the table. */
+	async submit(action: Action, then: Action[] = []) {
 		const view = this.view.value;
 		if (!view || this.submitting.value) return;
 		this.submitting.value = true;
@@ -289,7 +296,14 @@ export class Session {
 		try {
 			for (;;) {
 				try {
-					const after = await submitAction(this.seat, view.version, action, requestId, view.etag);
+					const after = await submitAction(
+						this.seat,
+						view.version,
+						action,
+						requestId,
+						view.etag,
+						then,
+					);
 					// The first of two simultaneous decisions makes no new view on the stream.
 					if (after.version === this.view.value?.version) this.show(after);
 					this.reached.value = after.version;

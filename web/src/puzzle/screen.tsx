@@ -159,7 +159,6 @@ function Puzzle(props: {
 			setFailed(refusalOf(error));
 		}
 		setSending(false);
-		return true;
 	};
 	const ready = !attempt && !sending;
 	const chooser = useChooser(context, ready, undefined, submit);

@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { chance, play } from "./players";
 import { audit, deal, openSite, visit } from "./visitor";
 
+const KEPT = '.notice:has-text("4 of your cards are kept")';
+const CARD = ".hand .card[data-can]";
 const text = (page: Page, name: string) => page.locator(`[data-testid=${name}]`).innerText();
 
 /** Waits until a part of the page says something. */
@@ -20,11 +22,15 @@ describe("friends", () => {
 	const site = openSite();
 
 	/** Anna creates a match and has its invitation. */
-	async function invite(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
+	async function invite(
+		choices: Record<string, string> = {},
+		options: BrowserContextOptions = {},
+		game = "champion_chess",
+	) {
 		const anna = await visit(site.browser, site.url, options);
 		await anna.page.evaluate(() => localStorage.setItem("name", "Anna"));
 		await anna.page.reload();
-		await deal(anna.page, "champion_chess", { opponent: "friend", seat: "0", ...choices });
+		await deal(anna.page, game, { opponent: "friend", seat: "0", ...choices });
 		return { anna, link: await anna.page.inputValue(".invite [data-testid=link]") };
 	}
 
@@ -37,6 +43,26 @@ describe("friends", () => {
 		await Promise.all([anna, bert].map(({ page }) => page.waitForSelector("[data-testid=board]")));
 		return { anna: anna.page, bert: bert.page };
 	}
+
+	it("take a hand that is confirmed though nobody has the page open", async () => {
+		const { anna, link } = await invite({}, {}, "skystones");
+		const bert = await visit(site.browser, link);
+		await bert.page.click("[data-testid=join]");
+		for (const { page } of [anna, bert]) {
+			for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
+			await page.click("[data-confirm]");
+			if (page === bert.page) break;
+			await page.waitForSelector(KEPT);
+			await page.reload();
+			// Those that wait show again, and nothing can be chosen beside them.
+			await page.waitForSelector(KEPT);
+			expect(await page.locator(".hand .chosen").count()).toBe(4);
+			expect(await page.locator(`${CARD}:not(.chosen)`).count()).toBe(0);
+			await page.goto("about:blank");
+		}
+		await bert.page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+		await leave(anna.page, bert.page);
+	});
 
 	const leave = (...pages: Page[]) => Promise.all(pages.map((page) => page.context().close()));
 
