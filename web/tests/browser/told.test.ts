@@ -99,6 +99,7 @@ describe(`the last turn (SEED=${SEED})`, () => {
 		// The card under the mouse is played whenever one can be, so that the hand runs out.
 		const next = [
 			"[data-confirm]:not(:disabled)",
+			".actions [data-key='to:castle']:not(:disabled)",
 			".actions .primary:not(:disabled)",
 			".hand .card[data-can]:not(.chosen)",
 			".actions [data-key]:not(:disabled)",

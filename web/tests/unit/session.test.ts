@@ -38,6 +38,12 @@ vi.mock("../../src/api/calls", () => ({
 			throw new LostVersion();
 		}
 		yield response(4n);
+		if (seat.match === "paced") {
+			yield { ...response(5n), ownAction: true };
+			yield response(6n);
+			yield response(7n);
+			await new Promise(() => undefined);
+		}
 		await later;
 		yield response(5n);
 		await new Promise(() => undefined);
@@ -49,13 +55,13 @@ vi.mock("../../src/api/errors", () => ({
 }));
 vi.mock("../../src/match/alerts", () => ({ observe: () => undefined }));
 
-const opened = async (match: string) => {
+const opened = async (match: string, pace = 0) => {
 	const quiet = { addEventListener: () => undefined, removeEventListener: () => undefined };
 	Object.assign(globalThis, quiet);
 	Object.assign(document, quiet);
 	const { Session } = await import("../../src/match/session");
 	const seat = { match, game: "skystones", seat: 0, token: "t", created: 1 };
-	const session = new Session(seat, () => 0);
+	const session = new Session(seat, () => pace);
 	session.start();
 	return session;
 };
@@ -89,5 +95,18 @@ it("takes no decision between the answer to one and the step that it led to", as
 	comeLater();
 	await until(() => session.view.value?.version === 5n);
 	expect(session.busy.value).toBe(false);
+	session.close();
+});
+
+it("shows one step after the other in its time, unless they are skipped, and keeps those since the own decision", async () => {
+	Object.assign(globalThis, { matchMedia: () => ({ matches: false }) });
+	const session = await opened("paced", 2 ** 30);
+	await until(() => session.waiting.value.length === 2);
+	expect(session.view.value?.version).toBe(5n);
+	expect(session.busy.value).toBe(true);
+	session.skip();
+	await until(() => session.view.value?.version === 7n);
+	expect(session.waiting.value).toEqual([]);
+	expect(session.told.value.map(({ version }) => version)).toEqual([5n, 6n, 7n]);
 	session.close();
 });
