@@ -262,5 +262,5 @@ export function Enter({ id, token }: { id: string; token: string }) {
 				</div>
 			</div>
 		);
-	return <Loading says={failed} />;
+	return failed ? <Notice says={failed} /> : <Loading />;
 }
