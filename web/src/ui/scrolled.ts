@@ -1,3 +1,4 @@
+// Parts of the page that scroll.
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** The element of a part that may be too small for what it holds: the keyboard can scroll it then. */
