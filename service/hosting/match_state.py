@@ -395,9 +395,11 @@ class MatchState(NamedTuple):
     @property
     def ahead_due(self) -> tuple[int, bytes] | None:
         """The seat, the lower first, that owes a decision it has made ahead; and its action."""
+        if self.ahead == NOTHING:  # As nearly always.
+            return None
         for seat in self.deciders:
-            # The time of a seat can be up at once.
-            if (action := next_ahead(self.ahead[seat])) and seat not in self.expired(self.time):
+            # The time of a seat can be up at once; of either, that comes first.
+            if (action := next_ahead(self.ahead[seat])) and not self.expired(self.time):
                 return seat, action
         return None
 

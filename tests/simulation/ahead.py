@@ -72,6 +72,8 @@ class _Walk:
                 before = entry.at
             owing = ()  # The seats of which one comes next, for certain.
             certain = False
+            # What a clock demands of either seat comes first.
+            has_time = all(course.deadline(each) > course.time for each in course.clocked())
             for seat in (0, 1):
                 self._stop(course, seat, happened)
                 self._cancel(version, seat)
@@ -83,7 +85,6 @@ class _Walk:
                     may.add(b"")
                 self.shown[seat, version] = may
                 waits = bool(message.actions) and not message.end_reason
-                has_time = seat not in course.clocked() or course.deadline(seat) > course.time
                 if waits and seat in course.deciders and has_time:
                     (self.perhaps_due if self.gone[seat] else self.due).add(version)
                     owing = owing if certain else (*owing, seat)

@@ -145,7 +145,7 @@ def install():
     server = service.running.server
     server.GrpcListener = network.SimulatedListener
     server.SearchServers = searching.SimulatedSearchServers
-    server.check_free = lambda host, port: None
+    server.check_free = lambda host, port, option: None
     service.searching.searches.answer = searching.answer
     _plant_older_rules()
     wire._game = _game_of_a_release(wire._game)
