@@ -78,7 +78,7 @@ function screen(here: Place, seat: Seat | undefined) {
 /** What a place shows, or that it cannot be shown: whatever fails leads on. */
 class Screen extends Component<{ here: Place; children: ComponentChildren }, { failed?: Place }> {
 	override componentDidCatch(error: unknown) {
-		console.error(error);
+		reportError(error);
 		this.setState({ failed: this.props.here });
 	}
 	override render() {

@@ -1,6 +1,6 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Click } from "../games/choices";
+import type { Click, Key } from "../games/choices";
 import { type Context, cardOf } from "../games/module";
 import { nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
@@ -25,9 +25,8 @@ export function ActionBar(props: {
 		.filter((each) => each.words)
 		.sort((one, other) => Number(other.words?.primary ?? 0) - Number(one.words?.primary ?? 0));
 	// What was looked at may have been played meanwhile.
-	const hand = game.hand(view).flatMap(({ cards }) => cards);
-	const looked =
-		chooser.looked && hand.includes(cardOf(chooser.looked)) ? chooser.looked : undefined;
+	const isHeld = (key: Key) => game.hand(view).some(({ cards }) => cards.includes(cardOf(key)));
+	const looked = chooser.looked && isHeld(chooser.looked) ? chooser.looked : undefined;
 	// Whoever has chosen nothing yet is urged to nothing.
 	const begun = chooser.clicks.length > 0 ? "primary" : "";
 	const why =
