@@ -431,7 +431,8 @@ class Matches:
                 after, head = state.with_ahead(caller.seat, b""), state.head
                 if after is state:
                     return write(state)
-                if await self._store.replace_ahead(match_id, head, after.head.ahead):
+                status = leased_status(after)
+                if await self._store.replace_ahead(match_id, head, status.ahead, status.due):
                     self._cache.put(after)
                     return write(after)
 

@@ -413,8 +413,11 @@ class Store(Protocol):
         has been called. It is called also where the caller has ceased to wait.
         """
 
-    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
-        """Replaces what seats have decided ahead if this is the head; returns whether it did."""
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
+        """Replaces what seats have decided ahead if this is the head; returns whether it did.
+
+        `due` is when a server must act then, as in `MatchStatus`.
+        """
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Tells a listener of entries and rematches that any server adds; returns what ends this.

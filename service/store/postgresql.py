@@ -132,9 +132,9 @@ class PostgresStore:
         if header.rematch_of:
             self._tell(header.match_id, 0)
 
-    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
         return await self._use(
-            "write", "other", lambda file: tables.replace_ahead(file, match_id, head, ahead)
+            "write", "other", lambda file: tables.replace_ahead(file, match_id, head, ahead, due)
         )
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:

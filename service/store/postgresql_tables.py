@@ -517,9 +517,11 @@ def _appended(append: Append) -> tuple[Any, ...]:
     return (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
 
 
-async def replace_ahead(connection: Any, match_id: str, head: Head, ahead: bytes) -> bool:
+async def replace_ahead(
+    connection: Any, match_id: str, head: Head, ahead: bytes, due: int | None
+) -> bool:
     """Replaces what seats have decided ahead if this is the head; returns whether it did."""
-    values = queries.replaced_ahead(match_id, head, ahead)
+    values = queries.replaced_ahead(match_id, head, ahead, due)
     done = await connection.execute(queries.REPLACE_AHEAD, *values)
     return bool(done == "UPDATE 1")
 

@@ -42,15 +42,15 @@ def sealed_ahead(match_id: str, head: Head) -> bytes:
 
 
 REPLACE_AHEAD = (
-    "UPDATE heads SET ahead = $1 "
+    "UPDATE heads SET ahead = $1, due = $6 "
     "WHERE match_id = $2 AND version = $3 AND digest = $4 AND ahead = $5"
 )
 
 
-def replaced_ahead(match_id: str, head: Head, ahead: bytes) -> tuple[Any, ...]:
+def replaced_ahead(match_id: str, head: Head, ahead: bytes, due: int | None) -> tuple[Any, ...]:
     """The parameters of REPLACE_AHEAD."""
     after = sealed_ahead(match_id, head._replace(ahead=ahead))
-    return after, match_id, *head[:2], sealed_ahead(match_id, head)
+    return after, match_id, *head[:2], sealed_ahead(match_id, head), due
 
 
 def read_head(match_id: str, version: int, digest: bytes, ahead: Any) -> Head:

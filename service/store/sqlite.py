@@ -182,8 +182,8 @@ class SqliteStore:
     ) -> "asyncio.Future[bool]":
         return self._jobs.add(Append(_future(), match_id, head, entry, status, on_added))
 
-    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes) -> bool:
-        return bool(await self._jobs.add(Replace(_future(), match_id, head, ahead)))
+    async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
+        return bool(await self._jobs.add(Replace(_future(), match_id, head, ahead, due)))
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:

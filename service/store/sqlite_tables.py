@@ -346,9 +346,11 @@ def read_head(connection: sqlite3.Connection, match_id: str) -> Head | None:
     return queries.read_head(match_id, *rows[0]) if rows else None
 
 
-def replace_ahead(connection: sqlite3.Connection, match_id: str, head: Head, ahead: bytes) -> None:
+def replace_ahead(
+    connection: sqlite3.Connection, match_id: str, head: Head, ahead: bytes, due: int | None
+) -> None:
     """Replaces what seats have decided ahead, where a match has this head."""
-    _fetch(connection, queries.REPLACE_AHEAD, *queries.replaced_ahead(match_id, head, ahead))
+    _fetch(connection, queries.REPLACE_AHEAD, *queries.replaced_ahead(match_id, head, ahead, due))
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:

@@ -59,6 +59,7 @@ class Replace(NamedTuple):
     match_id: str
     head: Head
     ahead: bytes
+    due: int | None
 
 
 class Work(NamedTuple):
@@ -271,7 +272,7 @@ class SqliteWriter:
     ) -> bool:
         if self._newest(connection, job.match_id, heads) != job.head:
             return False
-        tables.replace_ahead(connection, job.match_id, job.head, job.ahead)
+        tables.replace_ahead(connection, job.match_id, job.head, job.ahead, job.due)
         heads[job.match_id] = job.head._replace(ahead=job.ahead)
         return True
 

@@ -299,10 +299,13 @@ class Database:
                 data.snapshots[match_id] = (version, blob)
         return []
 
-    def _replace_ahead(self, data, session, ahead, match_id, version, digest, before):
+    def _replace_ahead(self, data, session, ahead, match_id, version, digest, before, due):
         if (*data.heads[match_id][:2], data.ahead[match_id]) != (version, digest, before):
             return "UPDATE 0"
         data.ahead[match_id] = ahead
+        data.due[match_id] = due
+        if due is None:
+            del data.due[match_id]
         return "UPDATE 1"
 
     def _reschedule(self, data, session, at, match_id, before):

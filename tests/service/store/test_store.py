@@ -136,8 +136,9 @@ async def test_what_is_decided_ahead_belongs_to_the_head(place, store):
     first = (await store.load("one")).head
     assert first.ahead == ahead.ahead
     assert await store.read("one", first) == Later(first, [])
-    assert not await store.replace_ahead("one", first._replace(ahead=b""), b"1")
-    assert await store.replace_ahead("one", first, b"1")
+    assert not await store.replace_ahead("one", first._replace(ahead=b""), b"1", None)
+    assert await store.replace_ahead("one", first, b"1", 77)
+    assert DueMatch("one", 77) in await store.list_due(100, 10)
     # Who knows it as it was is told, and adds nothing.
     entry = sealed(first, action(1))
     assert not await store.append("one", first, entry, ahead)
@@ -146,7 +147,7 @@ async def test_what_is_decided_ahead_belongs_to_the_head(place, store):
     assert await store.append("one", later.head, entry, NOT_DUE)
     assert (await store.load("one")).head.ahead == b""
     assert (await store.read("one", later.head)).head.version == 2
-    assert not await store.replace_ahead("none", first, b"")
+    assert not await store.replace_ahead("none", first, b"", None)
 
 
 async def test_what_is_cancelled_at_the_same_time_is_made_or_cancelled(place, store):
@@ -161,7 +162,7 @@ async def test_what_is_cancelled_at_the_same_time_is_made_or_cancelled(place, st
             head = (await other.load(name)).head
             steps = [
                 store.append(name, head, sealed(head, action(1)), NOT_DUE),
-                other.replace_ahead(name, head, b""),
+                other.replace_ahead(name, head, b"", None),
             ]
             random.shuffle(steps)
             assert sorted(await asyncio.gather(*steps)) == [False, True]
