@@ -44,7 +44,11 @@ export function App() {
 			<main id="main" tabIndex={-1}>
 				{seat && unkept.value && <Unkept seat={seat} />}
 				<Screen here={here}>
-					{playing && isMissing(playing) ? <Notice says={t().noGame} /> : screen(here, seat)}
+					{playing !== undefined && isMissing(playing) ? (
+						<Notice says={t().noGame} />
+					) : (
+						screen(here, seat)
+					)}
 				</Screen>
 			</main>
 			{setting && <SettingsDialog onClose={() => setSetting(false)} />}

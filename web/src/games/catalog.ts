@@ -36,20 +36,20 @@ async function load(game: string, key: string): Promise<void> {
 			return undefined;
 		}),
 	);
-	const module = described && (await moduleOf(described));
+	const read = described && (await readGame(described).catch(reportError));
 	// A game that cannot be read stays listed, and cannot be begun.
-	if (!module) {
+	if (!read) {
 		missing.value = new Set(missing.value).add(game);
 		return;
 	}
-	const cards = new Map(described.cards.map((card) => [card.id, card]));
-	loaded.value = new Map(loaded.value).set(key, {
-		game: described,
-		cards,
-		words: new Words(described),
-		module,
-	});
+	loaded.value = new Map(loaded.value).set(key, read);
 	underway.delete(key);
+}
+
+async function readGame(game: Game): Promise<Catalog | undefined> {
+	const module = await moduleOf(game);
+	const cards = new Map(game.cards.map((card) => [card.id, card]));
+	return module && { game, cards, words: new Words(game), module };
 }
 
 /** The ids of all games of the server, in its order; empty until they are loaded. */
