@@ -230,7 +230,10 @@ class Seat(Spectator):
         return self._seen(response.view)
 
     def cancel_ahead(self) -> game_pb2.View:
-        """Takes back all decisions in `then` that were not made; returns the view after it."""
+        """Takes back all decisions in `then` that were not made; returns the view after it.
+
+        `turns` does not yield this view, since nothing happens in the match by it.
+        """
         request = match_pb2.CancelDecisionsAheadRequest(name=self.match)
         response: match_pb2.CancelDecisionsAheadResponse = self._call(
             self._stub.CancelDecisionsAhead, request

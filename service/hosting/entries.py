@@ -111,15 +111,17 @@ class Action(Kind, number=EntryKind.ACTION):
             raise wire.illegal_action(error, state.game, action, "action") from None
 
     @staticmethod
-    def due(state: MatchState) -> Entry | None:
+    def due(state: MatchState, at: int) -> Entry | None:
         """The entry that must come before any other if a seat that must decide has done so ahead.
 
-        It takes no time of the seat, however late a server makes it.
+        However late a server makes it, the seat does not lose on time by it. Nor does the clock of
+        the other seat run before that seat can see the decision, while time of this one is left.
         """
         if state.ahead_due is None:
             return None
         seat, action = state.ahead_due
-        return Entry(EntryKind.ACTION, seat, state.time, action, state.version)
+        at = at if state.deadline is None else min(at, state.deadline - 1)
+        return Entry(EntryKind.ACTION, seat, at, action, state.version)
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         return state.with_action(entry, wire.parse_action(state.game, entry.action))

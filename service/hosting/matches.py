@@ -550,7 +550,7 @@ class Matches:
 
 def _due(state: MatchState, at: int) -> Entry | None:
     # The entry that comes before any other at a time.
-    return Action.due(state) or Expiry.due(state, at)
+    return Action.due(state, at) or Expiry.due(state, at)
 
 
 def _show(state: MatchState) -> None:

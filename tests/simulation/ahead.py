@@ -64,12 +64,11 @@ class _Walk:
         self.due, self.perhaps_due = set(), set()
 
     def wrong(self):
-        before, owing = self._stored.header.created, ()
+        owing = ()
         for course, entry, happened in courses(self._stored):
             version = course.version
             if entry is not None:
-                yield from self._of_entry(version, entry, before, owing)
-                before = entry.at
+                yield from self._of_entry(version, entry, owing)
             owing = ()  # The seats of which one comes next, for certain.
             certain = False
             # What a clock demands of either seat comes first.
@@ -94,7 +93,7 @@ class _Walk:
                     self.gone[seat] = False
             owing = owing if certain else ()
 
-    def _of_entry(self, version, entry, before, owing):
+    def _of_entry(self, version, entry, owing):
         seat, message = entry.seat, self.waiting[entry.seat]
         made = is_made_ahead(entry, self._stored.header)
         if owing and not (made and seat in owing):
@@ -105,8 +104,6 @@ class _Walk:
                 yield f"version {version} is a decision that seat {seat} has not made ahead"
             else:
                 del message.actions[0]
-            if entry.at != before:
-                yield f"version {version}, decided ahead, has taken {entry.at - before} ms"
             if not message.actions:
                 message.Clear()
         elif entry.kind == EntryKind.ACTION:

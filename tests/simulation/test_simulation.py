@@ -39,7 +39,7 @@ def disk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("seed", "store"), [(11, "postgresql"), (12, "sqlite"), (18, "sqlite"), (13, "postgresql")]
+    ("seed", "store"), [(11, "postgresql"), (12, "sqlite"), (18, "sqlite"), (14, "postgresql")]
 )
 def test_nothing_goes_wrong_whatever_goes_wrong(disk, seed, store):
     found = _run(disk, seed, faults=FAULTS, store=store, **SMALL)
