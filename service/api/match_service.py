@@ -320,6 +320,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def SubmitAction(self, request: match_pb2.SubmitActionRequest, call: Call) -> bytes:
         caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
+        # The call itself was counted. Each decision ahead costs what a call with it would.
+        if request.then_actions:
+            self._admission.charge(call, Budget.CALLS, len(request.then_actions))
         fields = read_mask(request.read_mask, match_pb2.SubmitActionResponse)
 
         def write(state: MatchState) -> bytes:

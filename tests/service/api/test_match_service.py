@@ -192,3 +192,18 @@ def test_seats_are_open_by_default(client):
     assert len(set(tokens)) == 3
     assert isinstance(created, match_pb2.CreateMatchResponse)
     assert len(created.secret_hash) == 32
+
+
+def test_each_decision_ahead_counts_as_a_call(start):
+    callers = "[budgets.address]\ncalls_per_second = 50\n"
+    callers += 'processor_milliseconds_per_second = "unlimited"\n'
+    server, client = start(callers=callers)
+    server._admission._ledger._now = lambda: 1e6  # The budget does not refill.
+    player = client.create(ruleset_of("skystones")).players[0]
+    view = player.view()
+    request = player.request(view.legal_actions[0], view.version)
+    request.then_actions.extend(view.legal_actions[:1] * 16)
+    for _ in range(3):  # Repeats cost the same: each 1 and 16.
+        player.send(request)
+    error = refused(player.view)
+    assert error.reason == "BUDGET_EXHAUSTED"
