@@ -74,8 +74,9 @@ export function Table<Name extends string>(
 		panelRef?: RefObject<HTMLElement | null>;
 	},
 ) {
-	const { root, kind = "", context, events, tale, near, chooser, offset, boardless, hands } = props;
-	const { bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = props;
+	const { root, kind = "", context, events, tale, near, chooser, offset, boardless, ...others } =
+		props;
+	const { hands, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = others;
 	const {
 		catalog: { module: game },
 		view,
