@@ -74,9 +74,8 @@ export function Table<Name extends string>(
 		panelRef?: RefObject<HTMLElement | null>;
 	},
 ) {
-	const { root, kind = "", context, events, tale, near, chooser, offset, boardless, ...others } =
-		props;
-	const { hands, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = others;
+	const { root, kind = "", context, events, tale, near, chooser, offset, hands, ...others } = props;
+	const { boardless, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = others;
 	const {
 		catalog: { module: game },
 		view,
