@@ -60,6 +60,7 @@ from croupier.mcp_answers import (
     Games,
     GameTitle,
     Position,
+    StrictServer,
     beginning,
     drawn,
     dumped,
@@ -157,7 +158,7 @@ def make_server(
         # Nobody knows when an invited player will come.
         return _Follower(at, None, 0 if match.invitations else WAIT).look()
 
-    server = MCPServer(
+    server = StrictServer(
         "croupier", version=version_of("croupier"), instructions=INSTRUCTIONS, log_level="WARNING"
     )
     told = functools.partial(_add_tool, server, anyio.CapacityLimiter(THREADS))

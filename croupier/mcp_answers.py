@@ -1,9 +1,12 @@
-"""What the tools of the MCP server answer: a text, the same for programs, and the brief form."""
+"""What the tools of the MCP server answer, also to programs and in brief, and what they refuse."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 from rich.console import RenderableType
 
@@ -15,6 +18,23 @@ TOKEN_BYTES = 4
 # Of these, what each part may have: what happened, the view, why something was refused.
 HAPPENED_BYTES, VIEW_BYTES, WHY_BYTES = 200, 460, 200
 SPARE_BYTES = 80  # For the lines that say what was left out.
+
+
+class StrictServer(MCPServer):
+    """Refuses an argument that a tool does not have: a misspelt one would be left out."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Calls a tool; raises ToolError."""
+        tools = {
+            tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()
+        }
+        if name not in tools:
+            raise ToolError(f"there is no tool {name[:100]!r}, only {', '.join(tools)}")
+        for given in arguments.keys() - tools[name].keys():
+            near = difflib.get_close_matches(given[:100], tools[name], 1)
+            instead = f"did you mean {near[0]}?" if near else f"only {', '.join(tools[name])}"
+            raise ToolError(f"{name} has no argument {given[:100]!r}: {instead}")
+        return await super().call_tool(name, arguments, context)
 
 
 class GameTitle(BaseModel):

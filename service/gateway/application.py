@@ -230,6 +230,8 @@ class WebApplication:
         if status == 405:
             allowed = headers[b"allow"].decode()
             return f"{scope['method']} is not allowed: this method is called by {allowed}"
+        if scope["method"] == "GET":
+            return "the parameter encoding must be json or proto"
         kind = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
         return f"the content-type must be {KINDS}, not {quoted(kind)}"
 

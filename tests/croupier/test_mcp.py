@@ -271,6 +271,16 @@ def test_games_go_by_their_titles_and_have_their_rules_in_a_tool(shared_server):
     in_process(shared_server[1], script)
 
 
+def test_a_misspelt_argument_is_refused(shared_server):
+    async def script(model):
+        refused = await model.ask("create_match", refused=True, game="skystones", oponent="expert")
+        assert "create_match has no argument 'oponent': did you mean opponent?" in refused
+        assert "only game" in await model.ask("rules", refused=True, game="skystones", x=1)
+        assert "only list_games, rules, " in await model.ask("creat_match", refused=True)
+
+    in_process(shared_server[1], script)
+
+
 def test_what_is_refused_says_what_is_legal(shared_server, caplog):
     async def script(model):
         refused = await model.ask("create_match", refused=True, game="chess")
