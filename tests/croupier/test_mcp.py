@@ -177,11 +177,11 @@ def test_a_scripted_model_plays_matches_to_their_ends(servers, tmp_path, transpo
     servers.stop(server)
 
 
-def in_process(address, script):
+def in_process(address, script, **options):
     """Runs the script of a model at an MCP server in this process."""
 
     async def run():
-        async with Client(make_server(address)) as client:
+        async with Client(make_server(address, **options)) as client:
             await script(Model(client))
 
     anyio.run(run)
@@ -266,9 +266,14 @@ def test_games_go_by_their_titles_and_have_their_rules_in_a_tool(shared_server):
         refused = await model.ask("rules", refused=True, game="poker")
         assert "there is no game 'poker', only castle_rampage (Castle Rampage), " in refused
         await model.seat("create_match", game="PowerShot Soccer", opponent="random")
-        assert "PowerShot Soccer" not in model.match
+        assert model.content["action_count"]
+
+    async def german(model):
+        for name in ("Himmelssteine", "Skystones", "skystones"):
+            assert (await model.ask("rules", game=name)).startswith("Himmelssteine\n")
 
     in_process(shared_server[1], script)
+    in_process(shared_server[1], german, language="de")
 
 
 def test_a_misspelt_argument_is_refused(shared_server):
