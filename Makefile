@@ -112,14 +112,16 @@ fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--shar
 leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour; SHORT=1 for less)
 	TEST_LEAK_PAIRS=$(if $(SHORT),3,60) $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 --timeout 0 tests/service/test_leak_pairs.py $(ARGS)
 
-wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
+wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/, and an index of them for pip in build/index/
 	PYTHON=$(PY) scripts/build_packages.sh dist
+	$(PY) scripts/write_index.py dist build/index
 
 release: tools web ## build the packages, the Helm chart, bills of materials, VEX document and SHA256SUMS of a release in an empty dist/
 	rm -rf dist
 	PYTHON=$(PY) scripts/build_packages.sh dist
 	scripts/build_chart.sh dist
 	scripts/describe_release.sh dist
+	$(PY) scripts/write_index.py dist build/index
 
 verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)
 	PYTHON=$(PY) scripts/verify_release.sh $(ARGS)

@@ -36,7 +36,7 @@ OPTIONS = {
 """,
     "addresses": f"""
 --listen HOST:PORT [{arguments.DEFAULT_ADDRESS}]
-    where to serve gRPC; port 0 takes a free one; the address is printed
+    where to serve gRPC alone; port 0 takes a free one; the address is printed
 --web HOST:PORT ({_WEB.host}:{_WEB.port}, or a free port if that one is taken)
     where to serve the web app, and Connect, gRPC-Web and JSON; port 0 takes a free one; off for
     nowhere; the URL is printed
@@ -44,6 +44,9 @@ OPTIONS = {
     let pages of this origin call, as https://play.example.org; may be repeated
 --web-host NAME ... (on a loopback address localhost, elsewhere any name)
     a name by which browsers know this server; may be repeated; requests to other names are refused
+--web-take-unknown [false]
+    leave out fields of JSON that this server does not know, for clients that send such; else they
+    are refused, since they may be misspelt
 --metrics-host HOST [127.0.0.1]
     the address on which metrics for Prometheus are served, always in the clear; 0.0.0.0 for all
 --metrics-port PORT [9464]
@@ -248,9 +251,13 @@ def _connections(chosen: argparse.Namespace) -> ConnectionLimits:
 def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
     web: WebOptions | None = chosen.web_address
     if web is not None:
-        return web._replace(origins=tuple(chosen.web_origin), hosts=tuple(chosen.web_host))
-    if chosen.web_origin or chosen.web_host:
-        raise UsageError("--web-origin and --web-host need --web")
+        return web._replace(
+            origins=tuple(chosen.web_origin),
+            hosts=tuple(chosen.web_host),
+            take_unknown=chosen.web_take_unknown,
+        )
+    if chosen.web_origin or chosen.web_host or chosen.web_take_unknown:
+        raise UsageError("--web-origin, --web-host and --web-take-unknown need --web")
     return None
 
 

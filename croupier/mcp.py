@@ -4,12 +4,18 @@ MCP is the Model Context Protocol (modelcontextprotocol.io). To the Croupier ser
 client like any other, so that a model gets what its seat may know and no more. The views, actions
 and events are told in the words of the terminal client. Nothing is kept between calls: a model gets
 the token of its own seat and gives it back each time.
+
+What a tool answers is a text for the model, and the same as structured content for programs. In the
+brief form, both together have at most `BRIEF_TOKENS` tokens.
 """
 
 import functools
+import inspect
+import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version as version_of
 from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import anyio
@@ -22,8 +28,8 @@ try:
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.server.transport_security import TransportSecuritySettings
-    from mcp.types import ToolAnnotations
-    from pydantic import Field
+    from mcp.types import CallToolResult, TextContent, ToolAnnotations
+    from pydantic import BaseModel, Field
     from rich.console import RenderableType
 except ModuleNotFoundError as missing:
     needed = str(missing.name).partition(".")[0]
@@ -42,18 +48,36 @@ from croupier.client import (
     bot,
     open_seat,
 )
+from croupier.mcp_answers import (
+    BRIEF_TOKENS,
+    HAPPENED_BYTES,
+    SPARE_BYTES,
+    TOKEN_BYTES,
+    VIEW_BYTES,
+    WHY_BYTES,
+    WIDTH,
+    Answer,
+    Games,
+    GameTitle,
+    Position,
+    StrictServer,
+    beginning,
+    drawn,
+    dumped,
+    last_lines,
+    shortest,
+    size,
+)
 from croupier.phrases import origin_sentence
 from croupier.streams import ended
 from croupier.terminal import drawing, hints, texts
 from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
-from croupier.terminal.plain import plain
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
 from croupier.terminal.settings import HINT_ITERATIONS
 from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security, is_loopback
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2
 
-WIDTH = 100  # Columns of what is drawn.
 WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than clients wait for us.
 MAX_WAIT = 60.0
 PAUSE = 1.0  # Seconds until a wait that the server refused is tried again.
@@ -63,12 +87,12 @@ THREADS = (
 )
 GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
 _PORT = re.compile(r":\d+$")
-INSTRUCTIONS = """\
+INSTRUCTIONS = f"""\
 Plays card games with hidden information. Start with create_match, or with join_match if you have an
 invitation. Both answer with the name of the match, the token of your seat, and a view with numbered
 legal actions. Then call play with the number of an action and the version of the view, until the
-match is over. Keep the token to yourself: whoever has it plays your seat. The rules and cards of a
-game are in the resource croupier://games/GAME."""
+match is over. Keep the token to yourself: whoever has it plays your seat. The tool rules has the
+rules and the cards of a game. With brief=true an answer has at most {BRIEF_TOKENS} tokens."""
 
 Match = Annotated[str, Field(description='the name of the match, such as "matches/abc"')]
 Token = Annotated[
@@ -81,6 +105,10 @@ Number = Annotated[int, Field(ge=0, le=MAX_UINT64)]
 Iterations = Annotated[
     int, Field(ge=0, le=MAX_ITERATIONS, description="0: what the server chooses")
 ]
+Brief = Annotated[
+    bool, Field(description=f"answer in at most {BRIEF_TOKENS} tokens, with what matters most")
+]
+Game = Annotated[str, Field(description="its id or its title")]
 _Result = TypeVar("_Result")
 
 
@@ -115,31 +143,47 @@ def make_server(
             raise _refused("KEY_REQUIRED", "send your API key as Authorization: Bearer KEY")
         return connect(key, headers.get(PLAYER_HEADER, ""))
 
-    def table(context: Context, match: str, token: str) -> _Table:
-        return _Table(client(context), match, token, language)
+    def table(context: Context, match: str, token: str, brief: bool = False) -> _Table:
+        return _Table(client(context), match, token, language, brief)
 
-    def seated(context: Context, match: NewMatch) -> _Told:
+    def seated(context: Context, match: NewMatch, brief: bool) -> _Told:
         [(number, seat)] = match.seats.items()
-        at = table(context, match.name, seat.token)
-        lines = [f"match: {match.name}", f"token: {seat.token}"]
-        lines.append(f"You are seat {number}, {at.drawing.seat_title(number)}.")
+        at = table(context, match.name, seat.token, brief)
+        at.head = [f"match: {match.name}", f"token: {seat.token}"]
+        at.head.append(f"You are seat {number}, {at.drawing.seat_title(number)}.")
+        at.taken = {"token": seat.token}
         for invitation in match.invitations.values():
-            lines.append(f"The other player joins with the invitation: {invitation}")
+            at.head.append(f"The other player joins with the invitation: {invitation}")
+            at.taken["invitation"] = invitation
         # Nobody knows when an invited player will come.
-        return _Follower(at, None, 0 if match.invitations else WAIT, lines).look()
+        return _Follower(at, None, 0 if match.invitations else WAIT).look()
 
-    server = MCPServer("croupier", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = StrictServer(
+        "croupier", version=version_of("croupier"), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     told = functools.partial(_add_tool, server, anyio.CapacityLimiter(THREADS))
 
-    @told(read_only=True)
-    def list_games(context: Context) -> str:
-        """List the games of the server, with the ids that create_match takes."""
-        return _games(client(context), language)
+    @told(read_only=True, shape=Games)
+    def list_games(context: Context) -> _Told:
+        """List the games of the server, by their ids and titles."""
+        games = client(context).games(language=language)
+        listed = [
+            GameTitle(id=_id(each), title=each.title, rules_version=each.rules_version)
+            for each in games
+        ]
+        text = "\n".join(f"{_id(each)}: {each.title}. {each.rules}" for each in games)
+        return Answer(text, Games(games=listed))
 
-    @told()
+    @told(read_only=True)
+    def rules(context: Context, game: Game) -> _Told:
+        """The rules of a game in short, and its cards."""
+        caller = client(context)
+        return Answer(_rules(caller.game(_find(caller, game, language), language=language)))
+
+    @told(shape=Position)
     def create_match(
         context: Context,
-        game: str,
+        game: Game,
         opponent: Annotated[
             str,
             Field(description=f'a bot ({", ".join(STRENGTHS)}), or "invited" for another player'),
@@ -152,6 +196,7 @@ def make_server(
         seed: Annotated[
             Number | None, Field(description="deals the same again, if the server allows it")
         ] = None,
+        brief: Brief = False,
     ) -> _Told:
         """Create a match against a bot or another player; returns your seat and the first view."""
         seats = [open_seat(name)] * 2
@@ -162,22 +207,23 @@ def make_server(
         if hints and hints not in HINT_POLICIES:
             raise ToolError(f"hints is one of {', '.join(HINT_POLICIES)}, not {hints!r}")
         caller = client(context)
-        if game not in (known := [each.name.removeprefix("games/") for each in caller.games()]):
-            raise ToolError(f"there is no game {game!r}, only {', '.join(known)}")
         policy = HINT_POLICIES[hints] if hints else None
-        match = caller.create_match(game, seats, seed=seed, hint_policy=policy)
-        return seated(context, match)
+        found = _find(caller, game, language)
+        return seated(
+            context, caller.create_match(found, seats, seed=seed, hint_policy=policy), brief
+        )
 
-    @told()
+    @told(shape=Position)
     def join_match(
         context: Context,
         invitation: str,
         name: Annotated[str, Field(description="what the other player sees of you")] = "",
+        brief: Brief = False,
     ) -> _Told:
         """Join the match that an invitation is for; returns your seat and the first view."""
-        return seated(context, client(context).join(invitation, display_name=name))
+        return seated(context, client(context).join(invitation, display_name=name), brief)
 
-    @told(read_only=True)
+    @told(read_only=True, shape=Position)
     def view(
         context: Context,
         match: Match,
@@ -186,12 +232,17 @@ def make_server(
             Number | None, Field(description="tell what happened after this version")
         ] = None,
         wait: Wait = WAIT,
+        brief: Brief = False,
+        first: Annotated[
+            int, Field(ge=1, description="the number of the first action that is listed")
+        ] = 1,
     ) -> _Told:
         """Look at a match: all that your seat knows, and its legal actions if it must decide.
 
         While the other seat decides, this waits for it.
         """
-        at = table(context, match, token)
+        at = table(context, match, token, brief)
+        at.first = first
         now = at.now
         if since is None:
             if now.legal_actions or now.HasField("result"):
@@ -199,7 +250,7 @@ def make_server(
             since = now.version
         return _Follower(at, since, wait).look()
 
-    @told()
+    @told(shape=Position)
     def play(
         context: Context,
         match: Match,
@@ -207,9 +258,10 @@ def make_server(
         action: Annotated[int | str, Field(description="its number in the view, or its words")],
         version: Annotated[Number, Field(description="the version of that view")],
         wait: Wait = WAIT,
+        brief: Brief = False,
     ) -> _Told:
         """Play a legal action; returns what happened until you must decide again, and the view."""
-        at = table(context, match, token)
+        at = table(context, match, token, brief)
         at.submit(action, version)
         return _Follower(at, version, wait).look()
 
@@ -220,26 +272,33 @@ def make_server(
         token: Token,
         iterations: Iterations = HINT_ITERATIONS,
         seed: Annotated[Number | None, Field(description="finds the same again")] = None,
-    ) -> str:
+        brief: Brief = False,
+    ) -> _Told:
         """Ask what a search would play in your place, if the match allows hints."""
-        at = table(context, match, token)
+        at = table(context, match, token, brief)
         found = hints.ask(at.seat, iterations=iterations, seed=seed)
-        return _drawn(*hints.shown(at.drawing, found))
+        return at.show(*hints.shown(at.drawing, found))
 
-    @told()
-    def resign(context: Context, match: Match, token: Token) -> str:
+    @told(shape=Position)
+    def resign(context: Context, match: Match, token: Token, brief: Brief = False) -> _Told:
         """Give the match up."""
-        at = table(context, match, token)
+        at = table(context, match, token, brief)
         return at.tell(at.seat.resign())
 
     @told(read_only=True)
-    def review(context: Context, match: Match, token: Token, iterations: Iterations = 0) -> str:
+    def review(
+        context: Context,
+        match: Match,
+        token: Token,
+        iterations: Iterations = 0,
+        brief: Brief = False,
+    ) -> _Told:
         """Review a match that is over: where each seat erred, and what was luck. Takes a while."""
-        at = table(context, match, token)
+        at = table(context, match, token, brief)
         found = Review(at.drawing)
         for report in at.seat.review(iterations=iterations):
             found.add(report)
-        return _drawn(*found.shown())
+        return at.show(*found.shown())
 
     @server.resource("croupier://games/{game}", mime_type="text/plain")
     def rules_of_a_game(context: Context, game: str) -> str:
@@ -287,13 +346,18 @@ def _refused(reason: str, why: str) -> CroupierError:
 
 
 def _add_tool(
-    server: MCPServer, threads: anyio.CapacityLimiter, *, read_only: bool = False
+    server: MCPServer,
+    threads: anyio.CapacityLimiter,
+    *,
+    read_only: bool = False,
+    shape: type[BaseModel] | None = None,
 ) -> Callable[[Callable[..., "_Told"]], Callable[..., Any]]:
-    # Adds a tool whose refusals by the Croupier server reach the model. It holds a thread while it
-    # asks the server, and none while it waits for the other seat.
+    # Adds a tool whose refusals by the Croupier server reach the model, and whose structured
+    # content has a shape. It holds a thread while it asks the server, and none while it waits for
+    # the other seat.
     def add(tool: Callable[..., _Told]) -> Callable[..., Any]:
         @functools.wraps(tool)
-        async def call(*given: Any, **named: Any) -> str:
+        async def call(*given: Any, **named: Any) -> CallToolResult:
             async def ask(question: Callable[[], _Told]) -> _Told:
                 answer = functools.partial(_answer, ToolError, question)
                 return await anyio.to_thread.run_sync(answer, limiter=threads)
@@ -302,10 +366,16 @@ def _add_tool(
             while isinstance(told, _Follower):
                 await told.news()
                 told = await ask(told.look)
-            return told
+            content = None if told.content is None else dumped(told.content)
+            text = TextContent(type="text", text=told.text)
+            return CallToolResult(content=[text], structured_content=content)
 
+        returned: Any = CallToolResult if shape is None else Annotated[CallToolResult, shape]
+        signature = inspect.signature(tool, eval_str=True)
+        declared: Any = call
+        declared.__signature__ = signature.replace(return_annotation=returned)
         notes = ToolAnnotations(read_only_hint=read_only, destructive_hint=False)
-        return server.tool(annotations=notes, structured_output=False)(call)
+        return server.tool(annotations=notes)(call)
 
     return add
 
@@ -324,7 +394,9 @@ def _answer(kind: type[Exception], ask: Callable[[], _Result]) -> _Result:
 class _Table:
     """A match as one seat sees it, told in words."""
 
-    def __init__(self, client: Client, match: str, token: str, language: str) -> None:
+    def __init__(
+        self, client: Client, match: str, token: str, language: str, brief: bool = False
+    ) -> None:
         self.seat = Seat(client, match, token)
         self.now = now = self.seat.view()
         self.number = now.seat
@@ -332,29 +404,84 @@ class _Table:
             raise ToolError("this is a token to watch the match: you need that of a seat")
         game = client.game(client.game_of(now.ruleset), language=language)
         self.drawing = drawing.find(game, self.number, opponent_name(now.players[1 - self.number]))
+        self.drawing.lists_actions = True
         self.drawing.read_ruleset(now)
+        self.brief = brief
+        self.first = 1  # The number of the first action that is listed.
+        self.head: list[
+            str
+        ] = []  # What is told before all else, of a seat that was taken just now,
+        self.taken: dict[str, str] = {}  # and its structured form.
 
-    def tell(self, view: game_pb2.View, happened: Iterable[str] = ()) -> str:
+    def tell(self, view: game_pb2.View, happened: Sequence[str] = ()) -> Answer:
         """Tells a view, what happened before it, and what to do."""
+        content = self._content(view, happened)
+        if not self.brief:
+            return Answer("\n".join([*self.head, *happened, *self._lines(view)]), content)
+        content = content.model_copy(update={"actions": [], "happened": []})
+        room = BRIEF_TOKENS * TOKEN_BYTES - size(json.dumps(dumped(content))) - SPARE_BYTES
+        lines = [*self.head, *last_lines(happened, HAPPENED_BYTES)]
+        lines += self._lines(view, room - sum(map(size, lines)))
+        return Answer("\n".join(lines), content)
+
+    def _content(self, view: game_pb2.View, happened: Sequence[str]) -> Position:
+        return Position(
+            match=self.seat.match,
+            version=view.version,
+            seat=self.number,
+            over=view.HasField("result"),
+            scores=list(view.result.scores),
+            action_count=len(view.legal_actions),
+            actions=[self.drawing.action(each) for each in view.legal_actions],
+            happened=list(happened),
+            **self.taken,
+        )
+
+    def _lines(self, view: game_pb2.View, room: int | None = None) -> list[str]:
+        # The view, and what to do; in no more than `room` bytes, if that is given.
         draw = self.drawing
-        lines = [*happened, f"Version {view.version}. You are {draw.seat_title(self.number)}."]
+        lines = [f"Version {view.version}. You are {draw.seat_title(self.number)}."]
         if view.HasField("origin"):
             lines.append(origin_sentence(view.origin, draw.say))
         if view.WhichOneof("game"):  # The match may have ended before the deal.
-            lines.append(_drawn(draw.title(view), draw.view(view)))
+            if room is None:
+                lines.append(drawn(draw.title(view), draw.view(view)))
+            else:
+                # What a small terminal shows; wide, so that each list is a line.
+                *_, (least, _) = draw.screens(view, WIDTH)
+                wide = drawn(draw.title(view), least, width=10 * WIDTH)
+                lines += shortest(wide, VIEW_BYTES)
         if view.HasField("result"):
             lines.append(draw.over(view))
             lines.append(f"The match is over. {draw.result(view)} You are seat {self.number}.")
         elif view.legal_actions:
             lines.append(f"{draw.question(view)} Legal actions at version {view.version}:")
-            lines += [f"{n}. {draw.action(each)}" for n, each in enumerate(view.legal_actions, 1)]
+            left = None if room is None else room - sum(map(size, lines))
+            lines += self._actions(view, left)
         else:
             lines.append(f"You have nothing to decide yet. To wait: view, since={view.version}.")
-        return "\n".join(lines)
+        return lines
+
+    def _actions(self, view: game_pb2.View, room: int | None) -> list[str]:
+        lines: list[str] = []
+        count = len(view.legal_actions)
+        for n, action in enumerate(view.legal_actions[self.first - 1 :], self.first):
+            lines.append(f"{n}. {self.drawing.action(action)}")
+            if room is not None and (room := room - size(lines[-1])) < 0:
+                lines[-1] = f"{count - n + 1} more, to {count}: view, brief=true, first={n}"
+                break
+        return lines
+
+    def show(self, *shown: RenderableType) -> Answer:
+        """Tells what the terminal shows; the beginning of it in the brief form."""
+        text = drawn(*shown)
+        return Answer(beginning(text, BRIEF_TOKENS * TOKEN_BYTES) if self.brief else text)
 
     def refuse(self, why: str, view: game_pb2.View) -> NoReturn:
         """Raises ToolError with the reason and what can be done now."""
-        raise ToolError(f"Not played: {why}.\n{self.tell(view)}")
+        why = beginning(why, WHY_BYTES) if self.brief else why
+        self.head = [f"Not played: {why}."]
+        raise ToolError(self.tell(view).text)
 
     def submit(self, action: int | str, version: int) -> None:
         """Plays an action of the view of a version; refuses what is not legal or out of date."""
@@ -393,13 +520,11 @@ class _Table:
 class _Follower:
     """What a seat is told after a version, until it must decide or the time is up."""
 
-    def __init__(
-        self, table: _Table, after: int | None, wait: float, lines: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, table: _Table, after: int | None, wait: float) -> None:
         self._table, self._after = table, after
         self._end = time.monotonic() + wait
         self._view: game_pb2.View | None = None
-        self._lines = list(lines)
+        self._lines: list[str] = []
 
     def look(self) -> "_Told":
         """Returns what is told, or this object if the seat is to wait longer."""
@@ -437,18 +562,30 @@ class _Follower:
             await anyio.sleep(min(PAUSE, left))  # The next look says what is the matter.
 
 
-_Told: TypeAlias = str | _Follower
+_Told: TypeAlias = Answer | _Follower
 
 
-def _games(client: Client, language: str) -> str:
+def _id(game: catalog_pb2.Game) -> str:
+    return game.name.removeprefix("games/")
+
+
+def _find(client: Client, named: str, language: str) -> str:
+    """The id of the game with an id or a title; raises ToolError if there is none."""
     games = client.games(language=language)
-    return "\n".join(f"{g.name.removeprefix('games/')}: {g.title}. {g.rules}" for g in games)
+    ids = {_bare(name): _id(each) for each in games for name in (each.title, _id(each))}
+    if language:
+        ids |= {_bare(each.title): _id(each) for each in client.games()}
+    try:
+        return ids[_bare(named)]
+    except KeyError:
+        known = ", ".join(f"{_id(each)} ({each.title})" for each in games)
+        raise ToolError(f"there is no game {named[:100]!r}, only {known}") from None
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\W|_", "", name).casefold()
 
 
 def _rules(game: catalog_pb2.Game) -> str:
     cards = hints.cards(game, texts.in_language(game.language_code))
-    return f"{game.title}\n{game.rules}\n\nCards:\n{_drawn(cards)}"
-
-
-def _drawn(*shown: RenderableType) -> str:
-    return plain(*shown, width=WIDTH).rstrip("\n")
+    return f"{game.title}\n{game.rules}\n\nCards:\n{drawn(cards)}"

@@ -1,10 +1,15 @@
 """Packages match the sources: versions are pinned consistently, and no file is missing or extra."""
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
+import threading
 import tomllib
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -158,3 +163,51 @@ def test_wheel_of_the_client_holds_modules_and_stubs(tmp_path):
         f"croupier/v1/schemas/{form}/{schema}" for form in FORMS for schema in schemas
     } < shipped
     assert names == sources("croupier") | stubs | shipped
+
+
+def wheel_of(folder, name, needs=()):
+    """Writes a wheel that holds nothing but what it needs."""
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", "Requires-Python: >=3.11"]
+    lines += [f"Requires-Dist: {each}" for each in needs]
+    stem = f"{name.replace('-', '_')}-1.0"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        info = f"{stem}.dist-info"
+        wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_pip_finds_the_server_and_its_client_in_the_index_of_a_release(tmp_path):
+    dist, index = tmp_path / "dist", tmp_path / "index"
+    dist.mkdir()
+    wheel_of(dist, "croupier")
+    wheel_of(dist, "croupier-server", ["croupier==1.0"])
+    write = [sys.executable, ROOT / "scripts/write_index.py", dist, index]
+    subprocess.run(write, check=True)
+    handler = partial(SimpleHTTPRequestHandler, directory=index)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/simple/"
+        download = [sys.executable, "-m", "pip", "--isolated", "download", "-q", "--no-cache-dir"]
+        got = tmp_path / "got"
+        subprocess.run([*download, "--index-url", url, "-d", got, "croupier_server"], check=True)
+        assert {each.name for each in got.iterdir()} == {each.name for each in dist.iterdir()}
+        # What was changed on the way is not taken: each link has the hash.
+        wheel = index / "simple/croupier/croupier-1.0-py3-none-any.whl"
+        wheel.write_bytes(wheel.read_bytes() + b"x")
+        again = subprocess.run([*download, "--index-url", url, "-d", got / "x", "croupier"])
+        assert again.returncode
+        server.shutdown()
+
+
+def test_every_page_installs_from_where_the_packages_are():
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), ROOT / "clients/python/README.md"]
+    commands = [
+        (page.name, line)
+        for page in pages
+        for line in page.read_text().splitlines()
+        if re.search(r"pip install\b.*\bcroupier(-server)?\b", line)
+    ]
+    assert len(commands) > 8
+    for page, line in commands:
+        assert re.search("--find-links dist|--extra-index-url http", line), (page, line)

@@ -28,8 +28,12 @@ from wire.games import PACKAGED
 from wire.games import discard_unknown as discard_unknown
 from wire.games import game_of as game_of
 from wire.games import hosted_games as hosted_games
+from wire.games import is_over_games as is_over_games
 from wire.games import messages as messages
+from wire.games import no_such_game as no_such_game
 from wire.games import packaged_type as packaged_type
+from wire.games import packaged_types as packaged_types
+from wire.games import rule_of as rule_of
 from wire.games import translation as _translation
 
 _RULESETS_KEPT = 256
@@ -369,7 +373,7 @@ def game_not_found(game_id: str) -> Refusal:
     """Returns the refusal of a request that names an unknown game."""
     return Refusal(
         ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
-        f"there is no game {game_id!r}; there are {', '.join(hosted_games())}",
+        no_such_game(game_id),
         metadata={"game": f"games/{game_id}"},
     )
 

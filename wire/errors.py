@@ -5,9 +5,11 @@ the schema's ErrorReason, and further details that help the caller. The listener
 through which the call came sends it.
 """
 
+import difflib
 import math
 import random
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import cast
 
 from google.protobuf.any_pb2 import Any
@@ -139,3 +141,42 @@ def invalid_field(path: str, reason: str, rule: str) -> Refusal:
     return Refusal(
         ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, reason, rule)]
     )
+
+
+MAX_WORD = 64  # Characters of a word of a request that a refusal repeats.
+MAX_LISTED = 40  # Words that a refusal lists.
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What there is instead of a word that is not known: the nearest, or all if none is near."""
+    names = sorted(known)
+    near = nearest(word, names)
+    if near:
+        return f"did you mean {near}?"
+    listed = names[:MAX_LISTED] + ["..."] * (len(names) > MAX_LISTED)
+    return f"there are {', '.join(listed)}" if names else "there are none"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The nearest of some words to one that is none of them; empty if none is near.
+
+    Case and underscores do not count, nor does the beginning that all have, as values of an enum.
+    """
+    names = list(known)
+    first, last = (min(names), max(names)) if len(names) > 1 else ("", "")
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    )
+    start = first.rfind("_", 0, same) + 1
+    forms = {_plain(each[start:]): each for each in names} | {_plain(each): each for each in names}
+    found = difflib.get_close_matches(_plain(word[:MAX_WORD]), forms, 1)
+    return forms[found[0]] if found else ""
+
+
+def _plain(word: str) -> str:
+    return word.replace("_", "").lower()
+
+
+def quoted(word: str) -> str:
+    """A word of a request as a refusal repeats it."""
+    return ascii(word[:MAX_WORD])

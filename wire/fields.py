@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
-from wire.errors import invalid_field
+from wire.errors import invalid_field, meant, quoted
 
 MAX_PATHS = 64
 
@@ -58,8 +58,24 @@ def read_mask(mask: FieldMask, response: type[Message]) -> Fields:
         raise invalid_field("read_mask", "TOO_MANY_PATHS", f"must have at most {MAX_PATHS} paths")
     descriptor: Any = response.DESCRIPTOR
     if not mask.IsValidForDescriptor(descriptor):
-        raise invalid_field("read_mask", "UNKNOWN_FIELD", f"must name fields of {descriptor.name}")
+        raise invalid_field("read_mask", "UNKNOWN_FIELD", _unknown(mask, descriptor))
     return _read(tuple(mask.paths))
+
+
+def _unknown(mask: FieldMask, descriptor: Any) -> str:
+    # The rule that the first path breaks that names no field.
+    for path in mask.paths:
+        within = descriptor
+        for name in path.split("."):
+            field = within.fields_by_name.get(name) if within else None
+            if field is None:
+                break
+            within = None if field.is_repeated else field.message_type
+        else:
+            continue
+        instead = meant(name, within.fields_by_name) if within else "there is nothing within"
+        return f"must name fields of {descriptor.name}, not {quoted(path)}: {instead}"
+    return f"must name fields of {descriptor.name}"
 
 
 @lru_cache(maxsize=_MASKS_KEPT)

@@ -31,8 +31,9 @@ from engine.packages import SKIP_BROKEN, PackageError, fault, using
 from engine.parts import load_all, module_of, package_of, part
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
+from wire.errors import nearest, quoted
 from wire.translation import Translation
-from wire.validation import first_violation
+from wire.validation import Violation, first_violation, unknown_sent
 
 MAX_NAME = 100  # Characters of the name of an unknown message that a refusal repeats.
 MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.
@@ -40,6 +41,7 @@ PACKAGED = "packaged"  # The field of a game that has none of its own.
 _OURS = Ruleset.DESCRIPTOR.file.package
 _TYPE_URL = "type.googleapis.com/"
 _OUTER: tuple[type[Message], ...] = (Ruleset, MatchAction, MatchEvent, View)
+_OUTER_BY_NAME = {each.DESCRIPTOR.full_name: each for each in _OUTER}
 # What a game can have compiled in its room `play`.
 _PARTS: dict[str, type] = {
     "play.sampler": Sampler,
@@ -248,8 +250,8 @@ def _load_parts(game_id: str, game: Any) -> None:
 
 
 @cache
-def _packaged_types() -> dict[str, tuple[str, type[Message]]]:
-    # The games with messages of their own and the types of these, by the names of the messages.
+def packaged_types() -> dict[str, tuple[str, type[Message]]]:
+    """The games with messages of their own and the types of these, by the names of the messages."""
     return {
         inner.DESCRIPTOR.full_name: (game_id, inner)
         for game_id in hosted_games()
@@ -260,14 +262,48 @@ def _packaged_types() -> dict[str, tuple[str, type[Message]]]:
 
 def packaged_type(name: str) -> type[Message] | None:
     """Returns the type of a message of a game with a schema of its own; None if there is none."""
-    found = _packaged_types().get(name)
+    found = packaged_types().get(name)
     return found[1] if found else None
+
+
+def no_such_game(word: str, outer: str = "") -> str:
+    """What a refusal says of the word for a game that this server does not have as such.
+
+    `outer` is the full name of the message over all games in which it is the name of a field.
+    """
+    near = nearest(word, hosted_games())
+    if outer and near and messages(near).field == PACKAGED:
+        inner = messages(near).types[_OUTER_BY_NAME[outer]].DESCRIPTOR.full_name
+        return f'the messages of {near} go into "packaged", with "@type": "{inner}"'
+    instead = f": did you mean {near}?" if near else ":"
+    return f"there is no game {quoted(word)}{instead} {_there_are()}"
+
+
+def _there_are() -> str:
+    listed = (
+        f"{game_id} (in packaged)" if messages(game_id).field == PACKAGED else game_id
+        for game_id in hosted_games()
+    )
+    return f"this server has {', '.join(listed)}"
+
+
+def is_over_games(name: str) -> bool:
+    """Whether a message of this full name has a field for each game."""
+    return name in _OUTER_BY_NAME
+
+
+def rule_of(violation: Violation) -> str:
+    """The rule that a message breaks; if it has no game, with those that there are."""
+    lacking = violation.lacking
+    if lacking is None or not is_over_games(lacking.DESCRIPTOR.full_name):
+        return violation.rule
+    return f"must have a game: {_there_are()}{unknown_sent(lacking)}"
 
 
 def discard_unknown(message: Message) -> None:
     """Discards what this server does not know of a message, also in what is packaged in it."""
     message.DiscardUnknownFields()
-    if _packaged_types():
+    if packaged_types():
         for packaged in _packaged_in(message):
             known = packaged_type(packaged.TypeName())
             # What cannot be read, or is too large, is left to those who refuse it.
@@ -298,7 +334,7 @@ def game_of(message: Ruleset | MatchAction | View) -> str:
     if field != PACKAGED:
         return field
     name = message.packaged.type_url.rpartition("/")[2]
-    found = _packaged_types().get(name)
+    found = packaged_types().get(name)
     if found:
         return found[0]
     # A message of a package has a dot in its name; the id of a game, which this must not be, none.

@@ -111,6 +111,8 @@ class Drawing:
 
     STYLES: ClassVar[Mapping[str, str]] = {}  # Of what kinds of events tell.
     UNTOLD: ClassVar[Container[str]] = ()  # Kinds of events that are not worth a line.
+    # Whether whoever draws lists all legal actions by number: then nothing else is numbered.
+    lists_actions = False
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         self.game = game

@@ -155,7 +155,7 @@ def read_bearer(authorization: str) -> str:
             'this call needs a token, as the metadata "authorization: Bearer {token}"',
         )
     if not authorization.lower().startswith(_SCHEME):
-        raise _invalid()
+        raise _invalid('"authorization" must be "Bearer {token}"')
     return authorization[len(_SCHEME) :].strip()
 
 
@@ -179,8 +179,8 @@ def read_key(path: Path) -> bytes:
     return key
 
 
-def _invalid() -> Refusal:
-    return Refusal(ErrorReason.ERROR_REASON_TOKEN_INVALID, "the token was not made by this server")
+def _invalid(why: str = "the token was not made by this server") -> Refusal:
+    return Refusal(ErrorReason.ERROR_REASON_TOKEN_INVALID, why)
 
 
 class Authenticator:

@@ -8,7 +8,7 @@ Refusal.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,7 +28,7 @@ from service.common.event_loop import LongWork, Work, metered, paying
 from service.common.memory import give_back_soon
 from service.observability import tracing
 from service.observability.metrics import METHODS, Metrics
-from wire.errors import Refusal, invalid_field
+from wire.errors import Refusal, invalid_field, nearest, quoted
 from wire.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
@@ -364,10 +364,19 @@ def unreadable(why: str = "") -> Refusal:
     )
 
 
+def no_method(path: str, methods: Iterable[str]) -> str:
+    """What a caller is told of a path that is that of none of these methods."""
+    known = list(methods)
+    near = nearest(path, known)
+    services = ", ".join(sorted({each.split("/")[1] for each in known}))
+    instead = f"did you mean {near}?" if near else f"its services are {services}"
+    return f"this server has no method {quoted(path)}: {instead}"
+
+
 def _checked(request: Message) -> Message:
     violation = first_violation(request)
     if violation is not None:
-        raise invalid_field(*violation)
+        raise invalid_field(violation.path, violation.reason, wire.rule_of(violation))
     # Unknown fields are neither stored with a match nor shown to others.
     wire.discard_unknown(request)
     return request

@@ -12,7 +12,7 @@ from grpc_status import rpc_status
 
 from service.admission.admission import CALL_BYTES
 from service.admission.budgets import Held
-from service.api.calls import Calls, Method, Response, Service, unreadable
+from service.api.calls import Calls, Method, Response, Service, no_method, unreadable
 from service.api.grpc_services import HealthService, grpc_services
 from service.common.call import REQUEST_ID_HEADER, Call
 from service.common.memory import give_back_soon
@@ -55,7 +55,7 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             for method in service.methods()
         }
 
-        async def answer(sent: Any, context: GrpcContext) -> bytes:
+        async def answer(path: str, sent: Any, context: GrpcContext) -> bytes:
             # What is no call counts as one of its address.
             call = _call_of("", context)
             try:
@@ -63,15 +63,18 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             except Refusal as refusal:
                 await _refuse(context, refusal, call)
             else:
-                await _abort(
-                    context, grpc.StatusCode.UNIMPLEMENTED, "this server has no such method"
-                )
+                said = no_method(path, self._handlers)
+                await _abort(context, grpc.StatusCode.UNIMPLEMENTED, said)
             return b""
 
-        self._unknown: Any = grpc.stream_unary_rpc_method_handler(answer)
+        self._unknown = answer
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        return self._handlers.get(handler_call_details.method, self._unknown)
+        path = handler_call_details.method
+        if path in self._handlers:
+            return self._handlers[path]
+        unknown: Any = partial(self._unknown, path)
+        return grpc.stream_unary_rpc_method_handler(unknown)
 
 
 def _handler(calls: Calls, method: Method) -> Any:

@@ -52,12 +52,10 @@ class WebListener:
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the web app. Raises OSError if it cannot."""
         self._listening = listening = _open_port(self.options)
+        rpc = RpcApplication(self._calls, services, self.options.take_unknown)
+        admit = self._calls.admit_file
         application = WebApplication(
-            self._origins(),
-            RpcApplication(self._calls, services),
-            Site(),
-            self._calls.admit_file,
-            self._count,
+            self._origins(), rpc, Site(), admit, self._count, methods=rpc.methods
         )
         self._connections = Connections(
             application,

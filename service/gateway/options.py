@@ -16,6 +16,7 @@ class WebOptions(NamedTuple):
     may_move: bool = False  # Whether another port will do if this one is taken.
     origins: tuple[str, ...] = ()  # The foreign origins whose pages may call.
     hosts: tuple[str, ...] = ()  # The names of this server, besides its addresses.
+    take_unknown: bool = False  # Whether unknown fields of JSON are left out instead of refused.
 
 
 def read_origin(text: str) -> str:

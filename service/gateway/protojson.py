@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from google.api import field_behavior_pb2
@@ -23,9 +23,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 import wire
 from buf.validate import validate_pb2
 from service.api.calls import unreadable
-from wire.errors import invalid_field
+from wire.errors import invalid_field, meant, nearest, quoted
 
 _RULES: Any = validate_pb2.field
+_ONEOF: Any = validate_pb2.oneof
 _REASON = "NOT_PROTO_JSON"  # Of a violation that is none of a rule in the schema.
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
@@ -37,6 +38,7 @@ _TIMESTAMP = re.compile(
 # With or without padding, and with the two characters of either alphabet.
 _BASE64 = re.compile(r"([\w+/-]{4})*([\w+/-]{2}(==)?|[\w+/-]{3}=?)?", re.ASCII)
 _PATHS = re.compile(r"([A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*)?")
+_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 _MAX_PATHS = 8192  # Characters: 64 paths are less.
 
 # Makes of a value what the constructor of a message takes for a field: of an object, a dictionary.
@@ -53,8 +55,12 @@ class _Wrong(Exception):
         self.path = ""  # As in ".seats[1].bot".
 
 
-def parse(message_class: type[Message], data: bytes) -> Message:
-    """The message that a JSON text is; raises Refusal."""
+def parse(message_class: type[Message], data: bytes, take_unknown: bool = False) -> Message:
+    """The message that a JSON text is; raises Refusal.
+
+    With `take_unknown`, fields that this server does not know are left out, unless a `oneof` stays
+    empty without them; else they are refused.
+    """
     try:
         # Objects become tuples of their members: two of the same name must not become one.
         value = json.loads(data.decode(), object_pairs_hook=tuple, parse_constant=_no_constant)
@@ -63,7 +69,7 @@ def parse(message_class: type[Message], data: bytes) -> Message:
     except ValueError as error:
         raise unreadable(f"it is no JSON: {error}") from None
     try:
-        return message_class(**_message_reader(message_class.DESCRIPTOR)(value))
+        return message_class(**_message_reader(message_class.DESCRIPTOR, take_unknown)(value))
     except _Wrong as wrong:
         if not wrong.path:
             raise unreadable(f"it {wrong.rule}") from None
@@ -81,7 +87,9 @@ class _Field(NamedTuple):
 
 
 @cache
-def _message_reader(descriptor: Descriptor) -> Reader:
+def _message_reader(descriptor: Descriptor, take_unknown: bool) -> Reader:
+    if descriptor.full_name == any_pb2.Any.DESCRIPTOR.full_name:
+        return partial(_read_any, take_unknown)
     if descriptor.full_name in _FORMS:
         return _FORMS[descriptor.full_name]
     if descriptor.file.package == "google.protobuf":
@@ -92,18 +100,33 @@ def _message_reader(descriptor: Descriptor) -> Reader:
         # A client that sends a view back also sends what the server ignores in it.
         if field_behavior_pb2.OUTPUT_ONLY not in behavior:
             oneof = field.containing_oneof
-            known = _Field(field.name, oneof.name if oneof else "", _field_reader(field))
+            known = _Field(
+                field.name, oneof.name if oneof else "", _field_reader(field, take_unknown)
+            )
             fields[field.json_name] = fields[field.name] = known
+
+    # What the server ignores is no fault.
+    ignored = {
+        name for field in descriptor.fields for name in (field.name, field.json_name)
+    } - fields.keys()
+    needed = {
+        oneof.name for oneof in descriptor.oneofs if oneof.GetOptions().Extensions[_ONEOF].required
+    }
 
     def read_message(value: Any) -> dict[str, Any]:
         if type(value) is not tuple:
             raise _Wrong("must be an object")
         given: dict[str, Any] = {}
         chosen = set()
+        unknown = None
         for key, item in value:
             field = fields.get(key)
             if field is None:
-                continue  # The client may be newer than the server.
+                if key not in ignored:
+                    unknown = unknown or _unknown_field(descriptor, key)
+                    if not take_unknown:
+                        raise unknown
+                continue
             name, oneof, read = field
             try:
                 if name in given:
@@ -119,15 +142,33 @@ def _message_reader(descriptor: Descriptor) -> Reader:
             except _Wrong as wrong:
                 wrong.path = f".{name}{wrong.path}"
                 raise
+        if unknown is not None and not needed <= chosen:
+            raise unknown
         return given
 
     return read_message
 
 
-def _field_reader(field: FieldDescriptor) -> Reader:
+def _unknown_field(descriptor: Descriptor, key: str) -> _Wrong:
+    names = {field.json_name for field in descriptor.fields}
+    rule = ""
+    if wire.is_over_games(descriptor.full_name):
+        games = {
+            field.json_name for field in descriptor.fields if field.name in wire.hosted_games()
+        }
+        if not nearest(key, names - games):
+            rule = f"is no field: {wire.no_such_game(key, descriptor.full_name)}"
+    wrong = _Wrong(
+        rule or f"is no field of {descriptor.name}: {meant(key, names)}", "UNKNOWN_FIELD"
+    )
+    wrong.path = f".{key if _NAME.fullmatch(key) else quoted(key)}"
+    return wrong
+
+
+def _field_reader(field: FieldDescriptor, take_unknown: bool) -> Reader:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         raise NotImplementedError(f"no request has a map: {field.full_name}")
-    read = _item_reader(field)
+    read = _item_reader(field, take_unknown)
     if not field.is_repeated:
         return read
     rules = field.GetOptions().Extensions[_RULES].repeated
@@ -150,9 +191,9 @@ def _field_reader(field: FieldDescriptor) -> Reader:
     return read_list
 
 
-def _item_reader(field: FieldDescriptor) -> Reader:
+def _item_reader(field: FieldDescriptor, take_unknown: bool) -> Reader:
     if field.message_type is not None:
-        return _message_reader(field.message_type)
+        return _message_reader(field.message_type, take_unknown)
     if field.enum_type is not None:
         return _enum_reader(field.enum_type)
     if field.type == FieldDescriptor.TYPE_BYTES:
@@ -214,12 +255,14 @@ def _unquoted(value: Any) -> Any:
 
 def _enum_reader(enum: EnumDescriptor) -> Reader:
     numbers = {value.name: value.number for value in enum.values}
+    named = [value.name for value in enum.values[1:]]  # The first one says that it is not set.
 
     def read_enum(value: Any) -> int:
         number = numbers.get(value) if type(value) is str else value
         # To ignore the name of a newer client, as ProtoJSON allows, would be to take it for 0.
         if type(number) is not int or not -(1 << 31) <= number < 1 << 31:
-            raise _Wrong(f"must be the name or the number of a value of {enum.name}")
+            instead = f": {meant(value, named)}" if type(value) is str else ""
+            raise _Wrong(f"must be the name or the number of a value of {enum.name}{instead}")
         return number
 
     return read_enum
@@ -253,7 +296,7 @@ def _read_field_mask(value: Any) -> dict[str, list[str]]:
     return {"paths": paths.split(",") if paths else []}
 
 
-def _read_any(value: Any) -> any_pb2.Any:
+def _read_any(take_unknown: bool, value: Any) -> any_pb2.Any:
     # A message of a game that has its own schema, with its name in "@type".
     if type(value) is not tuple:
         raise _Wrong("must be an object")
@@ -261,10 +304,12 @@ def _read_any(value: Any) -> any_pb2.Any:
     name = types[0].rpartition("/")[2] if len(types) == 1 and type(types[0]) is str else ""
     kind = wire.packaged_type(name)
     if kind is None:
-        raise _Wrong('must have in "@type" the name of a message of a game of this server')
+        rule = 'must have in "@type" the name of a message of a game of this server'
+        raise _Wrong(f"{rule}: {meant(name, wire.packaged_types())}")
     members = tuple(member for member in value if member[0] != "@type")
     packed = any_pb2.Any()
-    packed.Pack(kind(**_message_reader(kind.DESCRIPTOR)(members)), deterministic=True)
+    read = _message_reader(kind.DESCRIPTOR, take_unknown)
+    packed.Pack(kind(**read(members)), deterministic=True)
     return packed
 
 
@@ -295,7 +340,6 @@ _READERS: dict[int, Reader] = {
 
 # The messages with a form of their own that requests have.
 _FORMS: dict[str, Reader] = {
-    "google.protobuf.Any": _read_any,
     "google.protobuf.Duration": _read_duration,
     "google.protobuf.FieldMask": _read_field_mask,
     "google.protobuf.Timestamp": _read_timestamp,

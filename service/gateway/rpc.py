@@ -58,11 +58,14 @@ class BinaryCodec(Codec[Response, Reader]):
 class JsonCodec(BinaryCodec):
     """The messages as JSON (ProtoJSON). Responses are encoded before they come here (`encoder`)."""
 
+    def __init__(self, take_unknown: bool = False) -> None:
+        self._parse = partial(_read_json, take_unknown)
+
     def name(self) -> str:
         return "json"
 
     def decode(self, data: bytes | bytearray, message_class: Any) -> Reader:
-        return partial(_read, _read_json, message_class, _whole(data))
+        return partial(_read, self._parse, message_class, _whole(data))
 
 
 def encoder(read: Reader, message_class: type[Message]) -> Callable[[Response], Work[bytes]] | None:
@@ -121,7 +124,7 @@ def _dump(message: Message) -> bytes:
 
 def is_json(read: Reader) -> bool:
     """Whether a request came as JSON."""
-    return isinstance(read, partial) and read.args[0] is _read_json
+    return isinstance(read, partial) and read.args[0] is not parse
 
 
 class Packed(bytes):
@@ -155,28 +158,32 @@ def unpack(data: bytes) -> bytes:
     return unpacked
 
 
-def _read_json(message_class: type[Message], data: bytes) -> Message:
+def _read_json(take_unknown: bool, message_class: type[Message], data: bytes) -> Message:
     if len(data) > MAX_JSON_BYTES:
         raise unreadable(f"JSON may have {MAX_JSON_BYTES} bytes; send application/proto")
-    return protojson.parse(message_class, data)
+    return protojson.parse(message_class, data, take_unknown)
 
 
 class RpcApplication(ConnectASGIApplication[None]):
     """The services as an ASGI application."""
 
-    def __init__(self, calls: Calls, services: Iterable[Service]) -> None:
+    def __init__(
+        self, calls: Calls, services: Iterable[Service], take_unknown: bool = False
+    ) -> None:
+        """With `take_unknown`, fields of JSON that are not known are left out, not refused."""
         endpoints: dict[str, Any] = {
             method.path: _endpoint(calls, method)
             for service in services
             for method in service.methods()
         }
+        self.methods = list(endpoints)
         super().__init__(
             service=None,
             endpoints=lambda _: endpoints,
             interceptors=[_Forgetting(), _Admission(calls)],
             read_max_bytes=MAX_REQUEST_BYTES,
             compressions=[Gzip(GZIP_LEVEL)],
-            codecs=[BinaryCodec(), JsonCodec()],
+            codecs=[BinaryCodec(), JsonCodec(take_unknown)],
         )
 
     @property

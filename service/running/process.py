@@ -78,8 +78,12 @@ async def run(make_server: Callable[[], Served], read: Callable[[], Reloadable])
     reloading = server.metrics.tasks.keep("reload", _reload_on, told, server, read)
     settle()
     print(f"croupier serves on {address}", flush=True)
+    # grpcio cannot answer JSON that comes to its port: nothing else would tell which port is which.
     if server.web_url:
         print(f"in a browser: {server.web_url}", flush=True)
+        print(f"gRPC at {address}; JSON, Connect and gRPC-Web at {server.web_url}", flush=True)
+    else:
+        print(f"gRPC alone at {address}", flush=True)
     await stopped.wait()
     _log.info("stopping")
     reloading.close()

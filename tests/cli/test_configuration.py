@@ -327,6 +327,7 @@ def test_a_server_has_its_options_from_everywhere_and_warns_of_unknown_variables
     )
     try:
         assert server.stdout.readline().startswith("croupier serves on 127.0.0.1:")
+        assert server.stdout.readline().startswith("gRPC alone at 127.0.0.1:")
         server.send_signal(signal.SIGTERM)
         _, log = server.communicate()
     finally:
@@ -337,6 +338,22 @@ def test_a_server_has_its_options_from_everywhere_and_warns_of_unknown_variables
         "WARNING cli.serve: the environment variable CROUPIER_METRIC_PORT is not an option; did "
         "you mean CROUPIER_METRICS_PORT?"
     )
+
+
+def test_the_first_lines_of_a_server_say_which_port_is_which():
+    options = ("--store=memory", "--metrics-port=0", "--search-processes=0")
+    at = ("--listen=127.0.0.1:0", "--web=127.0.0.1:0")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "cli", "serve", *options, *at], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        address = server.stdout.readline().split()[-1]
+        url = server.stdout.readline().split()[-1]
+        told = server.stdout.readline()
+    finally:
+        server.terminate()
+        server.communicate()
+    assert told == f"gRPC at {address}; JSON, Connect and gRPC-Web at {url}\n"
 
 
 def test_the_table_in_the_docs_is_checked(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import json
 import os
 import re
 import signal
@@ -22,7 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 import croupier.client
 import wire
 from croupier.client import INVITED, OPEN
-from croupier.mcp import make_server
+from croupier.mcp import BRIEF_TOKENS, make_server
 from croupier.v1 import match_pb2
 from service.hosting.records import write_record
 from tests.support.commands import croupier as run_command
@@ -41,19 +42,25 @@ COMMAND = ["-m", "cli", "mcp", "--server"]
 class Model:
     """A scripted model: it knows a match from what the tools have told it alone."""
 
-    def __init__(self, client):
+    def __init__(self, client, **always):
         self.client = client
+        self.always = always  # What it gives with each call of a tool that takes it.
         self.match = self.token = ""
-        self.told = []  # All that it was ever told.
+        self.told = []  # All that it was ever told,
+        self.content = {}  # and the structured content of the last answer.
+        self.largest = 0  # Bytes of an answer, with its structured content.
 
     async def ask(self, tool, refused=False, **arguments):
         """Calls a tool; returns its text."""
         if self.token and tool not in ("create_match", "join_match"):
             arguments = {"match": self.match, "token": self.token, **arguments}
-        result = await self.client.call_tool(tool, arguments)
+        result = await self.client.call_tool(tool, self.always | arguments)
         [content] = result.content
         assert result.is_error == refused, content.text
         self.told.append(content.text)
+        self.content = result.structured_content
+        written = json.dumps(self.content) if self.content else ""
+        self.largest = max(self.largest, len(f"{content.text}{written}".encode()))
         return content.text
 
     async def seat(self, tool, **arguments):
@@ -71,8 +78,8 @@ class Model:
 
 def legal(text):
     """The version of a view, and the numbers of its legal actions; None if there are none."""
-    found = re.search(r"Legal actions at version (\d+):\n((?:\d+\. .+\n?)+)$", text)
-    return found and (int(found[1]), [int(n) for n in re.findall(r"^\d+", found[2], re.M)])
+    found = re.search(r"Legal actions at version (\d+):\n((?:\d+\. .+\n?)+)", text)
+    return found and (int(found[1]), [int(n) for n in re.findall(r"^(\d+)\.", found[2], re.M)])
 
 
 # A server that lets nobody create matches but holders of this key.
@@ -170,14 +177,113 @@ def test_a_scripted_model_plays_matches_to_their_ends(servers, tmp_path, transpo
     servers.stop(server)
 
 
-def in_process(address, script):
+def in_process(address, script, **options):
     """Runs the script of a model at an MCP server in this process."""
 
     async def run():
-        async with Client(make_server(address)) as client:
+        async with Client(make_server(address, **options)) as client:
             await script(Model(client))
 
     anyio.run(run)
+
+
+def test_a_brief_answer_keeps_to_its_bound_and_leads_to_every_action(shared_server):
+    async def play(model, game, number):
+        rng = seeded("brief", game, number)
+        text = await model.seat("create_match", game=game, opponent="random", seed=number)
+        for _ in range(400 if LONG_FORM else 12):
+            if not legal(text):
+                break
+            version, _ = legal(text)
+            said = dict(re.findall(r"^(\d+)\. (.+)$", text, re.MULTILINE))
+            while found := re.search(r"^\d+ more, to (\d+): .* first=(\d+)$", text, re.MULTILINE):
+                text = await model.ask("view", first=int(found[2]))
+                said |= dict(re.findall(r"^(\d+)\. (.+)$", text, re.MULTILINE))
+            assert list(map(int, said)) == list(range(1, model.content["action_count"] + 1))
+            assert "Not played" in await model.ask(
+                "play", refused=True, action="x" * 300, version=version
+            )
+            text = await model.ask("play", action=rng.choice(list(said.values())), version=version)
+        if legal(text):
+            assert model.content.get("over", False) is False
+            await model.ask("hint", iterations=20)
+            await model.ask("resign")
+        assert model.content["over"] and sum(model.content["scores"]) == 1
+        await model.ask("review", iterations=100)
+
+    async def script(model):
+        model.always = {"brief": True}
+        for game in PLAYED:
+            for number in range(MATCHES):
+                await play(model, game, number)
+            assert model.largest <= BRIEF_TOKENS * 4, (game, max(model.told, key=len))
+
+    with note_on_failure(seed="brief"):
+        in_process(shared_server[1], script)
+
+
+@pytest.mark.parametrize("game", PLAYED)
+def test_an_answer_numbers_nothing_but_the_legal_actions(shared_server, game):
+    async def script(model):
+        rng = seeded("numbers", game)
+        text = await model.seat("create_match", game=game, opponent="random", seed=7)
+        for _ in range(15):
+            if not legal(text):
+                break
+            before = text[: text.index("Legal actions at version")]
+            assert not re.search(r"^[ #]*\d+\.? +[A-Z\d]", before, re.MULTILINE), before
+            assert not re.search(r"by (the|its) number|type ", before, re.IGNORECASE), before
+            text = await model.play(text, rng)
+
+    in_process(shared_server[1], script)
+
+
+def test_programs_get_the_same_as_structured_content(shared_server):
+    async def script(model):
+        tools = {tool.name: tool for tool in (await model.client.list_tools()).tools}
+        for name in ("create_match", "view", "play", "resign", "list_games"):
+            assert tools[name].output_schema["properties"]
+        await model.ask("list_games")
+        assert {each["id"] for each in model.content["games"]} == set(PLAYED)
+        text = await model.seat("create_match", game="skystones", opponent="random", seed=1)
+        assert model.content["match"] == model.match and model.content["token"] == model.token
+        said = re.findall(r"^\d+\. (.+)$", text, re.MULTILINE)
+        assert model.content["actions"] == said and model.content["action_count"] == len(said)
+        await model.ask("play", action=2, version=model.content["version"])
+        assert all(line in model.told[-1] for line in model.content["happened"])
+        assert "token" not in model.content
+        information = model.client.server_info
+        assert information.name == "croupier" and re.match(r"\d+\.\d+", information.version)
+
+    in_process(shared_server[1], script)
+
+
+def test_games_go_by_their_titles_and_have_their_rules_in_a_tool(shared_server):
+    async def script(model):
+        for name in ("castle_rampage", "Castle Rampage", "castle rampage", "CastleRampage"):
+            rules = await model.ask("rules", game=name)
+            assert rules.startswith("Castle Rampage\n") and "Catapult" in rules
+        refused = await model.ask("rules", refused=True, game="poker")
+        assert "there is no game 'poker', only castle_rampage (Castle Rampage), " in refused
+        await model.seat("create_match", game="PowerShot Soccer", opponent="random")
+        assert model.content["action_count"]
+
+    async def german(model):
+        for name in ("Himmelssteine", "Skystones", "skystones"):
+            assert (await model.ask("rules", game=name)).startswith("Himmelssteine\n")
+
+    in_process(shared_server[1], script)
+    in_process(shared_server[1], german, language="de")
+
+
+def test_a_misspelt_argument_is_refused(shared_server):
+    async def script(model):
+        refused = await model.ask("create_match", refused=True, game="skystones", oponent="expert")
+        assert "create_match has no argument 'oponent': did you mean opponent?" in refused
+        assert "only game" in await model.ask("rules", refused=True, game="skystones", x=1)
+        assert "only list_games, rules, " in await model.ask("creat_match", refused=True)
+
+    in_process(shared_server[1], script)
 
 
 def test_what_is_refused_says_what_is_legal(shared_server, caplog):

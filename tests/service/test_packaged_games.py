@@ -182,7 +182,7 @@ def test_an_action_of_another_game_or_type_is_refused_and_changes_nothing(client
         ),
         (game_pb2.MatchAction(packaged=packed(GAME)), "must be an action of high_card"),
         (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardView")), "must be a "),
-        (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardAction")), "exactly one field"),
+        (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardAction")), "must have one of "),
     ):
         request = match_pb2.SubmitActionRequest(
             name=seat.match, expected_version=0, action=action, request_id="x"
@@ -218,10 +218,9 @@ def test_json_has_the_messages_by_their_types(server):
     assert answer["view"]["version"] == "1"
 
 
-@pytest.mark.parametrize("name", [None, "acme.Unknown", 7, f"{PACKAGE}.HighCard"])
-def test_json_of_an_unknown_type_is_refused(server, name):
-    packaged = {"@type": name} if name is not None else {}
-    body = json.dumps({"ruleset": {"packaged": packaged}, "seats": [{"open": {}}] * 2})
+def said_of(server, ruleset):
+    """What the server says of a ruleset in JSON that it refuses."""
+    body = json.dumps({"ruleset": ruleset, "seats": [{"open": {}}] * 2})
     request = urllib.request.Request(
         f"{server.web_url}croupier.v1.MatchService/CreateMatch",
         body.encode(),
@@ -230,7 +229,27 @@ def test_json_of_an_unknown_type_is_refused(server, name):
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(request)
     assert caught.value.code == 400
-    assert "ruleset.packaged: must have in" in json.loads(caught.value.read())["message"]
+    return json.loads(caught.value.read())["message"]
+
+
+@pytest.mark.parametrize("name", [None, "acme.Unknown", 7, f"{PACKAGE}.HighCard"])
+def test_json_of_an_unknown_type_is_refused(server, name):
+    packaged = {"@type": name} if name is not None else {}
+    said = said_of(server, {"packaged": packaged})
+    assert "ruleset.packaged: must have in" in said and f"{PACKAGE}.HighCard" in said
+
+
+def test_who_misspells_a_message_of_a_package_is_told_what_there_is(server, client):
+    kind = f"{PACKAGE}.HighCardRuleset"
+    said = said_of(server, {"packaged": {"@type": kind, "rank": 8}})
+    assert said == "ruleset.packaged.rank: is no field of HighCardRuleset: did you mean ranks?"
+    # Its id is no field, as those of our games are.
+    for name in (GAME, "highCard"):
+        said = said_of(server, {name: {}})
+        assert f'go into "packaged", with "@type": "{kind}"' in said
+    assert f"{GAME} (in packaged)" in said_of(server, {"poker": {}})
+    with pytest.raises(CroupierError, match=f"did you mean {GAME}?"):
+        client.game("high_cards")
 
 
 CRASHES = {

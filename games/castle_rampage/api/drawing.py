@@ -207,7 +207,10 @@ class Drawing(drawing.Drawing):
         return self.numbers_in_hand(view.castle_rampage.hand, _order(view.legal_actions[-1]))
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
-        return view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
+        return (
+            not self.lists_actions
+            and view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
+        )
 
     def read_cards(self, view: game_pb2.View, words: Sequence[str]) -> list[int]:
         cards = self.cards_in_hand(view.castle_rampage.hand, words)
@@ -282,7 +285,8 @@ class Drawing(drawing.Drawing):
         for n, card in enumerate(state.hand, 1):
             text = Text(effects.get(self.names[card], ""), style="dim")
             name = Text(self.names[card], style="bold")
-            table.add_row(str(n), name, *self._card_numbers(card), text)
+            number = "" if self.lists_actions else str(n)
+            table.add_row(number, name, *self._card_numbers(card), text)
         if state.kept:
             table.add_row(self.table("kept"), Text(self.names[state.kept], style="bold"))
         return table

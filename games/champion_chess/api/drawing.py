@@ -93,7 +93,10 @@ class Drawing(drawing.Drawing):
         return self.numbers_in_hand(view.champion_chess.hand, _cards(view.legal_actions[-1]))
 
     def numbers_are_cards(self, view: game_pb2.View) -> bool:
-        return view.champion_chess.phase != chess.CHAMPION_CHESS_PHASE_CHAMPION
+        return (
+            not self.lists_actions
+            and view.champion_chess.phase != chess.CHAMPION_CHESS_PHASE_CHAMPION
+        )
 
     def read_cards(self, view: game_pb2.View, words: Sequence[str]) -> list[int]:
         choices = [_cards(action) for action in view.legal_actions]
@@ -199,7 +202,8 @@ class Drawing(drawing.Drawing):
         table.otherwise = down = drawing.table("", self.table("your_hand"), *self.labels)
         for n, card in enumerate(hand, 1):
             figures = (str(number or "·") for number in points[card])
-            down.add_row(Text(f"{n:>2}", "bold yellow"), Text(self.names[card], "bold"), *figures)
+            number = "" if self.lists_actions else f"{n:>2}"
+            down.add_row(Text(number, "bold yellow"), Text(self.names[card], "bold"), *figures)
         return table
 
     def _points(self, view: game_pb2.View) -> dict[int, tuple[int, int, int]]:

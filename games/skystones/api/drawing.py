@@ -134,7 +134,7 @@ class Drawing(drawing.Drawing):
                 used=sum(self._total(card) for card in hand),
                 limit=self.limit,
             )
-        return self.table("place")
+        return self.table("place_listed" if self.lists_actions else "place")
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:

@@ -41,4 +41,5 @@ PHRASES = {
     "table.edges": "N E S W  =",
     "table.pick": "Pick card {card} of {size} for your hand; {used} of {limit} points are used:",
     "table.place": "Place a card: by the number in the table, or its name and square:",
+    "table.place_listed": "Place a card.",
 }

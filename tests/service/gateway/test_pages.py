@@ -3,8 +3,9 @@
 import gzip
 import html
 import http.client
+import json
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -238,29 +239,67 @@ def test_a_call_that_gets(ask):
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"),
+    ("kind", "status", "said"),
     [
-        ("application/grpc", 415),
-        ("application/grpc+proto", 415),
-        ("text/plain", 415),
-        ("application/xml", 415),
-        ("application/json; charset=utf-8", 200),
+        ("application/grpc", 415, "gRPC has a port of its own"),
+        ("application/grpc+proto", 415, "gRPC has a port of its own"),
+        ("text/plain", 415, "application/json or application/proto"),
+        ("application/xml", 415, "application/json or application/proto"),
+        ("application/connect+json", 415, "application/json or application/proto"),
+        ("application/json; charset=utf-8", 200, ""),
     ],
 )
-def test_content_types(ask, kind, status):
-    response, _ = ask("POST", LIST, b"{}", content_type=kind)
+def test_content_types(ask, kind, status, said):
+    response, body = ask("POST", LIST, b"{}", content_type=kind)
     assert response.status == status
+    if status != 200:
+        assert error_of(response, body) == "invalid_argument"
+        assert said in json.loads(body)["message"]
 
 
-def test_unknown_methods(ask):
-    for path in (
-        "/croupier.v1.MatchService/Cheat",
-        "/croupier.v1.X/Y",
-        "/croupier.v1.",
-        "/grpc.x/Y",
-    ):
-        response, _ = ask("POST", path, b"{}", **JSON)
-        assert response.status in (404, 405)
+def error_of(response, body):
+    """The code of an error of Connect."""
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+    error = json.loads(body)
+    assert error["message"]
+    return error["code"]
+
+
+UNKNOWN_METHODS = {
+    "/croupier.v1.MatchService/Creatematch": "did you mean /croupier.v1.MatchService/CreateMatch?",
+    "/MatchService/GetView": "did you mean /croupier.v1.MatchService/GetView?",
+    "/croupier.v1.MatchService/Cheat": "/croupier.v1.",
+    "/croupier.v1.X/Y": "its services are croupier.v1.CatalogService, croupier.v1.FeedService",
+    "/croupier.v1.": "its services are croupier.v1.CatalogService",
+    "/api/matches/7": "its services are croupier.v1.CatalogService",
+}
+
+
+@pytest.mark.parametrize("path", UNKNOWN_METHODS)
+def test_unknown_methods(ask, path):
+    response, body = ask("POST", path, b"{}", **JSON)
+    assert response.status == 404 and error_of(response, body) == "unimplemented"
+    assert UNKNOWN_METHODS[path] in json.loads(body)["message"]
+    # Whoever speaks gRPC-Web reads trailers.
+    response, body = ask("POST", path, b"", content_type="application/grpc-web+proto")
+    assert response.status == 200 and not body
+    assert response.headers["grpc-status"] == "12"
+    assert UNKNOWN_METHODS[path] in unquote(response.headers["grpc-message"])
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_calls_are_posted(ask, method):
+    response, body = ask(method, path_of("MatchService.CreateMatch"), b"{}", **JSON)
+    assert response.status == 405 and response.headers["allow"] == "POST"
+    assert error_of(response, body) == "unimplemented"
+
+
+def test_a_page_of_a_named_origin_may_read_why_it_is_refused(ask):
+    for path, headers in (("/croupier.v1.X/Y", JSON), (LIST, {"content_type": "text/plain"})):
+        response, body = ask("POST", path, b"{}", origin=FRIEND, **headers)
+        assert error_of(response, body)
+        assert response.headers["access-control-allow-origin"] == FRIEND
 
 
 def test_files_count_as_calls_of_their_address(start_web):

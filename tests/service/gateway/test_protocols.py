@@ -137,13 +137,6 @@ def test_an_unexpected_error_reveals_nothing(start_web, caplog):
     assert "RuntimeError: " not in caplog.text
 
 
-def test_fields_of_newer_clients_are_left_out(url, grpc_client):
-    caller = Caller(url)
-    caller.encode = lambda request: b'{"pageSizeOfTomorrow": 7}'
-    games = caller.call("CatalogService.ListGames", None)
-    assert games == grpc_client.catalog.ListGames(catalog_pb2.ListGamesRequest())
-
-
 # Deadlines, callers that go away, and budgets
 
 

@@ -18,9 +18,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.common.event_loop import finish_now
 from service.gateway import rpc
+from service.gateway.options import WebOptions
 from service.gateway.rpc import MAX_JSON_BYTES, JsonCodec
 from tests.support.play import seeded
 from tests.support.web import Caller, Failed, path_of
+from wire.errors import Refusal
 
 METHODS = [
     method
@@ -33,8 +35,8 @@ ANY = "google.protobuf.Any"
 BEHAVIOR = field_behavior_pb2.field_behavior
 
 
-def read(message_class, text):
-    return JsonCodec().decode(text.encode(), message_class)()
+def read(message_class, text, take_unknown=False):
+    return JsonCodec(take_unknown).decode(text.encode(), message_class)()
 
 
 # What is no ProtoJSON
@@ -195,6 +197,106 @@ def test_what_protobuf_writes_is_read(request_class):
             assert read(request_class, json_format.MessageToJson(message, **options)) == message
 
 
+# What the server does not know
+
+
+def objects(value, path=""):
+    """Each object of a JSON value that is a message of ours, with its path."""
+    if isinstance(value, dict):
+        yield value, path
+        for name, inner in value.items():
+            yield from objects(
+                inner, f"{path}.{re.sub('[A-Z]', lambda c: '_' + c[0].lower(), name)}"
+            )
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from objects(inner, f"{path}[{i}]")
+
+
+def misspelt(rng, name):
+    """A name as somebody could write it by mistake."""
+    at = rng.randrange(1, len(name))
+    other = rng.choice([name.lower(), name + "s", name[:at] + name[at + 1 :], name.upper()])
+    return other
+
+
+def known_names(message_class):
+    """All names that a message or one in it may have."""
+    found, left = set(), [message_class.DESCRIPTOR]
+    while left:
+        descriptor = left.pop()
+        if descriptor not in found:
+            found.add(descriptor)
+            left += [field.message_type for field in descriptor.fields if field.message_type]
+    return {n for each in found for field in each.fields for n in (field.name, field.json_name)}
+
+
+@pytest.mark.parametrize("request_class", REQUESTS, ids=lambda each: each.DESCRIPTOR.name)
+def test_a_misspelt_field_is_refused_at_its_place_with_the_right_name(request_class):
+    rng = seeded(request_class.__name__)
+    known = known_names(request_class)
+    for _ in range(60):
+        sent = json_format.MessageToDict(random_message(rng, request_class))
+        found = [(each, path) for each, path in objects(sent) if each]
+        if not found:
+            continue
+        each, path = rng.choice(found)
+        name = rng.choice(list(each))
+        wrong = misspelt(rng, name)
+        if wrong in known:
+            continue
+        each[wrong] = each.pop(name)
+        with pytest.raises(Refusal) as caught:
+            read(request_class, json.dumps(sent))
+        told = str(caught.value)
+        assert told.startswith(f"{path}.{wrong}: is no field".removeprefix(".")), told
+        assert name.lower() in told.replace("_", "").lower(), told
+        # What else there is stays, where the operator lets it, unless something else is missing.
+        del each[wrong]
+        try:
+            expected = read(request_class, json.dumps(sent))
+            assert read(request_class, json.dumps(sent), take_unknown=True) == expected
+            each[wrong] = 1
+            assert read(request_class, json.dumps(sent), take_unknown=True) == expected
+        except Refusal as refusal:
+            assert wrong in str(refusal)
+
+
+MISSPELT = {
+    '{"seat": [], "ruleset": {"skystones": {}}}': ("seat", "did you mean seats?"),
+    '{"timecontrol": {}}': ("timecontrol", "did you mean timeControl?"),
+    '{"seats": [{"open": {}}, {"bots": {}}]}': ("seats[1].bots", "did you mean bot?"),
+    '{"seats": [{"bot": {"strenght": 1}}]}': ("seats[0].bot.strenght", "did you mean strength?"),
+    '{"ruleset": {"poker": {}}}': ("ruleset.poker", "this server has castle_rampage"),
+    '{"ruleset": {"Skystone": {}}}': ("ruleset.Skystone", "did you mean skystones? this server"),
+    '{"ruleset": {"skystones": {"card": []}}}': ("ruleset.skystones.card", "did you mean cards?"),
+    '{"\\udc00": 1}': ("'\\udc00'", "there are "),
+    '{"seats": [{"bot": {"strength": "CASUAL"}}]}': (
+        "seats[0].bot.strength",
+        "did you mean BOT_STRENGTH_CASUAL?",
+    ),
+    '{"hintPolicy": "NEVER"}': ("hint_policy", "there are HINT_POLICY_AFTER_END, HINT_POLICY_ALL"),
+}
+
+
+@pytest.mark.parametrize("text", MISSPELT)
+def test_who_misspells_is_told_what_there_is(url, text):
+    path, instead = MISSPELT[text]
+    failure = failure_of(url, "CreateMatch", text.encode())
+    assert [violation.field for violation in failure.details[1].field_violations] == [path]
+    assert instead in failure.message
+
+
+def test_an_option_lets_unknown_fields_pass(start_web):
+    server, _ = start_web(web=WebOptions(port=0, take_unknown=True))
+    caller = Caller(server.web_url)
+    caller.encode = lambda request: b'{"ruleset": {"skystones": {}}, "seat": [], "timecontrol": {}}'
+    assert len(caller.call("MatchService.CreateMatch", None).seat_tokens) == 2
+    # What is left empty by what was left out is told all the same.
+    said = failure_of(server.web_url, "CreateMatch", b'{"ruleset": {"poker": {}}}').message
+    assert "ruleset.poker" in said and "this server has castle_rampage" in said
+
+
 VALUES = [
     *("null", "true", "1", "-0", "1e9", "1e999", "NaN", "[]", "{}", "[[{}]]", '"', "}", "\\", "\0"),
     *(
@@ -240,7 +342,8 @@ def test_the_forms_that_protojson_allows():
     assert not read(create, '{"seed": null, "seats": null, "ruleset": null}').HasField("seed")
     assert read(create, '{"seats": [{"open": {}, "bot": null}]}').seats[0].HasField("open")
     # Newer clients send what this server does not know.
-    assert read(create, '{"[a.b]": 1, "x": {"y": "\\udc00", "y": 1}, "\\udc00": []}') == create()
+    unknown = '{"[a.b]": 1, "x": {"y": "\\udc00", "y": 1}, "\\udc00": []}'
+    assert read(create, unknown, take_unknown=True) == create()
     entropy = match_pb2.ContributeEntropyRequest
     for text in ("-_8=", "-_8", "+/8=", "+/8"):
         assert read(entropy, f'{{"entropy": "{text}"}}').entropy == b"\xfb\xff"
@@ -301,14 +404,15 @@ def test_no_body_takes_long_to_read(shape):
         if event == "call":
             next(calls)
 
-    reader = JsonCodec().decode(b"{}", request_class)
+    codec = JsonCodec(take_unknown=shape.startswith("unknown"))
+    reader = codec.decode(b"{}", request_class)
     reader()  # What is made once for all requests is made now.
-    reader = JsonCodec().decode(text.encode(), request_class)
+    reader = codec.decode(text.encode(), request_class)
     sys.setprofile(count)
     try:
         reader()
     except Exception as error:
-        assert "must" in str(error)
+        assert "must" in str(error) or "is no field" in str(error)
     finally:
         sys.setprofile(None)
     assert next(calls) < MOST_CALLS
