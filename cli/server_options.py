@@ -87,6 +87,9 @@ OPTIONS = {
 --max-default-actions N [{Options().max_default_actions}]
     end a match in which a seat lets its time run out once more after N actions in a row were played
     for it by default; a match may ask for fewer; 0 for no limit
+--tell-presence [true]
+    tell each player of a match between people whether the other one has it open; all servers of a
+    store need the same
 --allow-seeds [false]
     let clients choose the seed of a match; for tests only, as a client that knows the seed knows
     all cards

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, Unpack
 
 import grpc
 
+from croupier import enums
 from croupier.connection import Analysis, Connection, SearchOptions, duration
 from croupier.errors import CroupierError
 from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
@@ -39,6 +40,7 @@ class Spectator:
         self.token = token
         self._version: int | None = None
         self._etag = ""  # Of that version.
+        self._other_seat = match_pb2.SEAT_PRESENCE_UNSPECIFIED
         self._replacing = threading.Lock()  # Held while the token is being replaced.
 
     def details(self) -> match_pb2.Match:
@@ -81,6 +83,7 @@ class Spectator:
         follow_rematch: bool = False,
         heartbeat_interval: float = HEARTBEAT_INTERVAL,
         heartbeats: bool = False,
+        hide_presence: bool = False,
     ) -> Iterator[match_pb2.WatchMatchResponse]:
         """Yields each version after the given one, or from the deal, until the match is over.
 
@@ -95,8 +98,11 @@ class Spectator:
 
         The server proves every `heartbeat_interval` seconds, from 1 to 60, that the stream lives;
         a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
-        With `heartbeats`, these responses, which have only `up_to_date` and `version`, are yielded
-        too.
+        With `heartbeats`, these responses, which have `up_to_date`, are yielded too. One that has a
+        view, as the seat has cancelled decisions ahead, is yielded in any case.
+
+        While this is a seat's, the other player is told that the seat is there; not so with
+        `hide_presence`, with which `other_seat` does not tell of the other player either.
 
         With `follow_rematch`, the stream goes on after the end of the match, with a response that
         has `rematch` whenever something becomes of it, until it has begun or was declined.
@@ -111,6 +117,7 @@ class Spectator:
                 etag=etag,
                 heartbeat_interval=duration(heartbeat_interval),
                 follow_rematch=follow_rematch,
+                hide_presence=hide_presence,
             )
             stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
@@ -121,7 +128,9 @@ class Spectator:
                     retry.reset()
                     if response.HasField("view"):
                         self._seen(response.view)
-                    if heartbeats or not response.up_to_date:
+                    if response.up_to_date:
+                        self._other_seat = response.other_seat
+                    if heartbeats or response.HasField("view") or not response.up_to_date:
                         yield response
                 return
             except grpc.RpcError as error:
@@ -232,7 +241,7 @@ class Seat(Spectator):
     def cancel_ahead(self) -> game_pb2.View:
         """Takes back all decisions in `then` that were not made; returns the view after it.
 
-        `turns` does not yield this view, since nothing happens in the match by it.
+        `turns`, here and at other clients of the seat, yields it if the seat owes a decision.
         """
         request = match_pb2.CancelDecisionsAheadRequest(name=self.match)
         response: match_pb2.CancelDecisionsAheadResponse = self._call(
@@ -251,6 +260,14 @@ class Seat(Spectator):
             view = response.view
             if response.version == self._version and view.legal_actions and not waits(view):
                 yield view
+
+    @property
+    def other_seat(self) -> str:
+        """Whether the other player is there, "here" or "away", as `watch` was told last.
+
+        Empty where nothing is told: see `SeatPresence`.
+        """
+        return enums.words(match_pb2.SeatPresence.DESCRIPTOR).get(self._other_seat, "")
 
     def suggest(self, **options: Unpack[SearchOptions]) -> hint_pb2.Hint:
         """Returns a hint for what the seat knows now; see `Client.suggest`."""

@@ -53,6 +53,8 @@ OPTIONS = f"""
     join without a question
 --name NAME []
     what the other player shall call you: up to {MAX_NAME} characters
+--hide
+    do not tell the other player whether you are there; you are not told either
 --hints {"|".join(HINT_CHOICES)} (allow against a bot, after-end against a friend)
     whether both players may ask for hints before the end of the match
 --option NAME=VALUE ...

@@ -90,11 +90,15 @@ class Session:
     def _follow(self) -> game_pb2.View:
         # The stream drives the session. Views that are out of date are skipped: the other seat may
         # decide, and the stream tell of it, while the player still thinks.
-        stream = self.seat.watch(self.seen)
+        stream = self.seat.watch(self.seen, heartbeats=True, hide_presence=self.settings.hide)
         begun = False
         while True:
-            with self._thinking():
+            with self._spinning(self._waited_for()) as shown:
                 response = next(stream, None)
+                while response is not None and _is_bare(response):
+                    if shown is not None:
+                        shown.update(Text(self._waited_for(), style="dim"))
+                    response = next(stream, None)
             if response is None:
                 view = self.seat.view()
                 if not begun:
@@ -272,12 +276,12 @@ class Session:
     def _tell(self, told: str, *given: object) -> None:
         self.screen.print(Text(self.say(told).format(*given)))
 
-    def _thinking(self) -> AbstractContextManager[object]:
-        other = 1 - self.settings.seat
-        who = self.draw.who(other)
+    def _waited_for(self) -> str:
+        who = self.draw.who(1 - self.settings.seat)
         if self.waits:
-            return self._spinning(self.say("waiting for {}").format(who))
-        return self._spinning(self.say("{} decides").format(capital(who)))
+            return self.say("waiting for {}").format(who)
+        away = self.seat.other_seat == "away"
+        return self.say("{} is away" if away else "{} decides").format(capital(who))
 
     def _spinning(self, what: str) -> AbstractContextManager[Status | None]:
         console = self.screen.console
@@ -404,3 +408,8 @@ class Session:
                     asks = Text(f"\n{told}\n")
                     asks.append(self.screen.question(REMATCH), style="bold")
                     self.screen.console.print(asks, end="")
+
+
+def _is_bare(response: match_pb2.WatchMatchResponse) -> bool:
+    # Whether it only says that nothing has happened, or who is there.
+    return response.up_to_date and not response.HasField("view")

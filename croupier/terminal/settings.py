@@ -22,6 +22,7 @@ class Settings:
     puzzle: int = 0  # The number of a puzzle to begin with; 0: a match is played.
     invitation: str = ""  # To a match that somebody else has created; empty for a new match.
     name: str = ""  # By which the other player sees this one.
+    hide: bool = False  # Whether the other player is not told that this one is there.
     hints: str = ""  # A name of HINT_POLICIES; empty for what the server chooses.
     yes: bool = False  # Whether an invitation is used without a question.
     save: bool = True  # Whether the seat is saved, so that it can be resumed.

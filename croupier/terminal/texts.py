@@ -52,6 +52,7 @@ GERMAN = {
     "The match begins when {} has joined.": "Die Partie beginnt, sobald {} da ist.",
     "waiting for {}": "warten: {}",
     "{} decides": "{} überlegt",
+    "{} is away": "{} ist gerade nicht da",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",
     "Too late: your time was up.": "Zu spät: Deine Zeit war um.",
     "You can only play: {}": "Du kannst nur eines spielen: {}",

@@ -41,6 +41,7 @@ from service.hosting.views import (
 from service.observability.metrics import Metrics
 from service.store import Header, ListedMatch, Query
 from service.store.chain import Damaged
+from service.store.presence import OtherSeat, Place
 from wire.errors import Refusal, invalid_field
 from wire.fields import ALL, Fields, read_mask
 
@@ -99,6 +100,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         clock: Clock,
         admission: Admission,
         long_work: LongWork | None = None,
+        tell_presence: bool = True,
     ) -> None:
         self._long_work = long_work or LongWork()
         self._admission = admission
@@ -106,6 +108,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self._tokens = tokens
         self._authenticator = authenticator
         self._allow_seeds = allow_seeds
+        self._tell_presence = tell_presence
         self._metrics = metrics
         self._clock = clock
 
@@ -365,7 +368,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             skip_own, viewer = request.skip_own_actions, caller.seat
             interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
             beat = interval is not None  # Whether nothing was sent for so long.
-            with self._metrics.watchers.track_inprogress():
+            ahead = _ahead(state, viewer)  # As the caller knows it.
+            watch.seat = None if viewer == SPECTATOR else viewer
+            with (
+                self._metrics.watchers.track_inprogress(),
+                self._attend(request, caller, state) as other_seat,
+            ):
                 while not self._matches.closing:
                     state.seats.check_token(caller)
                     if version < state.version:
@@ -377,7 +385,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                             if not state.knows_events(version):
                                 await self._matches.recall_events(state, version)
                             yield _write_change(state, version, viewer, fields)
-                        sent = version
+                        sent, ahead = version, _ahead(state, viewer)
                         # The view comes with the newest version, so that must be the newest there
                         # is.
                         state = watch.next(state)
@@ -386,20 +394,32 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         return
                     # Only the log can say that nothing is newer.
                     if beat and self._matches.reads:
-                        yield _write_heartbeat(version)
+                        state = watch.refreshed(state)
+                        known, ahead = ahead, _ahead(state, viewer)
+                        view = _write_changed_view(state, viewer, fields) if ahead != known else b""
+                        yield _write_heartbeat(version, other_seat()) + view
                     if state.over:
                         break
                     newer = await watch.newer(state, interval)
-                    beat, state = newer is state, newer
+                    beat, state = newer is state and interval is not None, newer
                 else:
                     raise shutting_down(sent)
-                async for response in self._follow_rematch(state, interval):
+                async for response in self._follow_rematch(state, interval, other_seat):
                     yield response
         if self._matches.closing:
             raise shutting_down(sent)
 
+    def _attend(
+        self, request: match_pb2.WatchMatchRequest, caller: Caller, state: MatchState
+    ) -> AbstractContextManager[OtherSeat]:
+        # Seats of people tell each other, and whoever hides is told nothing.
+        hides = request.hide_presence or not self._tell_presence
+        if hides or caller.seat == SPECTATOR or any(state.header.bots):
+            return nullcontext(lambda: match_pb2.SEAT_PRESENCE_UNSPECIFIED)
+        return self._matches.presence.attend(Place(caller.match_id, caller.seat))
+
     async def _follow_rematch(
-        self, state: MatchState, interval: float | None
+        self, state: MatchState, interval: float | None, other_seat: OtherSeat
     ) -> AsyncIterator[bytes]:
         # What becomes of the rematch, until it has begun or was declined.
         match_id, offer = rematch_id(state.header), match_pb2.RematchOffer()
@@ -419,7 +439,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 else:
                     rematch = await watch.newer(rematch, interval)
                 if rematch is known and interval is not None and self._matches.reads:
-                    yield _write_heartbeat(state.version)
+                    yield _write_heartbeat(state.version, other_seat())
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
@@ -517,9 +537,15 @@ _CHANGE_OWN_ACTION = match_pb2.WatchMatchResponse.OWN_ACTION_FIELD_NUMBER
 _CHANGE_VIEW = match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER
 
 
-def _write_heartbeat(version: int) -> bytes:
+def _write_heartbeat(version: int, other_seat: match_pb2.SeatPresence) -> bytes:
     # A response of WatchMatch that says that this is the newest version.
-    return match_pb2.WatchMatchResponse(version=version, up_to_date=True).SerializeToString()
+    response = match_pb2.WatchMatchResponse(version=version, up_to_date=True, other_seat=other_seat)
+    return response.SerializeToString()
+
+
+def _ahead(state: MatchState, viewer: int) -> bytes:
+    # What the viewer has decided ahead.
+    return b"" if viewer == SPECTATOR else state.ahead[viewer]
 
 
 def _write_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
@@ -537,14 +563,19 @@ def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) 
         response = wire.number_field(_CHANGE_VERSION, version)
     if whole or "events" in fields:
         response += serialize_events(state, version, viewer)
-    if version == state.version and (whole or "view" in fields):
-        view = serialize_view(state, viewer, fields["view"])
-        response += wire.field(_CHANGE_VIEW, view)
+    if version == state.version:
+        response += _write_changed_view(state, viewer, fields)
     if whole or "etag" in fields:
         response += wire.field(_CHANGE_ETAG, state.etag(version).encode())
     if (whole or "own_action" in fields) and _is_own(state, version, viewer):
         response += wire.number_field(_CHANGE_OWN_ACTION, 1)
     return response
+
+
+def _write_changed_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
+    if not fields.all and "view" not in fields:
+        return b""
+    return wire.field(_CHANGE_VIEW, serialize_view(state, viewer, fields["view"]))
 
 
 def _is_own(state: MatchState, version: int, seat: int) -> bool:

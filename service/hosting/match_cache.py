@@ -85,8 +85,10 @@ class Watch:
     """One caller that follows a match, and the newest state that it was handed."""
 
     def __init__(self) -> None:
+        self.seat: int | None = None  # Who is told at once of what concerns this seat alone.
         self._newest: MatchState | None = None
         self._waiting: asyncio.Future[None] | None = None
+        self._nudged = False
         self._closed = False
         self._late = False  # Whether it was waited long enough.
         self._set_back = False
@@ -98,6 +100,23 @@ class Watch:
         if newest is None or not newest.follows(state):
             self._newest = state
             self._wake()
+        elif newest.version == state.version and newest.ahead != state.ahead:
+            self._hand_cancelled(newest, state)
+
+    def _hand_cancelled(self, newest: MatchState, state: MatchState) -> None:
+        # Without a version, what was decided ahead is only ever cancelled: else this one is older.
+        # Nobody but the seat may notice, so nobody else is woken.
+        if all(
+            ahead in (b"", before) for ahead, before in zip(state.ahead, newest.ahead, strict=True)
+        ):
+            self._newest = state
+            if self.seat is not None and state.ahead[self.seat] != newest.ahead[self.seat]:
+                self.nudge()
+
+    def nudge(self) -> None:
+        """Ends the waiting for a newer state, now or the next time, though there may be none."""
+        self._nudged = True
+        self._wake()
 
     def forget(self) -> None:
         """Forgets what was handed over, if anything was: the log has lost it.
@@ -148,11 +167,18 @@ class Watch:
     async def newer(self, state: MatchState, timeout: float | None = None) -> MatchState:
         """A state that has come of `state`, once there is one.
 
-        Returns `state` if this was closed, or after `timeout` seconds. Raises SetBack if the log
-        has lost `state`, and another Refusal if it has lost the match.
+        Returns `state` if this was closed or nudged, or after `timeout` seconds. Raises SetBack if
+        the log has lost `state`, and another Refusal if it has lost the match.
         """
-        await self._wait(lambda: self.newest(state) is not state, timeout)
+        await self._wait(lambda: self._nudged or self.newest(state) is not state, timeout)
+        self._nudged = False
         return self.next(state)
+
+    def refreshed(self, state: MatchState) -> MatchState:
+        """The same version of the match, with what was decided ahead as far as it is known."""
+        newest = self._newest
+        same = newest is not None and newest.version == state.version and newest.follows(state)
+        return newest if newest is not None and same else state
 
     async def any(self, timeout: float | None = None) -> MatchState | None:
         """Any state, once there is one; None if this was closed, or after `timeout` seconds."""
@@ -216,6 +242,12 @@ class Watches:
         """Ends the waiting of those who had a match: the log no longer has it."""
         for watch in self._watches.get(match_id, ()):
             watch.lose(refusal)
+
+    def nudge(self, match_id: str, seat: int) -> None:
+        """Nudges those who watch a match for a seat."""
+        for watch in self._watches.get(match_id, ()):
+            if watch.seat == seat:
+                watch.nudge()
 
     def publish(self, state: MatchState) -> None:
         """Hands a state, which is in the log, to those who watch its match."""

@@ -105,8 +105,12 @@ class Matches:
         self._watches = Watches()
         # The watched matches that are being read, and what the store has told of them since then.
         self._told: dict[str, int] = {}
-        self._end_listening = store.listen(
-            Listener(self._hear, self._watches.watched, self._known_head)
+        self.presence = store.presence
+        self._end_listening = (
+            store.listen(Listener(self._hear, self._watches.watched, self._known_head)),
+            store.presence.listen(
+                lambda place: self._watches.nudge(place.match_id, 1 - place.seat)
+            ),
         )
         self.closing = False
         # Called after each entry and each match that this server has committed, with the match and
@@ -389,7 +393,8 @@ class Matches:
     def close(self) -> None:
         """Ends all watching."""
         self.closing = True
-        self._end_listening()
+        for end in self._end_listening:
+            end()
         self._watches.close()
 
     # Changing matches. A refused request changes nothing.
@@ -434,6 +439,7 @@ class Matches:
                 status = leased_status(after)
                 if await self._store.replace_ahead(match_id, head, status.ahead, status.due):
                     self._cache.put(after)
+                    self._watches.publish(after)
                     return write(after)
 
     async def settle(self, match_id: str) -> MatchState:

@@ -94,6 +94,7 @@ class Options(NamedTuple):
     tls: Files | None = None  # None: in the clear.
     end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
+    tell_presence: bool = True  # Whether a player is told that the other one is there.
     web: WebOptions | None = None  # None: gRPC only.
 
     @property
@@ -291,6 +292,7 @@ class Server:
             self._clock,
             self._admission,
             self._long_work,
+            self._options.tell_presence,
         )
         hint_service = HintService(
             self._searches, self._admission, self.metrics, authenticator, self._models

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from service.common.tasks import Tasks
 from service.store import chain
 from service.store.chain import Entry
+from service.store.presence import Presence
 
 # More entries than any match has.
 ANOTHER_LOG = 2**31
@@ -47,7 +48,8 @@ class Listener(NamedTuple):
     """A part of the server that wants to hear of changed matches."""
 
     # Called with the id of a match and a number of entries that it has, or ANOTHER_LOG where the
-    # log has lost some, or the match. It may come again, or late; it does not wait, nor raise.
+    # log has lost some, or the match, or something besides its entries has changed. It may come
+    # again, or late; it does not wait, nor raise.
     hear: Callable[[str, int], None]
     # The ids of the matches of which it must hear.
     watched: Callable[[], Collection[str]]
@@ -87,7 +89,7 @@ class Changes:
             known = listener.known(match_id)
             if head is not None and (known is None or known.version < head.version):
                 self._tell(listener, match_id, head.version)
-            elif known is not None and (head is None or known[:2] != head[:2]):
+            elif known is not None and known != head:
                 self._tell(listener, match_id, ANOTHER_LOG)
 
     def _tell(self, listener: Listener, match_id: str, version: int) -> None:
@@ -358,6 +360,8 @@ class Store(Protocol):
     tells. A store recovers by itself: a call that fails now may be tried again.
     """
 
+    presence: Presence  # As its servers tell each other; the log has nothing of it.
+
     async def open(self) -> None:
         """Opens the log, and migrates an older one; raises OSError or ValueError."""
 
@@ -416,7 +420,7 @@ class Store(Protocol):
     async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
         """Replaces what seats have decided ahead if this is the head; returns whether it did.
 
-        `due` is when a server must act then, as in `MatchStatus`.
+        `due` is when a server must act then, as in `MatchStatus`. Listeners hear of it.
         """
 
     def listen(self, listener: Listener) -> Callable[[], None]:

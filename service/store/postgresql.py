@@ -19,6 +19,7 @@ from service.store import postgresql_tables as tables
 from service.store.chain import Damaged, Entry
 from service.store.faults import Faults
 from service.store.interface import (
+    ANOTHER_LOG,
     Changes,
     DueMatch,
     Head,
@@ -46,6 +47,7 @@ from service.store.postgresql_connections import (
 )
 from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
 from service.store.postgresql_reads import ReadGatherer
+from service.store.presence import Place, Presence
 from wire.errors import Refusal
 
 MAX_BATCH = 256  # Entries, or reads of what is new.
@@ -70,8 +72,10 @@ class PostgresStore:
         # Reads do not wait for a commit, which syncs the disk.
         self._writer, self._reader = pool.keep_one(), pool.keep_one()
         self._notifier = notifier = pool.keep_one()
+        self.presence = Presence()
+        self.presence.listen(self._tell_arrival)
         self._listener = NotificationListener(
-            url, self._changes, self._metrics, lambda: notifier.process
+            url, self._changes, self.presence, self._metrics, lambda: notifier.process
         )
         self._reads = ReadGatherer[tuple[str, Head], Later | None](
             self._read_entries, MAX_BATCH, self._tasks
@@ -84,8 +88,10 @@ class PostgresStore:
         self._in_hand: list[Append] = []  # What is being committed.
         # One at a time: two would each have half of the entries, and cost the database more.
         self._committing: asyncio.Task[None] | None = None
-        # What to write when there is time for it: versions to notify others of, and snapshots.
+        # What to write when there is time for it: versions and arrivals to notify others of, and
+        # snapshots.
         self._changed: dict[str, int] = {}
+        self._arrived: set[Place] = set()
         self._snapshots: dict[str, Snapshot] = {}
         self._notifying: asyncio.Task[None] | None = None
 
@@ -133,9 +139,12 @@ class PostgresStore:
             self._tell(header.match_id, 0)
 
     async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
-        return await self._use(
+        replaced = await self._use(
             "write", "other", lambda file: tables.replace_ahead(file, match_id, head, ahead, due)
         )
+        if replaced:
+            self._tell(match_id, ANOTHER_LOG)
+        return replaced
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._use("read", "due", lambda file: tables.read_due(file, until, limit))
@@ -302,6 +311,12 @@ class PostgresStore:
             self._notify_later()
         self._changes.added(match_id, version, on_added)
 
+    def _tell_arrival(self, place: Place) -> None:
+        # Those that another server has told of are among them for a moment only.
+        if self._listener.others and place in self.presence.attended():
+            self._arrived.add(place)
+            self._notify_later()
+
     def listen(self, listener: Listener) -> Callable[[], None]:
         return self._changes.listen(listener)
 
@@ -320,11 +335,12 @@ class PostgresStore:
     async def _notify(self) -> bool:
         # A change that is not notified of is found by polling, and a snapshot is not missed.
         with suppress(*FAILURES, Refusal):
-            while self._changed or self._snapshots:
+            while self._changed or self._arrived or self._snapshots:
                 changed, self._changed = self._changed, {}
+                arrived, self._arrived = self._arrived, set()
                 snapshots, self._snapshots = self._snapshots, {}
                 async with self._notifier.use() as connection:
-                    for notice in write_notices(changed):
+                    for notice in write_notices(changed, arrived):
                         self._metrics.store_statements.labels("notify").inc()
                         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, notice)
                     if snapshots:

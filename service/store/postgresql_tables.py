@@ -276,7 +276,7 @@ _READ_ENTRIES = """
     ORDER BY number, after.version
 """
 
-_READ_HEADS = "SELECT match_id, version, digest FROM heads WHERE match_id = ANY($1)"
+_READ_HEADS = "SELECT match_id, version, digest, ahead FROM heads WHERE match_id = ANY($1)"
 
 # A position of another database means nothing, nor does one from before a standby took over.
 _DATABASE = """
@@ -466,7 +466,7 @@ async def read_later(connection: Any, asked: Sequence[tuple[str, Head]]) -> list
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, Head]:
     """The newest version of each match that there is."""
     rows = await connection.fetch(_READ_HEADS, match_ids)
-    return {match_id: Head(version, digest) for match_id, version, digest in rows}
+    return {match_id: Head(*head) for match_id, *head in rows}
 
 
 async def count_listeners(connection: Any) -> int:

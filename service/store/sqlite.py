@@ -21,6 +21,7 @@ from service.store import sqlite_tables as tables
 from service.store.chain import Entry
 from service.store.faults import Faults
 from service.store.interface import (
+    ANOTHER_LOG,
     Changes,
     DueMatch,
     Head,
@@ -39,6 +40,7 @@ from service.store.interface import (
     read_key,
 )
 from service.store.jobs import Append, JobGatherer
+from service.store.presence import Presence
 from service.store.sqlite_writer import MAX_BATCH, Create, Job, Replace, SqliteWriter, Work
 
 FILE = "croupier.db"
@@ -57,6 +59,7 @@ class SqliteStore:
         self._metrics = metrics or Metrics()
         self._faults = Faults(self._metrics)
         self._changes = Changes(self._metrics.tasks)
+        self.presence = Presence()
         self._writer = SqliteWriter(self._connect, self._answer_later, self._metrics, self._faults)
         self._jobs = JobGatherer[Job](self._writer.hand_over)
         # Open and idle as long as the log is. With its last connection, SQLite forgets how much of
@@ -220,6 +223,8 @@ class SqliteStore:
                 self._changes.added(job.match_id, job.head.version + 1, job.on_added)
             elif isinstance(job, Create) and answer is True and job.header.rematch_of:
                 self._changes.tell(job.match_id, 0)
+            elif isinstance(job, Replace) and answer is True:
+                self._changes.tell(job.match_id, ANOTHER_LOG)
 
     # Reading
 

@@ -128,9 +128,14 @@ class Watcher:
             world.fail(f"{table}: a stream sends {message.version} {call.sent - since:.1f} s late")
 
     def _note_heartbeat(self, message, sent):
-        bare = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
-        if message != bare:
-            self.world.fail(f"{self.table}: a heartbeat tells more than a version: {message}")
+        told = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
+        if self.viewer != SPECTATOR and self.table.kind not in ("bot", "bots"):
+            told.other_seat = message.other_seat
+            if message.HasField("view"):  # Of who has cancelled decisions ahead.
+                told.view.CopyFrom(message.view)
+                oracles.check_view(self.table, message.view, self.viewer)
+        if message != told:
+            self.world.fail(f"{self.table}: a heartbeat tells more than it may: {message}")
         viewer = self.viewer if self.skips_own else None
         self.table.heartbeats.append((viewer, sent, message.version))
 

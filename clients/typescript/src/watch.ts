@@ -20,7 +20,7 @@ export interface WatchOptions extends RetryOptions {
 	signal?: AbortSignal;
 	/** How often the server shall prove that the stream lives, from 1 s to 60 s; by default 10 s. */
 	heartbeatMs?: number;
-	/** Whether these proofs are yielded too; they have only `upToDate` and `version`. */
+	/** Whether these proofs, which have `upToDate`, are yielded too; those with a view always are. */
 	heartbeats?: boolean;
 	/** Whether the stream goes on after the end, with what becomes of a rematch (`rematch`). */
 	followRematch?: boolean;
@@ -79,7 +79,7 @@ export async function* watchMatch(
 				etag = change.etag || etag;
 				patience.reset();
 				lives ||= change.upToDate;
-				if (options.heartbeats || !change.upToDate) yield change;
+				if (options.heartbeats || change.view || !change.upToDate) yield change;
 				if (lives) timer = setTimeout(() => silence.abort(), SILENT_INTERVALS * intervalMs);
 			}
 			return; // The match is over.

@@ -47,7 +47,7 @@ const de: typeof en = {
 	waiting: (left) =>
 		left === 1
 			? "Deine letzte Karte ist vorgemerkt und wird genommen, sobald sie dran ist."
-			: `${left} deiner Karten sind vorgemerkt und werden genommen, sobald sie dran sind. Du kannst gehen.`,
+			: `${left} deiner Karten sind vorgemerkt. Du kannst gehen.`,
 	stopped: "Nicht alle Karten waren noch zu haben. Bitte wähle den Rest.",
 	tooHeavy: (points, size, limit) =>
 		`mit ihren ${points} Punkten kämen ${size} Karten auf mehr als ${limit}.`,

@@ -85,7 +85,7 @@ async def test_notifications_are_batched(place, monkeypatch):
     notices = []
     write = postgresql.write_notices
     monkeypatch.setattr(
-        postgresql, "write_notices", lambda of: notices.append(write(of)) or notices[-1]
+        postgresql, "write_notices", lambda *of: notices.append(write(*of)) or notices[-1]
     )
     names = [f"{number:032}" for number in range(300)]
 
@@ -105,7 +105,7 @@ async def test_notifications_are_batched(place, monkeypatch):
 
 
 async def test_polling_finds_changes_without_notifications(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql, "write_notices", lambda *_: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
     async with opened(place, "one") as store, opened(place) as other:
         heard = Heard(other)
@@ -244,7 +244,7 @@ async def test_a_full_disk_is_reported_and_changes_nothing(store):
 def one_quiet_connection(monkeypatch):
     """Leaves one connection without other traffic, so that the next answer is the tested one."""
     monkeypatch.setattr(postgresql_connections, "CONNECTIONS", 1)
-    monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql, "write_notices", lambda *_: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
 

@@ -279,7 +279,7 @@ async def test_a_rematch_of_open_seats_is_heard_of_at_another_server(place, monk
         monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
     else:
         monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.01)
-        monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+        monkeypatch.setattr(postgresql, "write_notices", lambda *_: [])
     async with opened(place) as store, opened(place) as other:
         if told:
             await until_it_listens(store, other)

@@ -152,6 +152,10 @@ export async function submitAction(
 	return response.view!;
 }
 
+/** Takes back what the server keeps until it is due. */
+export const cancelDecisionsAhead = async (access: Access) =>
+	(await matches.cancelDecisionsAhead({ name: access.match }, as(access))).view!;
+
 /** How often a stream proves that it lives, in milliseconds. */
 export const HEARTBEAT_MS = 10_000;
 
@@ -160,10 +164,12 @@ export function watchMatch(
 	access: Access,
 	afterVersion: bigint | undefined,
 	etag: string,
+	hidePresence: boolean,
 	signal: AbortSignal,
 ) {
 	return matches.watchMatch(
 		{
+			hidePresence,
 			name: access.match,
 			afterVersion,
 			etag,

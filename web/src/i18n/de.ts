@@ -15,6 +15,7 @@ export const de: Texts = {
 	settings: "Einstellungen",
 	yourName: "Dein Name (freiwillig)",
 	yourNameNote: "Dein Gegenüber sieht ihn. Höchstens 32 Zeichen.",
+	tellPresence: "Meinem Gegenüber sagen, ob ich am Tisch bin, und mir dasselbe",
 	alerts: "Wenn du dran bist",
 	alertSound: "Einen Ton abspielen",
 	alertNotification: "Eine Benachrichtigung zeigen, solange diese Seite im Hintergrund ist",
@@ -245,6 +246,15 @@ export const de: Texts = {
 	hint: "Tipp",
 	menu: "Mehr",
 	yourHand: "Deine Hand",
+	here: "da",
+	away: "weg",
+	isHere: (who) => `${who} ist am Tisch`,
+	isAway: (who) => `${who} ist nicht am Tisch`,
+	keptAhead: (n) =>
+		n === 1
+			? "Deine nächste Entscheidung ist notiert und gilt, sobald sie dran ist. Du kannst gehen."
+			: `${n} deiner Entscheidungen sind notiert und gelten, sobald sie dran sind. Du kannst gehen.`,
+	takeBack: "Zurücknehmen",
 	handOf: (n) => `${cards(n)} auf der Hand`,
 	deckOf: (n) => `${cards(n)} im Stapel`,
 	newly: (n) => `${n} neu`,

@@ -12,6 +12,7 @@ export const en = {
 	settings: "Settings",
 	yourName: "Your name (optional)",
 	yourNameNote: "The other player sees it. At most 32 characters.",
+	tellPresence: "Tell the other player whether I am at the table, and tell me the same",
 	alerts: "When it is your turn",
 	alertSound: "Play a sound",
 	alertNotification: "Show a notification while this page is in the background",
@@ -239,6 +240,15 @@ export const en = {
 	hint: "Hint",
 	menu: "More",
 	yourHand: "Your hand",
+	here: "here",
+	away: "away",
+	isHere: (who: string) => `${who} is at the table`,
+	isAway: (who: string) => `${who} is not at the table`,
+	keptAhead: (n: number) =>
+		n === 1
+			? "Your next decision is kept, and made in its turn. You may leave."
+			: `${n} of your decisions are kept, and made in their turn. You may leave.`,
+	takeBack: "Take back",
 	handOf: (n: number) => `${cards(n)} in hand`,
 	deckOf: (n: number) => `${cards(n)} in the deck`,
 	newly: (n: number) => `${n} new`,

@@ -6,6 +6,7 @@ import {
 	displayName,
 	NAME_LENGTH,
 	notifications,
+	presence,
 	sound,
 	type Theme,
 	theme,
@@ -39,6 +40,17 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
 		<Dialog title={t().settings} onClose={onClose}>
 			<form onSubmit={(event) => event.preventDefault()}>
 				<NameField />
+				<label class="option">
+					<input
+						type="checkbox"
+						name="presence"
+						checked={presence.value === "on"}
+						onChange={(event) => {
+							presence.value = event.currentTarget.checked ? "on" : "off";
+						}}
+					/>
+					{t().tellPresence}
+				</label>
 				<Choices
 					title={t().theme}
 					name="theme"

@@ -7,6 +7,7 @@ import { t } from "../i18n";
 import { Button } from "../ui/button";
 import { Share } from "../ui/share";
 import type { Chooser } from "./picker";
+import { keptAhead } from "./session";
 
 export function ActionBar(props: {
 	context: Context;
@@ -15,6 +16,8 @@ export function ActionBar(props: {
 	shown?: readonly Click[];
 	state: "submitting" | "busy" | "ready";
 	message: string | undefined;
+	/** Takes back what the server keeps until it is due. */
+	cancelAhead?: () => void;
 }) {
 	const { context, chooser, shown, state } = props;
 	const { view, me } = context;
@@ -76,6 +79,13 @@ export function ActionBar(props: {
 					</p>
 				)}
 			</div>
+			{props.cancelAhead && keptAhead(view).length > 0 && (
+				<div class="buttons">
+					<Button class="quiet" data-testid="takeback" onClick={props.cancelAhead}>
+						{t().takeBack}
+					</Button>
+				</div>
+			)}
 			{mine && (
 				<div class="buttons">
 					{chooser.label && (

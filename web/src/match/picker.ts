@@ -12,6 +12,7 @@ import {
 	without,
 } from "../games/choices";
 import type { Context, Picker } from "../games/module";
+import { t } from "../i18n";
 import { keptAhead } from "./session";
 
 export interface Chooser extends Picker {
@@ -160,7 +161,7 @@ export function useChooser(
 		},
 		notice:
 			waits.length > 0
-				? together?.waiting(waits.length)
+				? (together?.waiting(waits.length) ?? t().keptAhead(waits.length))
 				: said || (view.decisionsAhead?.endReason && together?.stopped) || undefined,
 		looked,
 		look,

@@ -140,6 +140,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 				skip: session.waiting.value.length > 0 ? () => session.skip() : undefined,
 			}}
 			offset={session.clockOffset.value}
+			other={session.otherSeat.value}
 			chooser={
 				me === undefined ? undefined : clicks.length > 0 ? showing(chooser, clicks) : chooser
 			}
@@ -158,6 +159,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 					) : (
 						<ActionBar
 							{...{ context, chooser, state }}
+							cancelAhead={() => void session.cancelAhead()}
 							shown={clicks}
 							message={refusal && inWords(refusal)}
 						/>

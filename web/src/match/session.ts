@@ -1,11 +1,24 @@
 // One open match: follows the server, keeps what happened, and submits decisions.
 import { computed, type Signal, signal } from "@preact/signals";
-import { getView, HEARTBEAT_MS, submitAction, watchMatch } from "../api/calls";
+import {
+	cancelDecisionsAhead,
+	getView,
+	HEARTBEAT_MS,
+	submitAction,
+	watchMatch,
+} from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
-import type { Action, Event, RematchOffer, View, WatchMatchResponse } from "../api/types";
+import type {
+	Action,
+	Event,
+	RematchOffer,
+	SeatPresence,
+	View,
+	WatchMatchResponse,
+} from "../api/types";
 import { uuid } from "../api/uuid";
 import type { Seat } from "../state/seats";
-import { calm } from "../state/settings";
+import { calm, presence } from "../state/settings";
 import { observe } from "./alerts";
 import { now } from "./clock";
 
@@ -57,6 +70,8 @@ export class Session {
 	readonly refusal: Signal<Refusal | undefined> = signal(undefined);
 	/** The rematch of a match that is over, if one was offered. */
 	readonly rematch: Signal<RematchOffer | undefined> = signal(undefined);
+	/** Whether the other player is there, as far as the server tells. */
+	readonly otherSeat: Signal<SeatPresence | undefined> = signal(undefined);
 	readonly submitting = signal(false);
 	/** The decision that was submitted last, unless it was refused. */
 	readonly sent: Signal<Action | undefined> = signal(undefined);
@@ -98,9 +113,13 @@ export class Session {
 		addEventListener("online", this.onOnline);
 		document.addEventListener("visibilitychange", this.onVisible);
 		void this.follow(this.stop.signal);
+		this.forgetPresence = presence.subscribe(() => this.stream?.abort());
 	}
 
+	private forgetPresence = () => {};
+
 	close() {
+		this.forgetPresence();
 		removeEventListener("online", this.onOnline);
 		document.removeEventListener("visibilitychange", this.onVisible);
 		clearTimeout(this.timer);
@@ -161,6 +180,7 @@ export class Session {
 					return;
 				}
 				this.connection.value = "lost";
+				this.otherSeat.value = undefined;
 				await this.pause();
 			}
 		}
@@ -190,7 +210,8 @@ export class Session {
 		signal.addEventListener("abort", end);
 		let silence = setTimeout(end, SILENCE_MS);
 		try {
-			const changes = watchMatch(this.seat, this.lastVersion, this.etag, stream.signal);
+			const hides = presence.value === "off";
+			const changes = watchMatch(this.seat, this.lastVersion, this.etag, hides, stream.signal);
 			for await (const response of changes) {
 				clearTimeout(silence);
 				silence = setTimeout(end, SILENCE_MS);
@@ -234,6 +255,10 @@ export class Session {
 		if (this.drifted()) this.stream?.abort();
 		this.wait = FIRST_WAIT_MS;
 		if (response.rematch) this.rematch.value = response.rematch;
+		if (response.upToDate) {
+			this.otherSeat.value = response.otherSeat;
+			if (response.view) this.correct(response.view);
+		}
 		if (response.upToDate || response.rematch) return;
 		this.lastVersion = response.version;
 		this.etag = response.etag;
@@ -249,6 +274,13 @@ export class Session {
 		}
 		this.waiting.value = [...this.waiting.value, step];
 		if (this.timer === undefined) this.showNext();
+	}
+
+	/** The newest version with what this seat has decided ahead, of which another tab has taken some back. */
+	private correct(view: View) {
+		const last = this.waiting.value.at(-1);
+		if (last?.version === view.version) last.view = view;
+		else if (view.version === this.view.value?.version) this.show(view);
 	}
 
 	private showNext = () => {
@@ -283,6 +315,19 @@ export class Session {
 	private show(view: View) {
 		this.view.value = view;
 		observe(this.seat.match, view);
+	}
+
+	/** Takes back what the server keeps until it is due; throws nothing. */
+	async cancelAhead() {
+		this.submitting.value = true;
+		this.refusal.value = undefined;
+		try {
+			this.correct(await cancelDecisionsAhead(this.seat));
+		} catch (error) {
+			this.refusal.value = refusalOf(error);
+		} finally {
+			this.submitting.value = false;
+		}
 	}
 
 	/** Submits a decision and what shall follow it; throws nothing: a refusal is shown and the next view corrects the table. */

@@ -1,7 +1,7 @@
 // The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
 import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
 import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
-import type { Event } from "../api/types";
+import { type Event, SeatPresence } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { type Catalog, type Context, cardProps, type Picker } from "../games/module";
@@ -58,6 +58,8 @@ export function Table<Name extends string>(
 		chooser?: Chooser;
 		/** The servers' clock minus ours; without it, the clocks stand as they did at this version. */
 		offset?: number;
+		/** Whether the other player is there, where that is told. */
+		other?: SeatPresence;
 		/** In place of the board, as long as there is none. */
 		boardless?: ComponentChildren;
 		/** The cards of each seat, where they are shown beside the players. */
@@ -75,7 +77,8 @@ export function Table<Name extends string>(
 	},
 ) {
 	const { root, kind = "", context, events, tale, near, chooser, offset, hands, ...others } = props;
-	const { boardless, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } = others;
+	const { other, boardless, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } =
+		others;
 	const {
 		catalog: { module: game },
 		view,
@@ -95,7 +98,7 @@ export function Table<Name extends string>(
 			{children}
 			<div class="tablearea">
 				<div class="farside">
-					<Player {...{ context, offset }} at={1 - near} cards={hands?.[1 - near]} far />
+					<Player {...{ context, offset, other }} at={1 - near} cards={hands?.[1 - near]} far />
 					{tale && !boardless && <Told {...{ tale, context }} />}
 				</div>
 				{boardless || (
@@ -154,10 +157,29 @@ export function Table<Name extends string>(
 	);
 }
 
+/** Whether the other player has the match open: a full or an empty circle, and a word where there is room. */
+function There({ as, who }: { as: SeatPresence | undefined; who: string }) {
+	const here = as === SeatPresence.HERE;
+	const says = here ? t().isHere(who) : t().isAway(who);
+	return (
+		<span class={`there ${here ? "here" : ""}`} role="status" data-testid="there">
+			{as ? (
+				<span title={says}>
+					<span class="label">{says}</span>
+					<span class="word muted" aria-hidden="true">
+						{here ? t().here : t().away}
+					</span>
+				</span>
+			) : null}
+		</span>
+	);
+}
+
 /** A seat: who sits there, its score and its clock, and its cards if they are shown. */
 function Player(props: {
 	context: Context;
 	offset: number | undefined;
+	other?: SeatPresence;
 	at: number;
 	far?: boolean;
 	cards?: readonly string[];
@@ -183,6 +205,7 @@ function Player(props: {
 				<b>{title}</b>
 				{who && <bdi class="muted"> {who}</bdi>}
 			</span>
+			{props.far && me !== undefined && started && <There as={props.other} who={who} />}
 			{held !== undefined && (
 				<span class="held" title={t().handOf(held)}>
 					<Glyph name="HAND" />

@@ -26,6 +26,8 @@ export const NAME_LENGTH = 32;
 export const displayName = setting("name", "", (value) =>
 	typeof value === "string" ? value.replace(/\p{C}/gu, "").slice(0, NAME_LENGTH) : undefined,
 );
+/** Whether the other player is told that the visitor is there, and the visitor of the other player. */
+export const presence = setting<Switch>("presence", "on", oneOf("on", "off"));
 /** Whether a sound says that it is the visitor's turn. */
 export const sound = setting<Switch>("sound", "off", oneOf("on", "off"));
 /** Whether a notification says so while the page is hidden. */

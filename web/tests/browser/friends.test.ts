@@ -64,6 +64,53 @@ describe("friends", () => {
 		await leave(anna.page, bert.page);
 	});
 
+	it("take back what is kept, in all their tabs, and nobody else notices", async () => {
+		const { anna, link } = await invite({}, {}, "skystones");
+		const bert = await visit(site.browser, link);
+		await bert.page.click("[data-testid=join]");
+		const { page } = anna;
+		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		const other = await page.context().newPage();
+		await other.goto(page.url());
+		for (const each of [page, other]) await each.waitForSelector(KEPT);
+		expect(await audit(page)).toEqual([]);
+		await bert.page.waitForSelector(`${CARD}:not(.chosen)`);
+		const table = () => bert.page.locator("[data-testid=board], .hands, .says").allInnerTexts();
+		await bert.page.waitForSelector("[data-testid=there].here");
+		const before = await table();
+		await other.click("[data-testid=takeback]");
+		for (const each of [page, other]) {
+			await each.waitForSelector(KEPT, { state: "detached" });
+			expect(await each.locator("[data-testid=takeback]").count()).toBe(0);
+		}
+		expect(await table()).toEqual(before);
+		// What was taken back is chosen anew.
+		for (let chosen = 0; chosen < 5; chosen++) await bert.page.click(`${CARD}:not(.chosen)`);
+		await bert.page.click("[data-confirm]");
+		for (let chosen = 0; chosen < 4; chosen++) await page.click(`${CARD}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		await bert.page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+		await leave(page, bert.page);
+	});
+
+	it("are told who is at the table, unless one hides", async () => {
+		const { anna, bert } = await pair({}, { locale: "de-DE" });
+		const there = (of: Page) => of.innerText(".player.far [data-testid=there]");
+		for (const page of [anna, bert])
+			await page.waitForSelector(".player.far [data-testid=there].here");
+		expect(await there(anna)).toContain("Bert <b> ist am Tisch");
+		await audit(anna).then((found) => expect(found).toEqual([]));
+		// Whoever hides is as good as gone, and is told nothing.
+		await bert.evaluate(() => localStorage.setItem("presence", "off"));
+		await bert.reload();
+		await anna.waitForSelector(".player.far [data-testid=there]:not(.here) .label");
+		expect(await there(anna)).toContain("Bert <b> ist nicht am Tisch");
+		await bert.waitForSelector(".player.far");
+		expect(await there(bert)).toBe("");
+		await leave(anna, bert);
+	});
+
 	const leave = (...pages: Page[]) => Promise.all(pages.map((page) => page.context().close()));
 
 	it("keep their seat when they close the tab", async () => {
