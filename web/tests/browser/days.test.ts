@@ -13,8 +13,9 @@ const PLAYED = process.env.SHORT ? [GAMES[SEED % GAMES.length]!] : GAMES;
 // The server ends in the nights until the last of these.
 const DAYS_WITH_PAGE = [0, 1, 3];
 const LAST_DAY_WITH_PAGE = 3;
-const LONGEST = 1000;
-const OWES_NOTHING = ".player.near:not(.deciding)";
+const LONGEST = 200;
+// Or what it owes was decided ahead, and nothing can be chosen.
+const OWES_NOTHING = ".player.near:not(.deciding), .actions .notice";
 
 /** What the calls answer, as far as it matters here. */
 interface Answer {

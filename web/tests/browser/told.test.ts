@@ -67,6 +67,10 @@ describe(`the last turn (SEED=${SEED})`, () => {
 		await page.click("[aria-label='One step back']");
 		await page.click("[aria-label='One step forward']");
 		await page.waitForSelector("[data-testid=told] .toldlines li");
+		await page.setViewportSize({ width: 390, height: 844 });
+		const cut = await page.$eval(".toldlines", (lines) => lines.scrollWidth - lines.clientWidth);
+		expect(cut).toBeLessThanOrEqual(1);
+		await page.setViewportSize({ width: 1280, height: 900 });
 		const beats = Number(await page.getAttribute("[data-testid=told]", "data-beats"));
 		if (beats < 2) return;
 		const again = await told(page);
