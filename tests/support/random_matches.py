@@ -104,16 +104,27 @@ def random_match(
     return state
 
 
-def foretold(state, rng):
-    """The decisions of each seat in a random match that goes on from a state, and its end."""
+def foretold(state, rng, choose=None):
+    """The decisions of each seat in a match that goes on from a state, and its end.
+
+    They are random, unless `choose` takes one for a state and a seat.
+    """
     decisions = [], []
     while not state.over:
         seat = rng.choice(state.deciders)
-        action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
+        chosen = choose(state, seat) if choose else rng.choice(state.match.legal(seat))
+        action = wire.write_action(state.game, chosen)
         decisions[seat].append(action)
         data = action.SerializeToString(deterministic=True)
         state = state.after(Entry(EntryKind.ACTION, seat, state.time, data))
     return decisions, state
+
+
+def is_told(state, seat, since, until):
+    """Whether a version after `since`, `until` at most, shows a seat what is not about itself."""
+    finish_now(state.recalling_events())
+    events = [event for version in range(since, until) for event in state.events(version + 1)]
+    return any(e.seat != seat and e.seen_by(seat) and e.recorded for e in events)
 
 
 def random_moment(state, rng):

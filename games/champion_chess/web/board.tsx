@@ -179,6 +179,7 @@ function Piles(props: { side: ChampionChessSide; lost: number; seat: number; con
 	const { side, lost, seat, context } = props;
 	return (
 		<div class="piles">
+			<b class="whose">{context.catalog.game.seatTitles[seat]}</b>
 			<span class="pilelabel">
 				{say().deck} <b>{side.deckSize}</b>
 			</span>

@@ -151,7 +151,7 @@ export function SoccerBoard({ view, fresh, context, picker, near }: BoardProps) 
 				{[1 - near, near].map((seat) => (
 					<Pile
 						key={seat}
-						title={say().discards(nameOfSeat(context, seat))}
+						title={say().discards(context.catalog.game.seatTitles[seat]!)}
 						cards={(game.sides[seat]?.discardPile ?? []).map(String)}
 						context={context}
 					/>

@@ -42,7 +42,7 @@ const de: typeof en = {
 	powerShot: "PowerShot!",
 	total: (n) => `Summe ${n}`,
 	goals: "Tore",
-	discards: (who) => `Ablage ${who}`,
+	discards: (who) => `Ablage, ${who}`,
 	kickOff: "Anstoß",
 	themes: { attack: "Angriff", defend: "Abwehr" },
 };

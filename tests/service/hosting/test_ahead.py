@@ -8,7 +8,6 @@ from croupier.v1 import game_pb2
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
-from service.common.event_loop import finish_now
 from service.hosting.ahead import NOTHING
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Resignation, Token
@@ -20,7 +19,7 @@ from service.observability.metrics import Metrics
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
-from tests.support.random_matches import foretold
+from tests.support.random_matches import foretold, is_told
 from tests.support.scheduling import ActingServer
 from tests.support.serving import as_bytes, hosted_cases, ruleset_of, view_of
 from tests.support.stores import SqlitePlace, opened, refused, wait_past
@@ -50,15 +49,6 @@ async def decide(matches, state, seat, actions, unless=SHOWN, name=""):
     )
 
 
-def is_told(state, seat, since):
-    """Whether a version after `since` shows a seat something that is not about itself."""
-    finish_now(state.recalling_events())
-    events = [
-        event for version in range(since, state.version) for event in state.events(version + 1)
-    ]
-    return any(e.seat != seat and e.seen_by(seat) and e.recorded for e in events)
-
-
 CASES = hosted_cases() if LONG_FORM else [case for case in hosted_cases() if "default" in case.id]
 
 
@@ -81,7 +71,7 @@ async def test_decisions_ahead_lead_where_decisions_do(place, game_id, name, unl
                 due = state.ahead_due
                 if due is not None:
                     seat, version = due[0], state.version
-                    assert unless == ILLEGAL or not is_told(state, seat, since[seat])
+                    assert unless == ILLEGAL or not is_told(state, seat, since[seat], state.version)
                     clock.drift(rng.choice((0, 1000)))  # No server was up meanwhile.
                     state = await server.settle(match_id)
                     # Where the next one was due at once, it was made, too.
@@ -96,7 +86,7 @@ async def test_decisions_ahead_lead_where_decisions_do(place, game_id, name, unl
                     if ahead[seat]:  # They have ended.
                         assert told.end_reason == game_pb2.AHEAD_END_SHOWN
                         assert unless == SHOWN
-                        assert is_told(state, seat, since[seat])
+                        assert is_told(state, seat, since[seat], state.version)
                         assert len(told.actions) == ahead[seat]
                     count = rng.randrange(min(MOST + 1, len(decisions[seat]) - made[seat]))
                     some = decisions[seat][made[seat] :][: count + 1]

@@ -11,9 +11,12 @@ import { useScrolled } from "../ui/scrolled";
 import type { Step } from "./session";
 
 // How much is told at once: rows, and about how many letters each has, on a phone and elsewhere.
-const ROOM = { phone: { rows: 4, letters: 27 }, wide: { rows: 3, letters: 50 } };
+const ROOM = { rows: 3, rowsInLow: 2, letters: 50, lettersInNarrow: 27 };
 const NAME_LETTERS = 8; // The seat before a line.
-const PHONE = "(max-width: 47rem)"; // As in the style sheets.
+// As in the style sheets.
+const NARROW = "(max-width: 47rem), (max-height: 39rem)";
+const LOW = "(max-height: 50rem)";
+const MOST_CARDS = 5;
 const GLANCE_MS = 700;
 const LETTER_MS = 26;
 const LONGEST_MS = 5000;
@@ -41,18 +44,19 @@ interface Beat {
 }
 
 function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
-	const room = matchMedia(PHONE).matches ? ROOM.phone : ROOM.wide;
+	const most = matchMedia(LOW).matches ? ROOM.rowsInLow : ROOM.rows;
+	const letters = matchMedia(NARROW).matches ? ROOM.lettersInNarrow : ROOM.letters;
 	return steps.flatMap(({ events, own = false }, at) => {
 		const last = at === steps.length - 1;
 		// That a seat has decided is news only until both have.
 		const news = last ? events : events.filter(({ event }) => event.case !== "seatDecided");
 		const lines = linesOf(news, context);
 		const beats: Beat[] = [];
-		let rows = room.rows;
+		let rows = most;
 		for (const line of lines) {
-			const more = Math.ceil((line.text.length + NAME_LETTERS) / room.letters);
+			const more = Math.ceil((line.text.length + NAME_LETTERS) / letters);
 			rows += more;
-			if (rows <= room.rows) beats.at(-1)!.lines.push(line);
+			if (rows <= most) beats.at(-1)!.lines.push(line);
 			else {
 				beats.push({ lines: [line], own });
 				rows = more;
@@ -116,7 +120,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 	const beat = beats[at];
 	const { catalog } = context;
 	const { Card } = catalog.module;
-	const cards = [...new Set(beat?.lines.flatMap((line) => line.cards))];
+	const cards = [...new Set(beat?.lines.flatMap((line) => line.cards))].slice(0, MOST_CARDS);
 	const running = skip !== undefined || (mode === "play" && at < last);
 	return (
 		<section class="told" aria-label={t().told} data-testid="told" data-beats={beats.length}>

@@ -149,14 +149,14 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					<p class="prompt" role="status">
 						{t().replayStep(at + 1, all.length)}{" "}
 						{here.filter(isError).map((each) => (
-							<span key={each.seat} class="told">
+							<span key={each.seat} class="stepnote">
 								<Sign verdict={each.verdict} own={each.seat === near} />{" "}
 								<Who context={context} seat={each.seat} />: {t().verdicts[each.verdict]}
 							</span>
 						))}
 						{result && (
 							<>
-								<b class="told">{outcome(context)}</b> {reason(context)}
+								<b class="stepnote">{outcome(context)}</b> {reason(context)}
 							</>
 						)}
 					</p>

@@ -170,6 +170,15 @@ describe("friends", () => {
 		expect(about).toContain("5 minutes for each player, and 5 seconds more with each move");
 		expect(about).toContain("Nobody gets hints during the match");
 		expect(await audit(bert.page)).toEqual([]);
+		// On a phone on its side, the seat can be taken without scrolling.
+		for (const height of [390, 360]) {
+			await bert.page.setViewportSize({ width: height === 390 ? 844 : 640, height });
+			const { bottom } = await bert.page.$eval("[data-testid=join]", (button) =>
+				button.getBoundingClientRect().toJSON(),
+			);
+			expect(bottom).toBeLessThanOrEqual(height);
+		}
+		await bert.page.setViewportSize({ width: 1280, height: 900 });
 		await bert.page.click(".join button:has-text('Rules')");
 		await bert.page.waitForSelector("dialog .gallery");
 		await bert.page.keyboard.press("Escape");

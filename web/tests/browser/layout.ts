@@ -29,6 +29,8 @@ if (!process.env.SHORT)
  */
 function unseen(): string[] {
 	scrollTo(0, 0);
+	// The browser remembers how far it was scrolled when it had another size.
+	document.querySelector(".hands")?.scrollTo(0, 0);
 	const found: string[] = [];
 	const isSeen = (element: Element) => {
 		const { left, top, width, height } = element.getBoundingClientRect();
@@ -73,6 +75,8 @@ function faults(roomy: boolean): string[] {
 	const check = (element: Element, owner: Element) => {
 		const place = element.getBoundingClientRect();
 		if (place.width === 0 || getComputedStyle(element).visibility === "hidden") return;
+		// The lowest window has room for no board beside what is chosen.
+		if (innerHeight < 300 && element.closest(".board")) return;
 		element.scrollIntoView({ block: "nearest" });
 		const { left, top, width, height } = element.getBoundingClientRect();
 		const hit = document.elementFromPoint(left + width / 2, top + height / 2);
@@ -99,6 +103,15 @@ function faults(roomy: boolean): string[] {
 		".prompt, .why, .finale, .player .name, .boardhead span, .handtitle",
 		(text) => getComputedStyle(text).clipPath === "none" && check(text, text),
 	);
+	// A seat is called in full, and nothing that is told is cut.
+	each(".player .name b", (title) => {
+		const over =
+			title.getBoundingClientRect().right - title.parentElement!.getBoundingClientRect().right;
+		if (over > 1) found.push(`the name "${title.textContent}" is cut`);
+	});
+	each(".toldlines", ({ scrollWidth, clientWidth }) => {
+		if (scrollWidth > clientWidth + 1) found.push("what is told is cut");
+	});
 	// No text of a card is cut, and none is too small to be read.
 	each(".tablearea .face text", (text) => {
 		const face = text.closest("svg")!.getBoundingClientRect();

@@ -1,10 +1,8 @@
 // Servers that go and come back while people sit at the table, and nothing else happens.
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, clickOne, GAMES } from "./players";
-import { type Server, startServer } from "./server";
+import { type Server, startServer, startWay } from "./server";
 import { CONFIRM_CHAMPION, deal, joinedBy, openSite, visit, waitForVersionAfter } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -37,43 +35,6 @@ const version = async (page: Page) =>
 
 const waitFor = (page: Page, connection: string) =>
 	page.waitForSelector(`[data-testid=match][data-connection=${connection}]`);
-
-/**
- * A way to the server that keeps its address when the server comes back at another, and that can fall
- * silent without closing a connection, as a network does.
- */
-async function startWay(server: Server) {
-	const sockets: Socket[] = [];
-	let silent = false;
-	const way = createServer((near) => {
-		sockets.push(near);
-		near.on("error", () => undefined);
-		if (silent) return;
-		const { hostname, port } = new URL(server.url);
-		const far = connect(Number(port), hostname);
-		sockets.push(far);
-		far.on("error", () => near.destroy());
-		near.on("data", (bytes) => silent || far.write(bytes));
-		far.on("data", (bytes) => silent || near.write(bytes));
-		near.on("close", () => far.destroy());
-		far.on("close", () => near.destroy());
-	});
-	way.listen(0, "127.0.0.1");
-	await once(way, "listening");
-	return {
-		url: `http://127.0.0.1:${(way.address() as AddressInfo).port}/`,
-		fallSilent: () => {
-			silent = true;
-		},
-		speak: () => {
-			silent = false;
-		},
-		stop: () => {
-			for (const socket of sockets) socket.destroy();
-			way.close();
-		},
-	};
-}
 
 describe(`a restart of the server (SEED=${SEED})`, () => {
 	const site = openSite();

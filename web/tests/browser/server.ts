@@ -2,6 +2,7 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -48,6 +49,43 @@ async function serve(data: string, options: string[]) {
 	]);
 	const [grpc, url] = await said(server, /serves on (\S+).*in a browser: (\S+)\n/s);
 	return [server, url!, grpc!] as const;
+}
+
+/**
+ * A way to the server that keeps its address when the server comes back at another, and that can fall
+ * silent without closing a connection, as a network does.
+ */
+export async function startWay(server: Server) {
+	const sockets: Socket[] = [];
+	let silent = false;
+	const way = createServer((near) => {
+		sockets.push(near);
+		near.on("error", () => undefined);
+		if (silent) return;
+		const { hostname, port } = new URL(server.url);
+		const far = connect(Number(port), hostname);
+		sockets.push(far);
+		far.on("error", () => near.destroy());
+		near.on("data", (bytes) => silent || far.write(bytes));
+		far.on("data", (bytes) => silent || near.write(bytes));
+		near.on("close", () => far.destroy());
+		far.on("close", () => near.destroy());
+	});
+	way.listen(0, "127.0.0.1");
+	await once(way, "listening");
+	return {
+		url: `http://127.0.0.1:${(way.address() as AddressInfo).port}/`,
+		fallSilent: () => {
+			silent = true;
+		},
+		speak: () => {
+			silent = false;
+		},
+		stop: () => {
+			for (const socket of sockets) socket.destroy();
+			way.close();
+		},
+	};
 }
 
 /** What the groups of a pattern find in all that a process says, once it has said that. */
