@@ -13,7 +13,7 @@ from service.hosting.match_state import MatchState
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
 from wire.errors import Refusal
 
-KEPT_SETTINGS = 256  # Some kilobytes each.
+KEPT_SETTINGS = 128  # Less than 100 KB each.
 
 _log = logging.getLogger(__name__)
 
