@@ -39,6 +39,7 @@ from service.hosting.views import (
     write_rematch,
 )
 from service.observability.metrics import Metrics
+from service.puzzles.library import Library
 from service.store import Header, ListedMatch, Query
 from service.store.chain import Damaged
 from service.store.presence import OtherSeat, Place
@@ -93,6 +94,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     def __init__(
         self,
         matches: Matches,
+        library: Library,
         tokens: Tokens,
         authenticator: Authenticator,
         allow_seeds: bool,
@@ -105,6 +107,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self._long_work = long_work or LongWork()
         self._admission = admission
         self._matches = matches
+        self._library = library
         self._tokens = tokens
         self._authenticator = authenticator
         self._allow_seeds = allow_seeds
@@ -194,6 +197,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 raise _no_start(f"must be at most {state.version}, that of the end")
             state = await self._long_work.finish(state.going_back(source.version))
             logged = True
+        elif source.WhichOneof("source") == "puzzle_name":
+            packed = await self._library.find(source.puzzle_name)
+            state, logged = (await self._library.setting(packed)).state, False
         else:
             state = await self._replay(source.record, source.version)
             logged = False

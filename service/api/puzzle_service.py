@@ -4,13 +4,12 @@ from bisect import bisect_right
 
 import wire
 from croupier.v1 import puzzle_pb2, puzzle_pb2_grpc
-from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service.api.paging import read_page_token, write_page_token
 from service.common.call import Call
 from service.common.event_loop import LongWork
 from service.puzzles.library import Library
-from wire.errors import Refusal
+from service.puzzles.lines import playing_line
 
 PAGE, MAX_PAGE = 50, 1000
 
@@ -18,15 +17,16 @@ PAGE, MAX_PAGE = 50, 1000
 class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
     """Sets the puzzles of the games' packs. Only SolvePuzzle reads what they have as answers."""
 
-    def __init__(self, long_work: LongWork | None = None) -> None:
-        self._library = Library(long_work or LongWork())
+    def __init__(self, library: Library, long_work: LongWork) -> None:
+        self._library = library
+        self._long_work = long_work
 
     async def ListPuzzles(
         self, request: puzzle_pb2.ListPuzzlesRequest, call: Call
     ) -> puzzle_pb2.ListPuzzlesResponse:
         found = [
             each.puzzle
-            for each in (await self._puzzles(request.parent)).values()
+            for each in (await self._library.puzzles(request.parent)).values()
             if request.theme in ("", each.puzzle.theme)
         ]
         filters = (request.parent, request.theme)
@@ -46,7 +46,7 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
     async def GetPuzzle(
         self, request: puzzle_pb2.GetPuzzleRequest, call: Call
     ) -> puzzle_pb2.GetPuzzleResponse:
-        packed = await self._find(request.name)
+        packed = await self._library.find(request.name)
         setting = await self._library.setting(packed)
         response = puzzle_pb2.GetPuzzleResponse(puzzle=packed.puzzle)
         response.puzzle.view.ParseFromString(setting.view)
@@ -55,8 +55,9 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
     async def SolvePuzzle(
         self, request: puzzle_pb2.SolvePuzzleRequest, call: Call
     ) -> puzzle_pb2.SolvePuzzleResponse:
-        packed = await self._find(request.name)
-        position = (await self._library.setting(packed)).position
+        packed = await self._library.find(request.name)
+        state = (await self._library.setting(packed)).state
+        position = state.dealt().position
         wire.check_game(position.game, request.action, "action")
         try:
             action = wire.read_action(position.game, request.action)
@@ -64,23 +65,11 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
         except ActionError as error:
             raise wire.illegal_action(error, position.game, request.action, "action") from None
         answer = wire.read_action(position.game, packed.hint.action)
-        return puzzle_pb2.SolvePuzzleResponse(correct=action == answer, hint=packed.hint)
-
-    async def _puzzles(self, game: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
-        game_id = game.removeprefix("games/")
-        if game_id not in wire.hosted_games():
-            raise wire.game_not_found(game_id)
-        return await self._library.puzzles(game_id)
-
-    async def _find(self, name: str) -> puzzle_pb2.PackedPuzzle:
-        found = (await self._puzzles(name.partition("/puzzles/")[0])).get(name)
-        if found is None:
-            raise Refusal(
-                ErrorReason.ERROR_REASON_PUZZLE_NOT_FOUND,
-                f"there is no puzzle {name!r}",
-                metadata={"puzzle": name},
-            )
-        return found
+        return puzzle_pb2.SolvePuzzleResponse(
+            correct=action == answer,
+            hint=packed.hint,
+            steps=await self._long_work.finish(playing_line(state, packed)),
+        )
 
 
 def _id(name: str) -> str:

@@ -18,7 +18,7 @@ from service.common.event_loop import LongWork, Work
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.records import RecordError, digest, replaying_record
-from service.hosting.replays import replaying
+from service.hosting.replays import replaying, trying
 from service.reviewing.reviews import Kept, Options, Reviewer
 from service.reviewing.steps import reading_steps
 from service.searching.options import Models
@@ -149,8 +149,13 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                 state = await self._hosted(request.match_name, call)
             if sent > state.version:
                 raise version_in_future(state.version)
-            fields = all_but(game_pb2.View, *sorted(left_out))
-            replay = replaying(state, viewers, fields, sent)
+            if request.tried_actions:
+                left_out.add("etag")
+                fields = all_but(game_pb2.View, *sorted(left_out))
+                replay = trying(state, viewers, fields, max(sent, 0), request.tried_actions)
+            else:
+                fields = all_but(game_pb2.View, *sorted(left_out))
+                replay = replaying(state, viewers, fields, sent)
             while responses := await self._long_work.finish(_next_batch(replay)):
                 for response in responses:
                     if self._matches.closing:

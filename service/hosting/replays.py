@@ -2,15 +2,43 @@
 
 from collections.abc import Iterator, Sequence
 
-from croupier.v1 import review_pb2
+from croupier.v1 import match_pb2, review_pb2
 from service.hosting.match_state import MatchState
+from service.hosting.records import RecordError, after_entry
 from service.hosting.views import serialize_view
-from wire import field, number_field
+from wire import field, number_field, write_recorded_events
+from wire.errors import invalid_field
 from wire.fields import Fields
 
 _VERSION = review_pb2.ReplayMatchResponse.VERSION_FIELD_NUMBER
 _VIEWS = review_pb2.ReplayMatchResponse.VIEWS_FIELD_NUMBER
 _END_VERSION = review_pb2.ReplayMatchResponse.END_VERSION_FIELD_NUMBER
+
+
+def trying(
+    state: MatchState,
+    viewers: Sequence[int],
+    fields: Fields,
+    after: int,
+    tried: Sequence[match_pb2.SeatAction],
+) -> Iterator[bytes | None]:
+    """What decisions lead to that are tried after a version of a match; as `replaying`.
+
+    Raises Refusal for one that the rules do not allow.
+    """
+    past = yield from state.going_back(after)
+    for number, action in enumerate(tried):
+        entry = match_pb2.RecordEntry(action=action)
+        entry.time.FromMilliseconds(past.time)
+        try:
+            past = after_entry(past, entry, path := f"tried_actions[{number}]")
+        except RecordError as error:
+            raise invalid_field(path, "NOT_ALLOWED", str(error)) from None
+        response = review_pb2.ReplayMatchResponse(
+            events=write_recorded_events(past.game, past.events(past.version), past.version)
+        )
+        views = _write(past, viewers, fields, after + len(tried))
+        yield views + response.SerializeToString()
 
 
 def replaying(

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import wire
 from croupier.v1 import puzzle_pb2
-from engine.position import Position
+from croupier.v1.error_pb2 import ErrorReason
 from service.common.event_loop import LongWork
+from service.hosting.match_state import MatchState
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
+from wire.errors import Refusal
 
-KEPT_SETTINGS = 256  # Some kilobytes each.
+KEPT_SETTINGS = 128  # Less than 100 KB each.
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +22,7 @@ class Setting(NamedTuple):
     """What a puzzle shows, and what it does not."""
 
     view: bytes  # A serialized View.
-    position: Position  # With all cards.
+    state: MatchState  # With all cards.
 
 
 class Library:
@@ -32,11 +34,28 @@ class Library:
         self._packs: dict[str, dict[str, puzzle_pb2.PackedPuzzle]] = {}
         self._settings: OrderedDict[str, Setting] = OrderedDict()
 
-    async def puzzles(self, game_id: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
-        """All puzzles of a hosted game by name; none if its pack is of other rules."""
+    async def puzzles(self, game: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
+        """All puzzles of "games/{game}" by name; none if its pack is of other rules.
+
+        Raises Refusal if that game is not hosted.
+        """
+        game_id = game.removeprefix("games/")
+        if game_id not in wire.hosted_games():
+            raise wire.game_not_found(game_id)
         if game_id not in self._packs:
             self._packs[game_id] = await asyncio.to_thread(_read, game_id)
         return self._packs[game_id]
+
+    async def find(self, name: str) -> puzzle_pb2.PackedPuzzle:
+        """The puzzle of a name; raises Refusal if there is none."""
+        found = (await self.puzzles(name.partition("/puzzles/")[0])).get(name)
+        if found is None:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_PUZZLE_NOT_FOUND,
+                f"there is no puzzle {name!r}",
+                metadata={"puzzle": name},
+            )
+        return found
 
     async def setting(self, puzzle: puzzle_pb2.PackedPuzzle) -> Setting:
         """The setting of a puzzle, which takes a replay of its match."""
@@ -45,7 +64,7 @@ class Library:
         if found is None:
             state = await self._long_work.finish(replaying(puzzle.record))
             view = write_view(state, puzzle.puzzle.origin.seat)
-            found = self._settings[name] = Setting(view, state.dealt().position)
+            found = self._settings[name] = Setting(view, state)
             if len(self._settings) > KEPT_SETTINGS:
                 self._settings.popitem(last=False)
         self._settings.move_to_end(name)

@@ -37,6 +37,7 @@ from service.hosting.sweeps import IdleMatches, Retention, Sweep
 from service.listening.connections import ConnectionLimits, cannot_listen, check_free
 from service.listening.tls import Certificate, Files
 from service.observability.metrics import Metrics
+from service.puzzles.library import Library
 from service.running.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.memory import of_match_server, resident
 from service.searching.options import SearchOptions, open_models, open_pools
@@ -283,8 +284,10 @@ class Server:
 
     def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)
+        library = Library(self._long_work)
         match_service = MatchService(
             self.matches,
+            library,
             tokens,
             authenticator,
             self._options.allow_seeds,
@@ -315,7 +318,7 @@ class Server:
             Service(_FEED, feed_service),
             Service(_HINT, hint_service),
             Service(_REVIEW, review_service),
-            Service(_PUZZLE, PuzzleService(self._long_work)),
+            Service(_PUZZLE, PuzzleService(library, self._long_work)),
         ]
 
     def _sweeps(self) -> list[Sweep]:

@@ -15,7 +15,10 @@ from engine.game import SPECTATOR
 from service.api import review_service
 from service.common.event_loop import finish_now
 from service.hosting import replays
-from service.hosting.replays import replaying
+from service.hosting.entries import EntryKind
+from service.hosting.records import write_record
+from service.hosting.replays import replaying, trying
+from service.store import Entry
 from tests.support.planted_games import environment_of, plant_example
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
@@ -240,6 +243,75 @@ def test_any_match_is_replayed_in_batches_of_bounded_size(game):
     for each in found:
         past = finish_now(state.going_back(each.version))
         assert list(each.views) == [view_of(past, viewer) for viewer in SEEN_BY_ALL]
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_what_is_tried_leads_where_the_match_would_have_gone(game):
+    rng = seeded(f"tried {game}")
+    state = random_match(game, "default", rng, played_on=rng.randrange(2))
+    record = write_record(state)
+    taken = {each.version: each.action for each in record.entries if each.HasField("action")}
+    begin = rng.choice(sorted(taken)) - 1
+    tried = [taken[each] for each in range(begin + 1, min(begin + 5, state.version) + 1)]
+    # Others lead elsewhere, as far as they are legal: where the engine says.
+    past = finish_now(state.going_back(begin))
+    seat = past.deciders[0]
+    other = rng.choice(view_of(past, seat).legal_actions)
+    for actions in (tried, [match_pb2.SeatAction(seat=seat, action=other)]):
+        expected = past
+        for found, action in zip(
+            finish_now(collected(trying(state, SEEN_BY_ALL, ALL, begin, actions))),
+            actions,
+            strict=True,
+        ):
+            entry = Entry(EntryKind.ACTION, action.seat, 0, action.action.SerializeToString())
+            expected = expected.after(entry._replace(at=expected.time))
+            response = review_pb2.ReplayMatchResponse.FromString(found)
+            version = expected.version
+            assert response.version == version
+            for view, viewer in zip(response.views, SEEN_BY_ALL, strict=True):
+                assert game_part(view) == game_part(view_of(expected, viewer))
+                assert view.result == view_of(expected, viewer).result
+            told = wire.write_recorded_events(expected.game, expected.events(version), version)
+            assert list(response.events) == told
+            if actions is tried:
+                assert told == [
+                    each.event
+                    for each in record.entries
+                    if each.version == version and each.HasField("event")
+                ]
+
+
+def collected(replay):
+    """What a replay shows, as work."""
+    found = []
+    for each in replay:
+        found += [] if each is None else [each]
+        yield
+    return found
+
+
+def game_part(view):
+    """What a view shows of the game."""
+    return getattr(view, view.WhichOneof("game"))
+
+
+def test_what_the_rules_do_not_allow_is_not_tried(client, over):
+    taken = [each for each in over.spectator.record().entries if each.HasField("action")]
+    action = taken[0].action
+    begin = taken[0].version - 1
+    for tried, after in (
+        ([action, action], begin),
+        ([action], taken[-1].version),
+        ([match_pb2.SeatAction(seat=action.seat)], begin),
+    ):
+        refusal = refused(
+            lambda tried=tried, after=after: list(
+                over.players[0].replay(after_version=after, tried_actions=tried)
+            )
+        )
+        assert refusal[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    assert len(list(over.players[0].replay(after_version=begin, tried_actions=[action]))) == 1
 
 
 def test_a_server_that_stops_says_after_which_version_to_go_on(start, monkeypatch):

@@ -75,7 +75,7 @@ function screen(here: Place, seat: Seat | undefined) {
 	return here.at === "match" ? (
 		<MatchScreen seat={seat} key={seat.match} />
 	) : (
-		<Replay seat={seat} key={seat.match} />
+		<Replay seat={seat} version={here.version} key={seat.match} />
 	);
 }
 
@@ -103,7 +103,9 @@ function Unkept({ seat }: { seat: Seat }) {
 }
 
 /** The replay and its review. */
-const Replay = later<{ seat: Seat }>(() => import("./replay/screen").then((it) => it.ReplayScreen));
+const Replay = later<{ seat: Seat; version?: string }>(() =>
+	import("./replay/screen").then((it) => it.ReplayScreen),
+);
 const Puzzles = later<{ game: string; puzzle?: string; theme?: string }>(() =>
 	import("./puzzle/screen").then((it) => it.PuzzleScreen),
 );

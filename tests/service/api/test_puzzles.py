@@ -1,14 +1,20 @@
 """Puzzles: a position is shown without its answer, and the answer is told after an attempt."""
 
+import random
+
 import grpc
 import pytest
 
 import wire
-from croupier.v1 import puzzle_pb2
+from croupier.v1 import match_pb2, puzzle_pb2
+from engine.match import Match
+from engine.sampler import Sampler
 from service.common.event_loop import finish_now
 from service.puzzles import library, packs
+from service.puzzles.lines import playing_line
 from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack
-from tests.support.serving import refused
+from tests.support.long_form import LONG_FORM
+from tests.support.serving import OPEN, Table, bot, play_on, refused
 
 GAMES = tuple(wire.hosted_games())
 LEAST = 100  # Puzzles of a game.
@@ -115,6 +121,57 @@ def test_a_puzzle_is_solved_by_its_answer_alone(client, game):
             told = solved(client, puzzle.name, action)
             assert told.correct == (action == each.hint.action)
             assert told.hint == each.hint
+
+
+def steps_of(state, each):
+    return finish_now(playing_line(state, each))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_solution_is_played_from_what_its_seat_knew(game, monkeypatch):
+    whole, told, write = 0, [], wire.write_event
+    monkeypatch.setattr(wire, "write_event", lambda *what: told.append(what[1]) or write(*what))
+    for each in pack(game).puzzles[: 100 if LONG_FORM else 30]:
+        state, seat = finish_now(replaying(each.record)), each.puzzle.origin.seat
+        told.clear()
+        steps = steps_of(state, each)
+        assert all(event.seen_by(seat) for event in told)
+        line = each.hint.actions[0].line
+        whole += len(steps) == 1 + len(line)
+        assert [step.version for step in steps] == [
+            state.version + 1 + at for at in range(len(steps))
+        ]
+        for step in steps:
+            assert (step.view.seat, step.view.version) == (seat, step.version)
+            assert not step.view.legal_actions
+        # In any world that the seat cannot tell from this one, they are the same.
+        world = Sampler.of(state.dealt().view(seat)).sample(7)
+        start = Match(state.game, bytes(32), "", state.version, world)
+        assert steps_of(state._replace(match=start), each) == steps
+    assert whole >= 0.95 * min(30, len(pack(game).puzzles))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_puzzle_is_played_on_against_the_computer_alone(client, game):
+    for each in pack(game).puzzles[:3]:
+        view, seat = shown(client, each.puzzle.name).view, each.puzzle.origin.seat
+        request = match_pb2.CreateMatchRequest(
+            ruleset=view.ruleset,
+            seats=[OPEN if at == seat else bot("RANDOM") for at in (0, 1)],
+            start_from={"puzzle_name": each.puzzle.name},
+        )
+        table = Table(client, client.matches.CreateMatch(request))
+        begun = table.players[seat].view()
+        if begun.version == 0:
+            assert begun.legal_actions == view.legal_actions
+            assert getattr(begun, game) == getattr(view, game)
+        assert not begun.origin.logged
+        play_on(table, random.Random(1))
+        assert table.spectator.view().HasField("result")
+        del request.seats[:]
+        assert refused(client.matches.CreateMatch, request).reason == "INVALID_FIELD"
+    request.start_from.puzzle_name = f"games/{game}/puzzles/0"
+    assert refused(client.matches.CreateMatch, request).reason == "PUZZLE_NOT_FOUND"
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -16,10 +16,12 @@ import {
 	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
+	type View,
 	ViewSchema,
 } from "./types";
 
 const CALL_TIMEOUT_MS = 20_000;
+const COMPARED_BY = 5000; // Iterations.
 const NO_TIMEOUT = 0; // A stream goes on for as long as it is wanted.
 
 const transport = createConnectTransport({
@@ -57,8 +59,13 @@ export interface NewMatch {
 	/** The name by which the other player sees who created the match; may be empty. */
 	displayName: string;
 	requestId: string;
-	/** A moment of a match that is over, to play on from. */
-	from?: { token: string; version: bigint };
+	from?: Moment;
+}
+
+/** A moment to play on from: of a match that is over, by a token of it, or that of a puzzle. */
+export interface Moment {
+	source: { case: "matchToken" | "puzzleName"; value: string };
+	version: bigint;
 }
 
 const as = ({ token }: Access, signal?: AbortSignal, timeoutMs?: number): CallOptions => ({
@@ -106,10 +113,7 @@ export async function createMatch(wish: NewMatch) {
 					? HintPolicy.ALLOWED
 					: HintPolicy.AFTER_END
 				: undefined,
-		startFrom: wish.from && {
-			source: { case: "matchToken", value: wish.from.token },
-			version: wish.from.version,
-		},
+		startFrom: wish.from && { source: wish.from.source, version: wish.from.version },
 	});
 }
 
@@ -236,6 +240,42 @@ export async function replayMatch(access: Access) {
 	for await (const each of reviews.replayMatch({ source }, as(access, undefined, NO_TIMEOUT)))
 		versions.push(each);
 	return versions;
+}
+
+/** What a seat knew in a version of a match that is over, with its legal actions. */
+export async function viewAt(access: Access, version: bigint, seat: number, signal: AbortSignal) {
+	const source = { case: "matchName", value: access.match } as const;
+	const afterVersion = version > 0n ? version - 1n : undefined;
+	const asked = { source, afterVersion, seats: [seat], legalActions: true };
+	for await (const { views } of reviews.replayMatch(asked, as(access, signal, NO_TIMEOUT)))
+		return views[0]!; // The stream would go on to the end of the match.
+	throw new Error("The match has no such version.");
+}
+
+/** What decisions of both seats would have led to after a version of a match, as one seat sees it. */
+export async function tryActions(
+	access: Access,
+	afterVersion: bigint,
+	triedActions: { seat: number; action: Action }[],
+	seat: number,
+	signal: AbortSignal,
+) {
+	const source = { case: "matchName", value: access.match } as const;
+	const steps: ReplayMatchResponse[] = [];
+	const asked = { source, afterVersion, triedActions, seats: [seat] };
+	for await (const each of reviews.replayMatch(asked, as(access, signal))) steps.push(each);
+	return steps;
+}
+
+/** Compares some actions from what a view tells. */
+export async function compareActions(view: View, includeActions: Action[], signal: AbortSignal) {
+	const effort = { case: "limits", value: { iterations: COMPARED_BY } } as const;
+	const position = { case: "view", value: view } as const;
+	const { hint } = await hints.suggestAction(
+		{ search: { position, effort, includeActions } },
+		{ signal },
+	);
+	return hint!;
 }
 
 /** All puzzles of a game, without what is to be seen in them. */

@@ -66,7 +66,7 @@ export const de: Texts = {
 	firstVisit: "Neu hier? „Lernen im Spiel“ ist eine Partie, die sich unterwegs erklärt.",
 	newHere: (game: string) =>
 		`${game} ist dir neu? Lerne es zuerst in einer Partie gegen einen Bot: dein Platz wartet.`,
-	toInvitation: "Zur Einladung",
+	backTo: { join: "Zur Einladung", replay: "Zurück zur Auswertung", puzzles: "Zurück zur Aufgabe" },
 	chooseGame: "Wähle ein Spiel",
 	playNow: "Spielen",
 	rules: "Regeln",
@@ -271,6 +271,7 @@ export const de: Texts = {
 	toldForward: "Weiter",
 	toldSkip: "Ans Ende springen",
 	toldAgain: "Noch einmal abspielen",
+	toldPast: "Der Tisch, wie er damals war",
 	askCard: "Eine Karte befragen",
 	askedNow: "Jetzt",
 	notNow: "Sie kann jetzt nicht gewählt werden.",
@@ -321,6 +322,12 @@ export const de: Texts = {
 	replayBack: "Ein Schritt zurück",
 	replayForward: "Ein Schritt vor",
 	replayLast: "Letzter Schritt",
+	tryMove: "Anderen Zug ausprobieren",
+	tryTitle: (who) => `Was wäre, wenn? Am Zug: ${who}`,
+	tryText: (move) =>
+		`Gespielt wurde „${move}“. Wähle irgendeinen Zug auf dem Tisch: Du siehst, wozu er führt und wie gut er war, nach dem, was man wissen konnte.`,
+	tryLeads: "Wozu der Zug führt",
+	tryComparing: "Der Computer vergleicht ihn mit dem besten Zug…",
 	playOn: "Von hier weiterspielen",
 	playOnNote:
 		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und einen Gegner.",
@@ -446,6 +453,9 @@ export const de: Texts = {
 	puzzleYours: (move, compared) => `Dein Zug, „${move}“: ${compared}.`,
 	puzzleYoursLow: (move) => `Dein Zug, „${move}“, ist weniger wert.`,
 	puzzleSecond: (move, compared) => `Der nächstbeste Zug, „${move}“: ${compared}.`,
+	puzzleLine: "Der beste Zug, und was danach zu erwarten ist",
+	puzzleLineNote:
+		"Auf dem Tisch liegen verdeckte Karten so, wie man sie erwarten konnte. In der Partie, aus der die Aufgabe stammt, liegen sie vielleicht anders.",
 	puzzleNext: "Nächste Aufgabe",
 	puzzleAgain: "Noch einmal versuchen",
 	puzzleShow: "Lösung zeigen",

@@ -59,7 +59,12 @@ export const en = {
 	firstVisit: "New here? “Learn by playing” is a match that explains itself as you go.",
 	newHere: (game: string) =>
 		`New to ${game}? Learn it first in a match against a bot: your seat waits.`,
-	toInvitation: "To the invitation",
+	/** By the beginning of the link. */
+	backTo: {
+		join: "To the invitation",
+		replay: "Back to the review",
+		puzzles: "Back to the puzzle",
+	},
 	chooseGame: "Choose a game",
 	playNow: "Play",
 	rules: "Rules",
@@ -265,6 +270,7 @@ export const en = {
 	toldForward: "One on",
 	toldSkip: "Skip to the end",
 	toldAgain: "Play it again",
+	toldPast: "The table as it was then",
 	askCard: "Ask a card",
 	askedNow: "Now",
 	notNow: "It cannot be chosen now.",
@@ -318,6 +324,12 @@ export const en = {
 	replayBack: "One step back",
 	replayForward: "One step forward",
 	replayLast: "Last step",
+	tryMove: "Try another move",
+	tryTitle: (who: string) => `What if? ${who} to move`,
+	tryText: (move: string) =>
+		`“${move}” was played. Choose any move on the table: you see what it leads to, and how good it was by what the player knew.`,
+	tryLeads: "What the move leads to",
+	tryComparing: "The computer compares it with the best move…",
 	playOn: "Play on from here",
 	playOnNote:
 		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and an opponent.",
@@ -441,6 +453,9 @@ export const en = {
 	puzzleYours: (move: string, compared: string) => `Your move, “${move}”: ${compared}.`,
 	puzzleYoursLow: (move: string) => `Your move, “${move}”, is worth less.`,
 	puzzleSecond: (move: string, compared: string) => `The next best, “${move}”: ${compared}.`,
+	puzzleLine: "The best move, and what is expected to follow",
+	puzzleLineNote:
+		"On the table, hidden cards lie as the player could expect them. In the match that the puzzle comes from, they may lie elsewhere.",
 	puzzleNext: "Next puzzle",
 	puzzleAgain: "Try again",
 	puzzleShow: "Show the solution",

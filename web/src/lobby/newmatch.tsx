@@ -1,6 +1,6 @@
 // The form for a new match: the opponent, the clock, and what the game leaves to choose.
 import { useState } from "preact/hooks";
-import type { ClockChoice } from "../api/calls";
+import type { ClockChoice, Moment } from "../api/calls";
 import { BotStrength, type Ruleset } from "../api/types";
 import { catalogOf } from "../games/catalog";
 import { type Catalog, type LobbyOption, rulesetOf } from "../games/module";
@@ -21,12 +21,11 @@ const CLOCKS = {
 	own: undefined,
 } as const;
 
-/** A moment of a match that is over, to play on from. */
-export interface PlayOn {
-	token: string;
-	version: bigint;
+export interface PlayOn extends Moment {
 	ruleset: Ruleset;
 	seat: 0 | 1;
+	/** The link to where it is played on from. */
+	back: string;
 }
 
 export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () => void }) {
@@ -60,23 +59,25 @@ export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () =
 			clock: clock === "own" ? own : CLOCKS[clock],
 			from,
 		});
-		void create(wish, { bot: against === "bot" ? strength : undefined });
+		void create(wish, { bot: against === "bot" ? strength : undefined, back: from?.back });
 	}
 
 	return (
 		<Dialog title={from ? t().playOn : t().newMatch(catalog.game.title)} onClose={onClose}>
 			<form onSubmit={deal} data-testid="newmatch">
 				{from && <p class="muted">{t().playOnNote}</p>}
-				<Choices
-					title={t().opponent}
-					name="opponent"
-					value={against}
-					onChange={setAgainst}
-					choices={[
-						["bot", t().againstBot],
-						["friend", t().againstFriend],
-					]}
-				/>
+				{from?.source.case !== "puzzleName" && (
+					<Choices
+						title={t().opponent}
+						name="opponent"
+						value={against}
+						onChange={setAgainst}
+						choices={[
+							["bot", t().againstBot],
+							["friend", t().againstFriend],
+						]}
+					/>
+				)}
 				{against === "bot" ? (
 					<Choices
 						title={t().strength}

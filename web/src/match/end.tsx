@@ -34,7 +34,7 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 					)}
 					{seat.back && (
 						<a class="button" href={seat.back} data-testid="back">
-							{t().toInvitation}
+							{backTo(seat.back)}
 						</a>
 					)}
 					<a class="button quiet" href={linkTo.lobby}>
@@ -45,6 +45,10 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 		</section>
 	);
 }
+
+/** The words on a link to where a match was begun from. */
+export const backTo = (link: string) =>
+	t().backTo[/^#\/(\w+)/.exec(link)?.[1] as keyof ReturnType<typeof t>["backTo"]];
 
 function Rematch(props: { seat: Seat; context: Context; session: Session; me: number }) {
 	const { seat, context, session, me } = props;

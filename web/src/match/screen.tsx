@@ -18,7 +18,7 @@ import { QrCode } from "../ui/qr";
 import { ActionBar } from "./actions";
 import { draw, isMixed } from "./advice";
 import { clockInWords } from "./clock";
-import { Ending } from "./end";
+import { backTo, Ending } from "./end";
 import { useFlip } from "./flip";
 import { Coach } from "./guide";
 import { HintPanel, hintsAllowed } from "./hintpanel";
@@ -230,8 +230,8 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 				</details>
 			)}
 			{seat.back && (
-				<a class="button" href={seat.back}>
-					{t().toInvitation}
+				<a class="button" href={seat.back} data-testid="back">
+					{backTo(seat.back)}
 				</a>
 			)}
 			{seat.seat !== undefined && !context.view.result && (

@@ -1,6 +1,6 @@
 // The table of a match, a puzzle or a replay: the seats, the board, the hand and the bar, with panels beside it.
 import type { ComponentChildren, HTMLAttributes, RefObject } from "preact";
-import { type Dispatch, type StateUpdater, useRef } from "preact/hooks";
+import { type Dispatch, type StateUpdater, useRef, useState } from "preact/hooks";
 import { type Event, SeatPresence } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
@@ -13,9 +13,10 @@ import { Button } from "../ui/button";
 import { useScrolled } from "../ui/scrolled";
 import { AskButton, Asked, useAsked } from "./asked";
 import { Clock } from "./clock";
+import { useFlip } from "./flip";
 import { Hands } from "./hand";
 import type { Chooser } from "./picker";
-import { type Tale, Told } from "./told";
+import { type Passed, type Tale, Told } from "./told";
 
 /** Of a table at which nothing can be clicked. */
 export const NOTHING: Picker = {
@@ -76,19 +77,34 @@ export function Table<Name extends string>(
 		panelRef?: RefObject<HTMLElement | null>;
 	},
 ) {
-	const { root, kind = "", context, events, tale, near, chooser, offset, hands, ...others } = props;
-	const { other, boardless, bar, head, more, panels, open, setOpen, panelRef, children, ...rest } =
-		others;
-	const {
-		catalog: { module: game },
-		view,
-	} = context;
+	const { root, kind = "", context: now, events: all, hands: held, ...others } = props;
+	const { tale, near, chooser, offset, other, boardless, bar, head, more, ...further } = others;
+	const { panels, open, setOpen, panelRef, children, ...rest } = further;
+	// The table goes back with what is told of it, as far as the viewer was shown it then.
+	const [back, setBack] = useState(false);
+	const [step, look] = useState<Passed>();
+	const past = back && step?.view ? step : undefined;
+	const context = past ? { ...now, view: past.view!, sent: undefined } : now;
+	const { view } = context;
+	const { module: game } = context.catalog;
+	const until = ({ version }: { version: bigint }) => !past || version <= past.version;
+	const events = all.filter(until);
+	const hands = past?.hands ?? held;
+	// Of what has not happened there is no other present.
+	const foretold = tale?.title !== undefined;
+	const gone = past !== undefined && !foretold;
+	useFlip(root, foretold && `${view.version}`);
 	const side = useRef<HTMLElement>(null);
 	const place = useScrolled<HTMLDivElement>();
 	const current = panels.find(({ name }) => name === open) ?? panels[0]!;
 	const asks = useAsked(root, context);
-	const fresh = tale?.steps.flatMap((step) => step.events) ?? [];
+	const fresh = tale?.steps.filter(until).flatMap((step) => step.events) ?? [];
 	const jumps = panels.filter(({ glyph }) => glyph);
+	/** Whoever chooses a card of the hand is back in the present. */
+	const pick: Chooser["pick"] = (...card) => {
+		setBack(false);
+		chooser?.pick(...card);
+	};
 	return (
 		<div
 			class={`match ${kind} ${asks.asking ? "asking" : ""} ${classOf(game.id)}`}
@@ -98,15 +114,30 @@ export function Table<Name extends string>(
 			{children}
 			<div class="tablearea">
 				<div class="farside">
-					<Player {...{ context, offset, other }} at={1 - near} cards={hands?.[1 - near]} far />
-					{tale && !boardless && <Told {...{ tale, context }} />}
+					<Player
+						{...{ context, other }}
+						offset={past ? undefined : offset}
+						at={1 - near}
+						cards={hands?.[1 - near]}
+						far
+					/>
+					{tale && !boardless && <Told {...{ tale, back, setBack, look }} context={now} />}
 				</div>
 				{boardless || (
-					<div class="board" data-testid="board" ref={place}>
-						<game.Board {...{ context, view, events, fresh, near }} picker={chooser ?? NOTHING} />
+					<div
+						class={`board ${gone ? "past" : ""}`}
+						data-testid="board"
+						data-shows={`${view.version}`}
+						ref={place}
+					>
+						<game.Board
+							{...{ context, view, events, fresh, near }}
+							picker={past ? NOTHING : (chooser ?? NOTHING)}
+						/>
+						{gone && <p class="pastnote">{t().toldPast}</p>}
 					</div>
 				)}
-				<Player {...{ context, offset }} at={near} cards={hands?.[near]}>
+				<Player {...{ context }} offset={past ? undefined : offset} at={near} cards={hands?.[near]}>
 					<AskButton {...asks} />
 					{jumps.length > 0 && (
 						<div class="jump" role="group" aria-label={t().menu}>
@@ -126,7 +157,13 @@ export function Table<Name extends string>(
 						</div>
 					)}
 				</Player>
-				{chooser && !boardless && <Hands {...{ context, near }} picker={chooser} />}
+				{chooser && !boardless && (
+					<Hands
+						context={gone ? now : context}
+						near={near}
+						picker={gone ? { ...chooser, pick } : chooser}
+					/>
+				)}
 				{bar}
 			</div>
 			<aside class="side" ref={side}>

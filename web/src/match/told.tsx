@@ -1,6 +1,7 @@
 // What happened since the viewer's last decision, a few sentences at a time, with the cards: it is told at the
-// pace of reading, and can be stepped through and played again.
+// pace of reading, and can be stepped through and played again, while the table shows each step.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { View } from "../api/types";
 import { type Context, cardProps, type Line } from "../games/module";
 import { Said } from "../games/said";
 import { linesOf, nameOfSeat } from "../games/sentences";
@@ -30,23 +31,32 @@ export const readingTime = (lines: readonly Line[]) =>
 				lines.reduce((time, { text }) => time + LETTER_MS * text.length, GLANCE_MS),
 			);
 
-export interface Tale {
-	/** The steps since the viewer's last decision, that one included if there was one. */
-	steps: readonly Pick<Step, "version" | "events" | "own">[];
-	/** Shows at once what the table has still to show; undefined if that is nothing. */
-	skip?(): void;
+/** A step, with what the viewer was shown of the table after it, as far as that is known. */
+export interface Passed extends Pick<Step, "version" | "events" | "own"> {
+	view?: View;
+	hands?: readonly (readonly string[])[];
 }
 
-/** What is told at once: lines of one step, and whether it was the viewer's own. */
+export interface Tale {
+	/** The steps since the viewer's last decision, that one included if there was one. */
+	steps: readonly Passed[];
+	/** Shows at once what the table has still to show; undefined if that is nothing. */
+	skip?(): void;
+	/** What is told, if that has not happened: then it begins with the first step, and the table does, too. */
+	title?: string;
+}
+
+/** What is told at once: lines of one step. */
 interface Beat {
 	lines: Line[];
-	own: boolean;
+	step: Passed;
 }
 
 function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
 	const most = matchMedia(LOW).matches ? ROOM.rowsInLow : ROOM.rows;
 	const letters = matchMedia(NARROW).matches ? ROOM.lettersInNarrow : ROOM.letters;
-	return steps.flatMap(({ events, own = false }, at) => {
+	return steps.flatMap((step, at) => {
+		const { events } = step;
 		const last = at === steps.length - 1;
 		// That a seat has decided is news only until both have.
 		const news = last ? events : events.filter(({ event }) => event.case !== "seatDecided");
@@ -58,7 +68,7 @@ function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
 			rows += more;
 			if (rows <= most) beats.at(-1)!.lines.push(line);
 			else {
-				beats.push({ lines: [line], own });
+				beats.push({ lines: [line], step });
 				rows = more;
 			}
 		}
@@ -66,8 +76,18 @@ function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
 	});
 }
 
-export function Told({ tale, context }: { tale: Tale; context: Context }) {
-	const { steps, skip } = tale;
+export function Told(props: {
+	tale: Tale;
+	context: Context;
+	/** Whether the table goes back with what is told. */
+	back: boolean;
+	setBack(back: boolean): void;
+	/** Shows a step of the past on the table; undefined: the present. */
+	look(step: Passed | undefined): void;
+}) {
+	const { tale, context, setBack, look } = props;
+	const { steps, skip, title = t().told } = tale;
+	const ahead = tale.title !== undefined;
 	const beats = beatsOf(steps, context);
 	const last = beats.length - 1;
 	const first = steps[0]?.version;
@@ -78,7 +98,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 	const [place, setPlace] = useState(0);
 	const at = mode === "end" ? last : Math.min(place, last);
 	const begun = useRef({ first: undefined as bigint | undefined, others: false, at: 0, since: 0 });
-	const others = beats.findIndex(({ own }) => !own);
+	const others = ahead ? 0 : beats.findIndex(({ step }) => !step.own);
 	const lines = useScrolled<HTMLOListElement>();
 	useLayoutEffect(() => {
 		const { current } = begun;
@@ -88,6 +108,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 		const opened = current.first === undefined;
 		if (anew || still) setPlace((still || opened) && others > 0 ? others : 0);
 		if (anew) setMode(context.me === undefined ? "end" : still ? "read" : "play");
+		if (anew) setBack(ahead);
 		begun.current = { ...current, first, others: others >= 0 };
 	}, [first, others]);
 	useEffect(() => {
@@ -98,11 +119,17 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 		const timer = setTimeout(() => setPlace(at + 1), Math.max(0, left));
 		return () => clearTimeout(timer);
 	}, [mode, at, last, first]);
+	const beat = beats[at];
+	const present = !ahead && beat?.step === beats[last]?.step;
+	const past = props.back && !present ? beat?.step : undefined;
+	useLayoutEffect(() => look(past), [past]);
 	const go = (to: number) => {
 		setMode("read");
 		setPlace(to);
+		setBack(true);
 	};
 	const end = () => {
+		setBack(ahead);
 		skip?.();
 		setMode("end");
 	};
@@ -117,13 +144,13 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 		document.addEventListener("keydown", onKey);
 		return () => document.removeEventListener("keydown", onKey);
 	}, []);
-	const beat = beats[at];
 	const { catalog } = context;
 	const { Card } = catalog.module;
 	const cards = [...new Set(beat?.lines.flatMap((line) => line.cards))].slice(0, MOST_CARDS);
-	const running = skip !== undefined || (mode === "play" && at < last);
+	const running =
+		skip !== undefined || (at < last && (mode === "play" || (past !== undefined && !ahead)));
 	return (
-		<section class="told" aria-label={t().told} data-testid="told" data-beats={beats.length}>
+		<section class="told" aria-label={title} data-testid="told" data-beats={beats.length}>
 			<ul class="toldcards">
 				{cards.map((card) => (
 					<li key={card}>
@@ -144,7 +171,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 				))}
 			</ol>
 			{beats.length > 1 && (
-				<div class="toldsteps" role="group" aria-label={t().told}>
+				<div class="toldsteps" role="group" aria-label={title}>
 					<Button aria-label={t().toldBack} disabled={at <= 0} onClick={() => go(at - 1)}>
 						‹
 					</Button>
@@ -165,6 +192,7 @@ export function Told({ tale, context }: { tale: Tale; context: Context }) {
 							onClick={() => {
 								begun.current.since = 0;
 								setPlace(0);
+								setBack(true);
 								setMode(calm() ? "read" : "play");
 							}}
 						>

@@ -18,6 +18,7 @@ import type { Catalog, Context, GameModule } from "../games/module";
 import { spaced } from "../games/schema";
 import { describeAction } from "../games/sentences";
 import { inWords, number, points, t } from "../i18n";
+import { NewMatchDialog } from "../lobby/newmatch";
 import { ActionBar } from "../match/actions";
 import { compared } from "../match/advice";
 import { Chances, Expected, Moves } from "../match/hintpanel";
@@ -62,7 +63,7 @@ export function PuzzleScreen(props: { game: string; puzzle?: string; theme?: str
 	return (
 		<Puzzle
 			key={name}
-			{...{ game, catalog, puzzle, view: loaded.view }}
+			{...{ game, catalog, puzzle, theme, view: loaded.view }}
 			number={every.indexOf(puzzle) + 1}
 			solved={t().puzzlesSolved(countSolved(all), all.length)}
 			next={linkTo.puzzles(game, idOfPuzzle(nextOf(all, puzzle)!), theme)}
@@ -114,6 +115,7 @@ function Puzzle(props: {
 	catalog: Catalog;
 	puzzle: Listed;
 	view: View;
+	theme: string;
 	number: number;
 	/** How many are solved, in words. */
 	solved: string;
@@ -145,6 +147,18 @@ function Puzzle(props: {
 	const [sending, setSending] = useState(false);
 	const [failed, setFailed] = useState<Refusal>();
 	const [panel, setPanel] = useState<"solution" | "rules">();
+	const [playingOn, setPlayingOn] = useState(false);
+	// A solution is shown as a turn is.
+	const shown = attempt?.shown ? attempt.response : undefined;
+	const steps = useMemo(
+		() =>
+			shown?.steps.map((step, at) => ({
+				...step,
+				view: { ...step.view!, players: view.players },
+				own: at === 0,
+			})) ?? NONE,
+		[shown, view],
+	);
 	const root = useRef<HTMLDivElement>(null);
 	const goOn = useRef<HTMLAnchorElement & HTMLButtonElement>(null);
 	const submit = async (action: Action) => {
@@ -178,8 +192,8 @@ function Puzzle(props: {
 			title: t().puzzleExplanation,
 			glyph: "BULB",
 			show: () =>
-				attempt?.shown ? (
-					<Solution hint={attempt.response.hint!} context={context} />
+				shown ? (
+					<Solution hint={shown.hint!} context={context} />
 				) : (
 					<p class="muted">{t().puzzleUnsolved}</p>
 				),
@@ -191,7 +205,8 @@ function Puzzle(props: {
 			{...{ root, context, chooser, panels }}
 			kind="puzzle"
 			data-testid="puzzle"
-			events={NONE}
+			events={steps.flatMap(({ events }) => events)}
+			tale={steps.length > 0 ? { steps, title: t().puzzleLine } : undefined}
 			near={me}
 			bar={
 				attempt ? (
@@ -204,9 +219,14 @@ function Puzzle(props: {
 						<p>{comparison(attempt, context)}</p>
 						<div class="buttons next">
 							{attempt.shown ? (
-								<a class="button primary" ref={goOn} data-testid="next" href={props.next}>
-									{t().puzzleNext}
-								</a>
+								<>
+									<a class="button primary" ref={goOn} data-testid="next" href={props.next}>
+										{t().puzzleNext}
+									</a>
+									<Button data-testid="playon" onClick={() => setPlayingOn(true)}>
+										{t().playOn}
+									</Button>
+								</>
 							) : (
 								<>
 									<button
@@ -267,6 +287,19 @@ function Puzzle(props: {
 			<p class="sr" role="status">
 				{attempt && verdictOf(attempt, context)}
 			</p>
+			{playingOn && (
+				<NewMatchDialog
+					id={props.game}
+					from={{
+						source: { case: "puzzleName", value: name },
+						version: 0n,
+						ruleset: props.view.ruleset!,
+						seat: me as 0 | 1,
+						back: linkTo.puzzles(props.game, idOfPuzzle(props.puzzle), props.theme),
+					}}
+					onClose={() => setPlayingOn(false)}
+				/>
+			)}
 		</Table>
 	);
 }
@@ -303,6 +336,7 @@ function Solution(props: { hint: NonNullable<SolvePuzzleResponse["hint"]>; conte
 			<Moves hint={hint} context={context} />
 			{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}
 			<Expected seat={hint.seat} found={hint.actions[0]!} context={context} />
+			<p class="muted">{t().puzzleLineNote}</p>
 			<p class="muted">{t().puzzleSearched(number(hint.iterations))}</p>
 		</div>
 	);

@@ -5,6 +5,7 @@ import { describeAction, nameOfSeat } from "../games/sentences";
 import { margin, percent, points, signed, t } from "../i18n";
 import { Expected, Hidden, Moves } from "../match/hintpanel";
 import { Why } from "../match/why";
+import { Button } from "../ui/button";
 import { Sign } from "./graph";
 import { better, isError, playedBest } from "./review";
 
@@ -56,6 +57,8 @@ export function StepReview(props: {
 	/** The version of the shown step. */
 	version: bigint;
 	running: boolean;
+	/** Goes to where other moves than that of a decision are tried. */
+	setTried: (decision: DecisionReview) => void;
 }) {
 	const { context, near, decisions, summary, running } = props;
 	const luck = summary?.chanceOutcomes.find(({ version }) => version === props.version);
@@ -79,7 +82,12 @@ export function StepReview(props: {
 	);
 }
 
-function Judged(props: { context: Context; near: number; decision: DecisionReview }) {
+function Judged(props: {
+	context: Context;
+	near: number;
+	decision: DecisionReview;
+	setTried: (decision: DecisionReview) => void;
+}) {
 	const { near, decision } = props;
 	const { seat, verdict, hindsight, hint } = decision;
 	const context = contextOf(props.context, seat);
@@ -110,6 +118,13 @@ function Judged(props: { context: Context; near: number; decision: DecisionRevie
 				<b>{judgement(decision, best)}</b>
 				{hint && ` ${t().reviewExpected(points(decision.expectedScore))}`}
 			</p>
+			{verdict !== Verdict.FORCED && (
+				<div class="buttons">
+					<Button data-testid="try" onClick={() => props.setTried(decision)}>
+						{t().tryMove}
+					</Button>
+				</div>
+			)}
 			{isError(decision) && hint && <Why hint={hint} context={context} />}
 			{isError(decision) && expected && expected.line.length > 0 && (
 				<>

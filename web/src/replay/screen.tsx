@@ -2,7 +2,12 @@
 // check of the deal.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { refusalOf } from "../api/errors";
-import { EndReason, Verdict as Judgement, type MatchRecord } from "../api/types";
+import {
+	type DecisionReview,
+	EndReason,
+	Verdict as Judgement,
+	type MatchRecord,
+} from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { under } from "../games/cardlist";
 import { catalogOf } from "../games/catalog";
@@ -25,10 +30,13 @@ import { replayed } from "./replaying";
 import { type Filter, isError, neighbour, passes, stepOf } from "./review";
 import { reviewOf } from "./reviewing";
 import { type Moment, moments, type Replayed } from "./states";
+import { Try } from "./trying";
 import type { Verdict } from "./verify";
 import "../style/review.css";
 
-export function ReplayScreen({ seat }: { seat: Seat }) {
+const SETTLED_MS = 300;
+
+export function ReplayScreen({ seat, version }: { seat: Seat; version?: string }) {
 	const [match, setMatch] = useState<Replayed>();
 	const [failed, setFailed] = useState<string>();
 	useEffect(() => {
@@ -48,12 +56,21 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 		return <Notice says={failed} link={linkTo.match(idOf(seat.match))} label={t().backToMatch} />;
 	if (!match || !catalog || all.length === 0) return <Loading />;
 	const context = { catalog, me: seat.seat, view: all[0]!.view };
-	return <Replay {...{ seat, all, context }} record={match.record} />;
+	const at = /^\d{1,9}$/.test(version ?? "") ? stepOf(all, BigInt(version!)) : all.length - 1;
+	return <Replay {...{ seat, all, context }} begin={at} record={match.record} />;
 }
 
-function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context: Context }) {
+function Replay(props: {
+	seat: Seat;
+	record: MatchRecord;
+	all: Moment[];
+	context: Context;
+	/** The step that is shown first. */
+	begin: number;
+}) {
 	const { seat, record, all } = props;
-	const [at, setAt] = useState(all.length - 1);
+	const [at, setAt] = useState(props.begin);
+	const [tried, setTried] = useState<DecisionReview>();
 	const [filter, setFilter] = useState<Filter>({ least: Judgement.INACCURACY });
 	const [tab, setTab] = useState<"step" | "match" | "log">();
 	const review = reviewOf(seat);
@@ -64,6 +81,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const root = useRef<HTMLDivElement>(null);
 	useFlip(root, at);
 	const moment = all[at]!;
+	const address = linkTo.replay(idOf(seat.match), moment.version);
+	useEffect(() => {
+		// A browser takes only so many changes in a time.
+		const timer = setTimeout(() => history.replaceState(null, "", address), SETTLED_MS);
+		return () => clearTimeout(timer);
+	}, [address]);
 	const near = seat.seat ?? 0;
 	const context = { ...props.context, view: moment.view };
 	const events = useMemo(() => all.slice(0, at + 1).flatMap((each) => each.events), [all, at]);
@@ -77,6 +100,8 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const mistake = (direction: 1 | -1) => neighbour(all, shown, at, direction);
 	const keys = useRef(mistake);
 	keys.current = mistake;
+	const tryingNow = useRef(false);
+	tryingNow.current = tried !== undefined;
 	useEffect(() => {
 		void review.plan();
 		return () => review.stop();
@@ -92,6 +117,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			if (event.ctrlKey || event.metaKey || event.altKey) return;
 			if (document.querySelector("dialog[open]")) return;
 			if (/^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
+			if (tryingNow.current) return;
 			const direction = { n: 1, p: -1 }[event.key.toLowerCase()] as 1 | -1 | undefined;
 			if (direction) explain(keys.current(direction));
 			const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -117,7 +143,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			title: t().reviewTabs.step,
 			show: () => (
 				<StepReview
-					{...{ context, near }}
+					{...{ context, near, setTried }}
 					decisions={here}
 					summary={review.summary.value}
 					version={moment.version}
@@ -136,6 +162,29 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			),
 		},
 	];
+	const playOnFrom = (version: bigint, from: number, onClose: () => void) => (
+		<NewMatchDialog
+			id={seat.game}
+			from={{
+				source: { case: "matchToken", value: seat.token },
+				version,
+				ruleset: record.ruleset!,
+				seat: from as 0 | 1,
+				back: address,
+			}}
+			onClose={onClose}
+		/>
+	);
+	if (tried)
+		return (
+			<Try
+				key={tried.version}
+				{...{ seat, record, playOnFrom }}
+				catalog={context.catalog}
+				decision={tried}
+				leave={() => setTried(undefined)}
+			/>
+		);
 	return (
 		<Table
 			{...{ root, context, events, near }}
@@ -231,18 +280,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			setOpen={setTab}
 			panelRef={panel}
 		>
-			{playingOn && (
-				<NewMatchDialog
-					id={seat.game}
-					from={{
-						token: seat.token,
-						version: owed!.version,
-						ruleset: record.ruleset!,
-						seat: near as 0 | 1,
-					}}
-					onClose={() => setPlayingOn(false)}
-				/>
-			)}
+			{playingOn && playOnFrom(owed!.version, near, () => setPlayingOn(false))}
 		</Table>
 	);
 }

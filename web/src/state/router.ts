@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 export type Place =
 	| { at: "lobby" }
 	| { at: "match"; id: string }
-	| { at: "replay"; id: string }
+	| { at: "replay"; id: string; version?: string }
 	| { at: "puzzles"; game: string; puzzle?: string; theme?: string }
 	| { at: "join"; invitation: string }
 	| { at: "watch" | "seat"; id: string; token: string }
@@ -24,7 +24,7 @@ const TOKEN = /^[!-~]+$/; // What a header can carry.
 function read(): Place {
 	const [at, first, second, third] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
 	if (at === "match" && first) return { at, id: first };
-	if (at === "replay" && first) return { at, id: first };
+	if (at === "replay" && first) return { at, id: first, version: second };
 	if (at === "puzzles" && first) return { at, game: first, puzzle: second, theme: third };
 	if (at === "join" && first) return { at, invitation: first };
 	// A link for spectators, or one by which a front end sends its player to a seat.
@@ -42,7 +42,8 @@ addEventListener("hashchange", () => {
 export const linkTo = {
 	lobby: "#/",
 	match: (id: string) => `#/match/${id}`,
-	replay: (id: string) => `#/replay/${id}`,
+	replay: (id: string, version?: bigint) =>
+		`#/replay/${[id, version].filter((part) => part !== undefined).join("/")}`,
 	puzzles: (game: string, id?: string, theme?: string) =>
 		`#/puzzles/${[game, id, theme].filter(Boolean).join("/")}`,
 	join: (invitation: string) => `#/join/${encodeURIComponent(invitation)}`,

@@ -39,7 +39,7 @@ export interface Seat {
 	/** In a match that teaches: the tips that were read so far. */
 	lesson?: readonly string[];
 	known?: Known;
-	/** The link by which this match can be left: of a lesson that was begun from an invitation. */
+	/** The link from which this match was begun: of an invitation, for a lesson; of a replay, a puzzle. */
 	back?: string;
 }
 
@@ -59,7 +59,7 @@ const seatKept = record<Seat>(
 		bot: textLike(/^[A-Z]+$/),
 		opponent: text,
 		created: (value) => moment(value) ?? 0,
-		back: textLike(/^#\/join\//),
+		back: textLike(/^#\/(join|replay|puzzles)\//),
 		lesson: (value) => (value === undefined ? value : listOf(text)(value)),
 		known: record<Known>(
 			{

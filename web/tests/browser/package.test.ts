@@ -191,6 +191,13 @@ describe("a game of a package", () => {
 		await page.waitForSelector("[data-testid=replay] .anyboard");
 		await at(18);
 		expect(await page.textContent(".log")).toContain("The bot plays 5 of Diamonds");
+		// What is told of the last turn takes the table with it.
+		await page.click(".toldsteps [aria-label='One on']");
+		await page.click(".toldsteps [aria-label='One back']");
+		await page.waitForSelector(".board.past");
+		await at(19);
+		await page.click(".toldsteps [aria-label='Skip to the end']");
+		await at(18);
 		await page.click("[aria-label='First step']");
 		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
 		await at(19);

@@ -31,6 +31,8 @@ describe(`playing on (SEED=${SEED})`, () => {
 				}, place);
 			const names = async (place: string) => (await look(place)).names;
 			const [board, hand] = [await names(".board"), await names(".board + .replayhand")];
+			const step = () => page.getAttribute("[data-testid=replay]", "data-version");
+			const from = await step();
 			await page.click("[data-testid=playon]");
 			await page.waitForSelector("dialog[open]");
 			expect(await audit(page)).toEqual([]);
@@ -41,6 +43,16 @@ describe(`playing on (SEED=${SEED})`, () => {
 			const now = await look(".hand");
 			if (now.version === "0") expect(now.names).toEqual(hand);
 			expect(await audit(page)).toEqual([]);
+
+			// It leads back to the very same step, after reloads of either page, too.
+			const address = page.url();
+			await page.reload();
+			await page.click("[data-testid=back]");
+			expect(await step()).toBe(from);
+			await page.reload();
+			expect(await step()).toBe(from);
+			await page.goto(address);
+			await page.waitForSelector("[data-testid=match]");
 			await play(page, random);
 
 			// Its replay begins at the same moment, and can be reviewed and verified like any other.

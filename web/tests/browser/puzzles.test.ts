@@ -79,6 +79,56 @@ describe(`puzzles (SEED=${SEED})`, () => {
 		},
 	);
 
+	it.each(GAMES)("of %s show on the table what the solution leads to, and go on", async (game) => {
+		const { page } = await visit(site.browser, `${site.url}#/puzzles/${game}`);
+		const shows = async () => Number(await page.getAttribute("[data-testid=board]", "data-shows"));
+		const random = chance(SEED);
+		await page.waitForSelector("[data-testid=puzzle]");
+		const before = await shows();
+		const hand = () =>
+			page.locator(".hand .card").evaluateAll((all) => all.map((each) => each.dataset.key));
+		const held = await hand();
+		// A move that was not the best leaves the table as it is, until the solution is shown.
+		if (!(await attempt(page, random))) {
+			expect(await page.locator("[data-testid=told]").count()).toBe(0);
+			expect(await shows()).toBe(before);
+			await page.click("[data-testid=show]");
+		}
+		const line = await page.locator(".line li").count();
+		const told = page.locator("[data-testid=told]");
+		await told.waitFor();
+		expect(await told.locator(".toldlines").textContent()).toContain("You");
+		const on = page.locator(".toldsteps [aria-label='One on']");
+		const seen = [await shows()];
+		for (; (await on.count()) > 0 && (await on.isEnabled()); seen.push(await shows()))
+			await on.click();
+		expect(seen).toEqual([...seen].sort((one, other) => one - other));
+		expect(seen[0]).toBeGreaterThan(before);
+		// The last of its decisions may be one that nobody is told of, such as a held one.
+		expect(seen.at(-1)).toBeLessThanOrEqual(before + Math.max(line, 1));
+		expect(seen.at(-1)).toBeGreaterThanOrEqual(before + line - 2);
+		expect(await audit(page)).toEqual([]);
+
+		// From the position itself, against the computer alone; the match leads back to the puzzle.
+		const address = page.url();
+		await page.click("[data-testid=playon]");
+		await page.waitForSelector("dialog[open]");
+		expect(await page.locator("input[name=opponent]").count()).toBe(0);
+		expect(await audit(page)).toEqual([]);
+		await page.check("input[name=strength][value=RANDOM]", { force: true });
+		await page.click("[data-testid=deal]");
+		await page.waitForSelector("[data-testid=match] [data-testid=board]");
+		if ((await shows()) === 0) expect(await hand()).toEqual(held);
+		await page.reload();
+		await page.click("[data-testid=back]");
+		await page.waitForSelector("[data-testid=puzzle]");
+		expect(page.url()).toBe(address);
+		await page.goBack();
+		await page.waitForSelector("[data-testid=match] [data-testid=board]");
+		await play(page, random);
+		expect(await page.textContent(".ending [data-testid=back]")).toBe("Back to the puzzle");
+	});
+
 	it("of one theme alone are set if that is chosen, which the address remembers", async () => {
 		const { page } = await visit(site.browser, `${site.url}#/puzzles/powershot_soccer`);
 		const theme = page.locator("[data-testid=theme]");

@@ -3,24 +3,63 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { ReviewMatchRequestSchema } from "../../src/gen/croupier/v1/review_pb";
-import { chance, play } from "./players";
+import { chance, GAMES, play, playWithKeys } from "./players";
 import { audit, deal, openSite, replay, visit } from "./visitor";
 import { frame, unframed } from "./wire";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
 /** Has every decision judged in no time, and then searched again with so many iterations. */
-async function search(page: Page, deepIterations: number) {
+async function search(page: Page, deepIterations: number, deepenAbove = 0) {
 	await page.unroute("**/*ReviewMatch");
 	await page.route("**/*ReviewMatch", (route) => {
 		const asked = fromBinary(ReviewMatchRequestSchema, unframed(route.request().postDataBuffer()!));
-		const request = { ...asked, iterations: 300, deepIterations, deepenAbove: 0 };
+		const request = { ...asked, iterations: 300, deepIterations, deepenAbove };
 		return route.continue({ postData: frame(toBinary(ReviewMatchRequestSchema, request)) });
 	});
 }
 
 describe(`the review (SEED=${SEED})`, () => {
 	const site = openSite();
+
+	it.each(GAMES)("of %s tries other moves, and says how good each is", async (game) => {
+		const { page } = await visit(site.browser, site.url);
+		const random = chance(SEED);
+		await deal(page, game, { seat: "0" });
+		await play(page, random);
+		await replay(page);
+		await search(page, 300, 1);
+		await page.click("[data-testid=review]");
+		await page.waitForSelector("[data-testid=terms]");
+		await page.selectOption("[data-testid=size]", "all");
+		await page.click("[aria-label='First step']");
+		for (let times = 1 + Math.floor(4 * random()); times > 0; times--)
+			if (await page.isEnabled("[data-testid=nextmistake]")) await page.keyboard.press("n");
+		const step = await page.getAttribute("[data-testid=replay]", "data-version");
+		await page.locator("[data-testid=try]").first().click();
+		await page.waitForSelector("[data-testid=trying]");
+		expect(await audit(page)).toEqual([]);
+		const shows = async () => Number(await page.getAttribute("[data-testid=board]", "data-shows"));
+		const begin = await shows();
+		const TRIED = "[data-testid=verdict]";
+		for (const way of [play, playWithKeys]) {
+			await page.waitForSelector(`[data-testid=trying]:not(:has(${TRIED}))`);
+			if (way === play) await play(page, random, { shows: TRIED });
+			else await playWithKeys(page, random, TRIED);
+			await page.waitForSelector("[data-known=true]");
+			expect(await page.textContent("[data-testid=judged]")).toMatch(
+				/^Your move, “.+”: (best|as good|worse by \d+.*|not examined)\.$/,
+			);
+			// A decision that nobody is told of shows nothing.
+			const led = await shows();
+			if (await page.$("[data-testid=told] .toldlines li")) expect(led).toBeGreaterThan(begin);
+			expect(led).toBeLessThanOrEqual(begin + 2);
+			expect(await audit(page)).toEqual([]);
+			if (way === play) await page.click("[data-testid=again]");
+		}
+		await page.click("[data-testid=untry]");
+		expect(await page.getAttribute("[data-testid=replay]", "data-version")).toBe(step);
+	});
 
 	it("judges a match, explains each decision, and says how the result came about", async () => {
 		const { page } = await visit(site.browser, site.url);

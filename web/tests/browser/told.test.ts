@@ -77,6 +77,76 @@ describe(`the last turn (SEED=${SEED})`, () => {
 		expect((await logged(page)).slice(-again.length)).toEqual(again);
 	});
 
+	it.each(GAMES)("of %s is shown on the table as it was", async (game) => {
+		const { page } = await visit(site.browser, site.url);
+		// Whatever the table has shown of each version. The page does it all by itself: the other seat may
+		// decide at any time.
+		const walk = await page.evaluateHandle(() => {
+			const shown = new Map<string, (string | null)[][]>();
+			const look = () => {
+				const board = document.querySelector<HTMLElement>(".board[data-shows]");
+				const faces = [...(board?.querySelectorAll("svg.face") ?? [])];
+				return {
+					version: board?.dataset.shows ?? "",
+					past: board?.matches(".past") ?? false,
+					faces: faces.map((face) => face.getAttribute("aria-label")),
+				};
+			};
+			const note = () => {
+				const { version, past, faces } = look();
+				if (!past) shown.set(version, [...(shown.get(version) ?? []), faces]);
+			};
+			const all = { subtree: true, childList: true, attributes: true };
+			new MutationObserver(note).observe(document, all);
+			const click = async (target: string) => {
+				const found = document.querySelector<HTMLButtonElement>(target);
+				if (!found || found.disabled) return false;
+				found.click();
+				await new Promise((drawn) => setTimeout(drawn));
+				return true;
+			};
+			return async () => {
+				const now = look();
+				const pasts = [];
+				while (await click(".toldsteps [aria-label='One back']")) pasts.push(look());
+				// The end of what is told is the present, as is whatever is chosen from the hand.
+				await click(".toldsteps [aria-label='Skip to the end']");
+				const end = look();
+				await click(".toldsteps [aria-label='One back']");
+				const chosen = await click(".hand .card[data-can]");
+				return {
+					...{ now, end },
+					chosen: chosen ? look() : undefined,
+					pasts: pasts
+						.filter(({ past, version }) => past && shown.has(version))
+						.map((past) => ({ ...past, before: shown.get(past.version)! })),
+				};
+			};
+		});
+		await deal(page, game);
+		let compared = 0;
+		for (let rounds = 0; compared === 0 && rounds < 40; rounds++) {
+			await play(page, chance(SEED), { shows: `.match:has(.toldsteps) ${MINE}`, after: 8 });
+			const { now, end, chosen, pasts } = await page.evaluate((walk) => walk(), walk);
+			for (const { version, faces, before } of pasts) {
+				expect(Number(version)).toBeLessThan(Number(now.version));
+				// Where something was chosen on the table, that was shown besides.
+				expect(before.some((each) => faces.every((face) => each.includes(face)))).toBe(true);
+				compared++;
+			}
+			for (const present of chosen ? [end, chosen] : [end]) {
+				expect(present.past).toBe(false);
+				expect(Number(present.version)).toBeGreaterThanOrEqual(Number(now.version));
+			}
+			if (await page.$("[data-testid=ending]")) {
+				await page.click(".brand");
+				await deal(page, game);
+			}
+		}
+		expect(compared).toBeGreaterThan(0);
+		expect(await audit(page)).toEqual([]);
+	});
+
 	it("passes at the pace of reading, unless it is skipped", async () => {
 		const { page } = await visit(site.browser, site.url, { reducedMotion: "no-preference" });
 		await deal(page, "castle_rampage");
