@@ -7,7 +7,8 @@ through which the call came sends it.
 
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
 from google.protobuf.any_pb2 import Any
@@ -129,6 +130,23 @@ class Refusal(Exception):
                 refusal.status = status
                 return refusal
         raise ValueError(f"no reason: {status.message}")
+
+
+@contextmanager
+def within(path: str) -> Iterator[None]:
+    """Where a message at a path of a request is read: its refusals name fields from there on."""
+    try:
+        yield
+    except Refusal as refusal:
+        bad = error_details_pb2.BadRequest()
+        for detail in refusal.status.details if path else ():
+            if detail.Unpack(bad):
+                for violation in bad.field_violations:
+                    violation.field = f"{path}.{violation.field}"
+                detail.Pack(bad)
+        if path:
+            refusal.status.message = f"{path}: {refusal.status.message}"
+        raise
 
 
 def invalid_field(path: str, reason: str, rule: str) -> Refusal:

@@ -39,6 +39,17 @@ class NewMatch(NamedTuple):
     hint_policy: int = 0  # 0: hints are allowed where a bot plays.
     start: Start | None = None  # From where it is played on.
     owner: str = ""  # As in `Header`.
+    players: tuple[str, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
+    path: str = ""  # Where it is in a request, for refusals.
+
+
+class Wanted(NamedTuple):
+    """A match of a header that shall exist; the rest is as in `NewMatch`."""
+
+    header: Header
+    players: tuple[str, ...] = ()
+    path: str = ""
+    once: bool = True  # Whether it may exist already.
 
 
 def new_header(asked: NewMatch, created: int) -> Header:

@@ -54,6 +54,7 @@ class Commit(NamedTuple):
     """The request adds an entry: the match with it, to be committed before it is answered."""
 
     state: MatchState
+    players: tuple[str, ...] = ()  # Who has joined a seat by it, as in `MatchStatus`.
 
 
 # Decisions
@@ -444,6 +445,7 @@ class Join(Kind, number=EntryKind.JOIN):
         key_name: str,
         display_name: str,
         request_id: str,
+        player: str = "",
     ) -> Reply | Commit:
         """Joins an invited seat at a time; raises Refusal if somebody else has.
 
@@ -466,7 +468,8 @@ class Join(Kind, number=EntryKind.JOIN):
                 "the invitation was used with another request_id: somebody else sits in the seat",
             )
         state.check_running()
-        return Commit(state.after(_join(seat, at, key_name, display_name, request_id)))
+        entry = _join(seat, at, key_name, display_name, request_id)
+        return Commit(state.after(entry), (player,) if player else ())
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         # The last one deals the match, unless it waits for entropy, for which all have joined

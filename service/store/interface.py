@@ -255,6 +255,9 @@ class MatchStatus(NamedTuple):
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
     feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
     ahead: bytes = b""  # As in `Head`.
+    # Pseudonyms of players or subjects who have got a seat, so that lists find it. They are beside
+    # the log.
+    players: tuple[str, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -304,6 +307,10 @@ class Query(NamedTuple):
     over: bool | None = None  # None: any.
     # Only matches that come after this (created, match_id) in the list.
     before: tuple[int, str] | None = None
+    owner: str = ""  # As in `Header`; empty: any.
+    player: str = ""  # Who has a seat, as in `MatchStatus`; empty: anybody.
+    since: int | None = None  # When they were created at the earliest, in milliseconds since 1970,
+    until: int | None = None  # and before when.
 
 
 class ListedMatch(NamedTuple):
@@ -389,6 +396,9 @@ class Store(Protocol):
     async def create(self, header: Header, status: MatchStatus) -> None:
         """Adds a match; raises ValueError if there is one of its id."""
 
+    async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
+        """Adds matches, all or none; raises ValueError if there is one of the id of any."""
+
     async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
@@ -439,6 +449,9 @@ class Store(Protocol):
 
         A server that succeeds holds the lease of the match until then.
         """
+
+    async def list_players(self, match_id: str) -> list[str]:
+        """Who has a seat of a match, as in `MatchStatus`."""
 
     async def count_live(self, creator: str) -> int:
         """How many matches of a creator are not over."""
