@@ -22,7 +22,7 @@ from service.common.call import Call
 from service.common.errors import as_refusal, shutting_down, version_in_future
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
-from service.hosting.entries import Entropy, EntropyHash, EntryKind, Join, Resignation, Token
+from service.hosting.entries import Abort, Entropy, EntropyHash, EntryKind, Join, Resignation, Token
 from service.hosting.feed import PAGE as FEED_PAGE
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
@@ -308,6 +308,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         check_seat(caller)
         write = partial(_write_view, viewer=caller.seat)
         return await self._matches.carry_out(caller, Resignation.ask, write)
+
+    async def AbortMatch(self, request: match_pb2.AbortMatchRequest, call: Call) -> bytes:
+        caller = await self._authenticator.admit(call, request.name)
+        check_seat(caller)
+        write = partial(_write_view, viewer=caller.seat)
+        return await self._matches.carry_out(caller, Abort.ask, write)
 
     async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
         state = await self._authenticator.read(call, request.name)

@@ -6,9 +6,12 @@ import uuid
 
 import pytest
 
-from croupier.client import INVITED, Client, CroupierError, Operator, bot, open_seat
+import wire
+from croupier.client import INVITED, Client, CroupierError, Operator, Seat, bot, open_seat
 from croupier.v1 import match_pb2
+from croupier.v1.game_pb2 import END_REASON_ABORTED
 from service.admission.budgets import Budget, Ledger
+from service.hosting.records import RecordError, verify
 from service.store import Query, queries
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import ruleset_of
@@ -324,3 +327,79 @@ def test_many_matches_cost_what_each_of_them_would(house, monkeypatch):
     assert refusal(ann.create_matches, requests(9)) == "BUDGET_EXHAUSTED"
     assert len(list(ann.matches())) == 12
     assert len(ann.create_matches(requests(8))) == 8
+
+
+# A match that comes to nothing
+
+
+def two(house, game=GAME, **fields):
+    """The seats of two accounts, each with a client of its own, and their spectator."""
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(game, (open_seat("Ann"), INVITED), **fields)
+    joined = bob.join(match.invitations[1], display_name="Bob")
+    return [match.seats[0], joined.seats[1]], joined.spectator
+
+
+def decide(seats, seat=None):
+    """Lets a seat decide that must; returns which."""
+    deciders = seats[0].view().deciders
+    seat = deciders[0] if seat is None else seat
+    seats[seat].submit(seats[seat].view().legal_actions[0])
+    return seat
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_a_match_is_aborted_until_both_have_decided(house, game):
+    for decisions in range(100):
+        seats, spectator = two(house, game)
+        # Where both decide at once, the second one begins.
+        decided = {decide(seats, max(seats[0].view().deciders)) for _ in range(decisions)}
+        assert (
+            refusal(Seat(spectator.client, spectator.match, spectator.token).abort) == "SPECTATOR"
+        )
+        if len(decided) == 2:
+            break
+        before = spectator.view()
+        assert not before.HasField("result")
+        end = seats[decisions % 2].abort()
+        assert (end.result.reason, list(end.result.scores)) == (END_REASON_ABORTED, [])
+        assert seats[decisions % 2].abort() == end
+        assert seats[1 - decisions % 2].abort().result == spectator.view().result == end.result
+        events = [each for told in spectator.watch(before.version) for each in told.events]
+        assert [each.WhichOneof("event") for each in events] == ["seat_aborted", "match_ended"]
+        assert events[0].seat_aborted.seat == decisions % 2
+        for seat in seats:
+            assert refusal(seat.resign) == "MATCH_OVER"
+        record = spectator.record()
+        assert verify(record) is not None
+        record.entries[-1].seat_aborted.seat ^= 1
+        with pytest.raises(RecordError):
+            verify(record)
+    assert decisions >= 1
+    for seat in seats:
+        assert refusal(seat.abort) == "BOTH_DECIDED"
+    assert not spectator.view().HasField("result")
+
+
+def test_a_match_that_waits_is_aborted_and_the_feed_tells_it(house):
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(GAME, (open_seat(), INVITED))
+    match.seats[0].abort()
+    assert refusal(bob.join, match.invitations[1]) == "MATCH_OVER"
+    response = next(house.client().watch_matches(operator_token=None))
+    assert not response.updates
+    seats, _ = two(house)
+    stream = house.client().watch_matches(response.cursor)
+    told = {}
+    seats[1].abort()
+    while END_REASON_ABORTED not in told.values():
+        told |= {each.name: each.result.reason for each in next(stream).updates}
+
+
+def test_a_bot_that_has_decided_counts(house):
+    ann = house.client("ann")
+    seat = ann.create_match("champion_chess", (open_seat(), bot("random"))).seats[0]
+    decide([seat], 0)
+    for _ in seat.turns():
+        break
+    assert refusal(seat.abort) == "BOTH_DECIDED"
