@@ -171,6 +171,7 @@ class Client(Connection):
         time_control: clock_pb2.TimeControl | None = None,
         hint_policy: game_pb2.HintPolicy | None = None,
         start_from: match_pb2.StartFrom | None = None,
+        spectator_delay: float | None = None,
         request_id: str = "",
         patience: float | None = None,
     ) -> NewMatch:
@@ -181,6 +182,7 @@ class Client(Connection):
         invited seat has called `contribute`. Unless a `hint_policy`, one of `HINT_POLICIES`, says
         otherwise, seats may ask for hints if a bot plays, and else only after the end. With
         `start_from`, the match is played on from a moment of a match that is over, as practice.
+        What spectators are told is at least `spectator_delay` seconds old.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -201,6 +203,7 @@ class Client(Connection):
             time_control=time_control,
             hint_policy=hint_policy,
             start_from=start_from,
+            spectator_delay=None if spectator_delay is None else duration(spectator_delay),
             request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.CreateMatchResponse = self.persist(

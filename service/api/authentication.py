@@ -19,6 +19,8 @@ from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.common.call import Call, Kind, Principal
+from service.hosting.delayed import DelayedWatch
+from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
@@ -263,6 +265,20 @@ class Authenticator:
     async def enter(self, call: Call, match: str) -> tuple[Caller, MatchState]:
         """As `admit`, and the match as the log has it now; the token is the newest of its seat."""
         caller = await self.admit(call, match)
+        return caller, await self.load(caller)
+
+    async def load(self, caller: Caller) -> MatchState:
+        """The match of a token as its holder may know it now; the token is the newest."""
         state = await self._matches.load(caller.match_id)
         state.seats.check_token(caller)
-        return caller, state
+        return await self.shown(caller, state)
+
+    async def shown(self, caller: Caller, state: MatchState) -> MatchState:
+        """A match as the holder of a token may know it."""
+        return state if caller.seat != SPECTATOR else await self._matches.delayed.shown(state)
+
+    def delay(self, caller: Caller, state: MatchState, watch: Watch) -> Watch | DelayedWatch:
+        """A watch of a match by which the holder of a token hears no more than it may."""
+        if caller.seat != SPECTATOR or not state.header.spectator_delay:
+            return watch
+        return DelayedWatch(self._matches.delayed, watch)

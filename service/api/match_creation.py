@@ -120,6 +120,7 @@ class MatchCreation:
             display_names=tuple(config.display_name for config in request.seats) or ("", ""),
             hint_policy=request.hint_policy,
             start=start,
+            spectator_delay=int(request.spectator_delay.ToMilliseconds()),
             owner=self._tokens.owner(call),
             players=self._players(request, call),
         )
@@ -153,8 +154,7 @@ class MatchCreation:
         source = request.start_from
         if source.WhichOneof("source") == "match_token":
             caller = self._tokens.read_field(source.match_token, "start_from.match_token")
-            state = await self._matches.load(caller.match_id)
-            state.seats.check_token(caller)
+            state = await self._authenticator.load(caller)
             if not state.over:
                 raise Refusal(
                     ErrorReason.ERROR_REASON_MATCH_NOT_OVER,

@@ -9,6 +9,8 @@ from contextlib import (
 )
 from functools import partial
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 import wire
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
@@ -22,6 +24,7 @@ from service.common.call import Call
 from service.common.errors import as_refusal, shutting_down, version_in_future
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
+from service.hosting.delayed import Untold
 from service.hosting.entries import Abort, Entropy, EntropyHash, EntryKind, Join, Resignation, Token
 from service.hosting.feed import PAGE as FEED_PAGE
 from service.hosting.match_cache import SetBack, Watch
@@ -43,6 +46,7 @@ from wire.errors import Refusal
 from wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
+MAX_TIME = 2**53  # Milliseconds since 1970.
 MAX_PAGE_SIZE = 1000
 
 _OVER = {
@@ -60,10 +64,7 @@ def read_page(
 ) -> tuple[Query, int]:
     """The query and the page size; raises Refusal for a page_token of another list."""
     since, until = (
-        # Rounded up, as matches are created in whole milliseconds.
-        -(-getattr(request, field).ToNanoseconds() // 1_000_000)
-        if request.HasField(field)
-        else None
+        _read_time(getattr(request, field)) if request.HasField(field) else None
         for field in ("created_since", "created_before")
     )
     game, over = request.game.removeprefix("games/"), _OVER[request.state]
@@ -79,6 +80,11 @@ def read_page(
     if not 0 <= before[0] < 2**63 or not match_id.isalnum():
         raise invalid_page_token()
     return query._replace(before=before), size
+
+
+def _read_time(time: Timestamp) -> int:
+    # Rounded up, as matches are created in whole milliseconds; within what a log can compare.
+    return min(max(1000 * time.seconds - (-time.nanos // 1_000_000), 0), MAX_TIME)
 
 
 def page_token(query: Query, last: ListedMatch) -> str:
@@ -174,9 +180,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         fields = read_mask(request.read_mask, match_pb2.GetViewResponse)
         wanted = request.wait_for_version
         # Watched before it is read, so that no change falls between.
-        with self._watch(request.name) if wanted else nullcontext() as watch:
+        with self._watch(request.name) if wanted else nullcontext() as watched:
             caller, state = await self._authenticator.enter(call, request.name)
-            if watch is not None and state.version < wanted:
+            if watched is not None and state.version < wanted:
+                watch = self._authenticator.delay(caller, state, watched)
                 with (
                     self._admission.hold(call, Budget.STREAMS),
                     self._metrics.watchers.track_inprogress(),
@@ -190,7 +197,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
         if state.over and (fields.all or "rematch" in fields):
-            offer = write_rematch(await self._matches.find(rematch_id(state.header)))
+            offer = write_rematch(await self._find_rematch(caller, state))
             if offer.name:
                 response.rematch.CopyFrom(offer)
         fields.prune(response)
@@ -233,8 +240,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> AsyncIterator[bytes]:
         fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         # Watched before it is read, so that no change falls between.
-        with self._watch(request.name) as watch:
+        with self._watch(request.name) as watched:
             caller, state = await self._authenticator.enter(call, request.name)
+            watch = self._authenticator.delay(caller, state, watched)
             version = request.after_version if request.HasField("after_version") else -1
             if version > state.version:
                 raise version_in_future(state.version)
@@ -247,7 +255,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             with self._metrics.watchers.track_inprogress():
                 while not self._matches.closing:
                     state.seats.check_token(caller)
-                    if version < state.version:
+                    if version < state.version and not isinstance(state, Untold):
                         # Written only when it can be sent, so that a slow reader costs no memory.
                         version += 1
                         if skip_own and _is_own(state, version, viewer):
@@ -265,25 +273,26 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         return
                     # Only the log can say that nothing is newer.
                     if beat and self._matches.reads:
-                        yield _write_heartbeat(version)
+                        yield _write_heartbeat(max(version, 0))
                     if state.over:
                         break
                     newer = await watch.newer(state, interval)
                     beat, state = newer is state, newer
                 else:
                     raise shutting_down(sent)
-                async for response in self._follow_rematch(state, interval):
+                async for response in self._follow_rematch(caller, state, interval):
                     yield response
         if self._matches.closing:
             raise shutting_down(sent)
 
     async def _follow_rematch(
-        self, state: MatchState, interval: float | None
+        self, caller: Caller, state: MatchState, interval: float | None
     ) -> AsyncIterator[bytes]:
         # What becomes of the rematch, until it has begun or was declined.
         match_id, offer = rematch_id(state.header), match_pb2.RematchOffer()
-        with self._matches.watch(match_id) as watch:
-            rematch = await self._matches.find(match_id)
+        with self._matches.watch(match_id) as watched:
+            watch = self._authenticator.delay(caller, state, watched)
+            rematch = await self._find_rematch(caller, state)
             while not self._matches.closing:
                 if (changed := write_rematch(rematch)) != offer:
                     offer = changed
@@ -299,6 +308,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     rematch = await watch.newer(rematch, interval)
                 if rematch is known and interval is not None and self._matches.reads:
                     yield _write_heartbeat(state.version)
+
+    async def _find_rematch(self, caller: Caller, state: MatchState) -> MatchState | None:
+        # As far as the holder of a token of the match before may know it.
+        rematch = await self._matches.find(rematch_id(state.header))
+        if rematch is not None:
+            rematch = await self._authenticator.shown(caller, rematch)
+        return None if isinstance(rematch, Untold) else rematch
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))

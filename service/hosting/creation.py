@@ -41,6 +41,7 @@ class NewMatch(NamedTuple):
     owner: str = ""  # As in `Header`.
     players: tuple[str, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
     path: str = ""  # Where it is in a request, for refusals.
+    spectator_delay: int = 0  # As in `Header`.
 
 
 class Wanted(NamedTuple):
@@ -81,6 +82,7 @@ def new_header(asked: NewMatch, created: int) -> Header:
         or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
         start=b"" if start is None else start.message,
         owner=asked.owner,
+        spectator_delay=asked.spectator_delay,
     )
 
 

@@ -28,6 +28,7 @@ from service.hosting.creation import (
     rematch_header,
     rematch_id,
 )
+from service.hosting.delayed import Delayed
 from service.hosting.entries import Action, Commit, Decline, Expiry, Idle, Join, Reply
 from service.hosting.history import code_of
 from service.hosting.leases import is_due, leased_status
@@ -101,6 +102,7 @@ class Matches:
         for game_id in wire.hosted_games():
             code_of(game_id)
         self._long_work = long_work or LongWork()
+        self.delayed = Delayed(self._clock, self._long_work)
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._watches = Watches()

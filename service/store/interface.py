@@ -189,6 +189,7 @@ class Header(NamedTuple):
     names_hash: bytes = b""  # Of its salted names; empty if it has none.
     # What the deal led to, as in `Entry.course`; empty if it was not dealt when it was created.
     course: bytes = b""
+    spectator_delay: int = 0  # How old what spectators are told is at least, in milliseconds.
 
     def salted(self) -> "Header":
         """The header with a hash of its names."""

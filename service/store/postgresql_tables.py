@@ -164,7 +164,8 @@ async def _chain(connection: Any) -> None:
 
 async def _chain_match(connection: Any, match_id: str) -> None:
     ended, due, *columns = await connection.fetchrow(
-        f"SELECT ended, agenda.at, {_HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        f"SELECT ended, agenda.at, {chaining.earlier(_HEADER)} FROM matches "
+        "LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
@@ -186,9 +187,11 @@ async def _ahead(connection: Any) -> None:
     await connection.execute(_AHEAD)
 
 
-# From schema 11: whose matches are whose, so that they are listed without reading others. Players
-# who join by a server of schema 11 that goes on meanwhile are not found.
+# From schema 11: whose matches are whose, so that they are listed without reading others; and how
+# long spectators have to wait. Players who join by a server of schema 11 that goes on meanwhile are
+# not found, and it takes matches with such a delay for damaged.
 _LISTS = """
+    ALTER TABLE matches ADD COLUMN spectator_delay bigint NOT NULL DEFAULT 0;
     CREATE INDEX matches_game ON matches (game, created, match_id);
     CREATE INDEX matches_owner ON matches (owner, created, match_id) WHERE owner <> '';
     CREATE INDEX matches_owner_game ON matches (owner, game, created, match_id)

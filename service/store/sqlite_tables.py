@@ -194,7 +194,8 @@ def _chain(connection: sqlite3.Connection) -> None:
 def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
     [(ended, due, *columns)] = _fetch(
         connection,
-        f"SELECT ended, agenda.at, {HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        f"SELECT ended, agenda.at, {chaining.earlier(HEADER)} FROM matches "
+        "LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
@@ -235,8 +236,10 @@ def _ahead(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-# From schema 11: whose matches are whose, so that they are listed without reading others.
+# From schema 11: whose matches are whose, so that they are listed without reading others; and how
+# long spectators have to wait.
 _LISTS = (
+    "ALTER TABLE matches ADD COLUMN spectator_delay INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX matches_game ON matches (game, created, match_id)",
     "CREATE INDEX matches_owner ON matches (owner, created, match_id) WHERE owner <> ''",
     "CREATE INDEX matches_owner_game ON matches (owner, game, created, match_id) WHERE owner <> ''",
