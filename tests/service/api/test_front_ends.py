@@ -457,7 +457,6 @@ def test_a_spectator_is_told_nothing_younger_than_the_delay(house):
     assert (now[0].version, now[1].hosted_match.version) == (known[0] - 3, known[0] - 3)
     assert now[0].WhichOneof("game") is not None
     seats[1].resign()
-    seats[0].rematch()
     assert told_now(client, match, token) == now
     assert now[3] is None
     assert {now[place][0] for place in (2, 5, 6, 7)} == {"MATCH_NOT_OVER"}
@@ -476,6 +475,10 @@ def test_a_spectator_is_told_nothing_younger_than_the_delay(house):
     assert end[0].result == seats[0].view().result
     assert end[2] == seats[0].record()
     assert end[6:8] == ["reviewed", "replayed"]
+    seats[0].rematch()
+    assert told_now(client, match, token) == end
+    house.pass_time(DELAY * 1000)
+    assert told_now(client, match, token)[3] == seats[1].rematch_offer() is not None
 
 
 class Reader(threading.Thread):
