@@ -217,7 +217,7 @@ class Players:
                 for name in (part, "all"):
                     self._losses[names[each.seat], name].append(each.loss)
         for seat, name in enumerate(names):
-            self._scores[name].append(summary.result.scores[seat])
+            self._scores[name] += summary.result.scores[seat : seat + 1]
             self._luck[name].append(summary.seats[seat].luck)
 
     def lines(self) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ or server; and one exception with all that the server said. The messages are tho
 For what the client does not have, use its stubs with `Client.call`.
 """
 
+import datetime
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, Unpack
@@ -82,9 +83,15 @@ END_REASONS = enums.words(game_pb2.EndReason.DESCRIPTOR)
 _Response = TypeVar("_Response")
 
 
-def open_seat(display_name: str = "") -> match_pb2.SeatConfig:
-    """Returns an open seat; the name, of at most 32 characters, is what the other players see."""
-    return match_pb2.SeatConfig(open=match_pb2.OpenSeat(), display_name=display_name)
+def open_seat(display_name: str = "", player: str = "") -> match_pb2.SeatConfig:
+    """Returns an open seat; the name, of at most 32 characters, is what the other players see.
+
+    `player` is whose seat it is: an id of the front end whose API key creates the match, by default
+    that of the client.
+    """
+    return match_pb2.SeatConfig(
+        open=match_pb2.OpenSeat(), display_name=display_name, player_id=player
+    )
 
 
 def bot(strength: str) -> match_pb2.SeatConfig:
@@ -164,6 +171,7 @@ class Client(Connection):
         time_control: clock_pb2.TimeControl | None = None,
         hint_policy: game_pb2.HintPolicy | None = None,
         start_from: match_pb2.StartFrom | None = None,
+        spectator_delay: float | None = None,
         request_id: str = "",
         patience: float | None = None,
     ) -> NewMatch:
@@ -174,6 +182,7 @@ class Client(Connection):
         invited seat has called `contribute`. Unless a `hint_policy`, one of `HINT_POLICIES`, says
         otherwise, seats may ask for hints if a bot plays, and else only after the end. With
         `start_from`, the match is played on from a moment of a match that is over, as practice.
+        What spectators are told is at least `spectator_delay` seconds old.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -194,11 +203,34 @@ class Client(Connection):
             time_control=time_control,
             hint_policy=hint_policy,
             start_from=start_from,
+            spectator_delay=None if spectator_delay is None else duration(spectator_delay),
             request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.CreateMatchResponse = self.persist(
             self.match_stub.CreateMatch, request, patience
         )
+        return self._created(response)
+
+    def create_matches(
+        self,
+        requests: Iterable[match_pb2.CreateMatchRequest],
+        *,
+        patience: float | None = None,
+    ) -> list[NewMatch]:
+        """Creates up to 100 matches with one call, all or none, in the order of the requests.
+
+        The call is repeated as in `create_match`: a request without a request id gets one. Raises
+        CroupierError, whose fields name the match that is at fault, as `requests[2].seats`.
+        """
+        batch = match_pb2.BatchCreateMatchesRequest(requests=requests)
+        for request in batch.requests:
+            request.request_id = request.request_id or str(uuid.uuid4())
+        response: match_pb2.BatchCreateMatchesResponse = self.persist(
+            self.match_stub.BatchCreateMatches, batch, patience
+        )
+        return [self._created(each) for each in response.matches]
+
+    def _created(self, response: match_pb2.CreateMatchResponse) -> NewMatch:
         return NewMatch(
             name=response.name,
             seats={t.seat: Seat(self, response.name, t.token) for t in response.seat_tokens},
@@ -279,6 +311,36 @@ class Client(Connection):
                 self.wait(retry, CroupierError.from_call(error))
             finally:
                 stream.cancel()
+
+    def matches(
+        self,
+        *,
+        game: str = "",
+        state: match_pb2.MatchState | None = None,
+        created_since: datetime.datetime | None = None,
+        created_before: datetime.datetime | None = None,
+        page_size: int = 0,
+        operator_token: str | None = None,
+    ) -> Iterator[match_pb2.Match]:
+        """Yields the matches that were created with this client's API key, newest first.
+
+        With a `player`, it yields those in which the player has a seat; with an `operator_token`,
+        those of all. Of these, it yields those of a game, in a state, or created in a time, from
+        `created_since` until before `created_before`, which have time zones.
+        """
+        game = f"games/{game.removeprefix('games/')}" if game else ""
+        request = match_pb2.ListMatchesRequest(game=game, state=state, page_size=page_size)
+        for field, moment in (("created_since", created_since), ("created_before", created_before)):
+            if moment is not None:
+                getattr(request, field).FromDatetime(moment)
+        while True:
+            response: match_pb2.ListMatchesResponse = self.persist(
+                self.match_stub.ListMatches, request, token=operator_token
+            )
+            yield from response.matches
+            if not response.next_page_token:
+                return
+            request.page_token = response.next_page_token
 
     def views(self, holders: Sequence[Spectator]) -> list[feed_pb2.ViewResult]:
         """Returns what each of at most 100 holders of tokens knows: a view, or an error."""
@@ -371,18 +433,9 @@ class Operator:
         self, *, game: str = "", state: match_pb2.MatchState | None = None, page_size: int = 0
     ) -> Iterator[match_pb2.Match]:
         """Yields all matches, or those of a game or in a state, newest first, page by page."""
-        game = f"games/{game.removeprefix('games/')}" if game else ""
-        request = match_pb2.ListMatchesRequest(game=game, page_size=page_size)
-        if state is not None:
-            request.state = state
-        while True:
-            response: match_pb2.ListMatchesResponse = self.client.persist(
-                self.client.match_stub.ListMatches, request, token=self.token
-            )
-            yield from response.matches
-            if not response.next_page_token:
-                return
-            request.page_token = response.next_page_token
+        return self.client.matches(
+            game=game, state=state, page_size=page_size, operator_token=self.token
+        )
 
     def watch_matches(
         self,

@@ -378,7 +378,7 @@ def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[s
     name = words(game_pb2.EndReason.DESCRIPTOR)[result.reason]
     if name == "resignation" and view.WhichOneof("game") is None:
         name = "withdrawn"
-    scores = list(result.scores)
+    scores = list(result.scores) or [0.5, 0.5]
     loser = scores.index(min(scores))
     drawn = scores.count(min(scores)) > 1
     you = view.HasField("seat") and view.seat == loser

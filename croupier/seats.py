@@ -350,6 +350,15 @@ class Seat(Spectator):
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)
 
+    def abort(self) -> game_pb2.View:
+        """Ends the match without a result, before both have decided; returns the view at its end.
+
+        Raises CroupierError with the reason BOTH_DECIDED if they have.
+        """
+        request = match_pb2.AbortMatchRequest(name=self.match)
+        response: match_pb2.AbortMatchResponse = self._call(self._stub.AbortMatch, request)
+        return self._seen(response.view)
+
 
 def waits(view: game_pb2.View) -> bool:
     """Whether the seat of a view has decided ahead, so that the server makes its next decision."""

@@ -312,6 +312,7 @@ GENERAL = {
     "event.seat_joined": "{seat} took the seat",
     "event.seat_token_replaced": "{seat} moved to another device",
     "event.seat_declined": "{seat} declined the match",
+    "event.seat_aborted": "{seat} aborted the match",
     "event.entropy_hash": "{seat} added to the shuffle",
     "event.entropy": "{seat} added to the shuffle",
     "over.rules": "The match was played to its end.",
@@ -329,6 +330,7 @@ GENERAL = {
     "over.idle.you": "You made no move for too long.",
     "over.idle.both": "Nobody made a move for too long.",
     "over.declined": "The rematch did not come about, so no cards were dealt.",
+    "over.aborted": "The match was aborted before both players had made a move.",
 }
 
 

@@ -8,7 +8,8 @@ through which the call came sends it.
 import difflib
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import cast
 
@@ -60,6 +61,7 @@ CODES = {
     ErrorReason.ERROR_REASON_SEAT_NOT_JOINED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_TOKEN_REPLACED: code_pb2.UNAUTHENTICATED,
     ErrorReason.ERROR_REASON_TOKEN_REPLACED_TOO_OFTEN: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_BOTH_DECIDED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_KEY_REQUIRED: code_pb2.UNAUTHENTICATED,
     ErrorReason.ERROR_REASON_KEY_INVALID: code_pb2.UNAUTHENTICATED,
     ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED: code_pb2.RESOURCE_EXHAUSTED,
@@ -131,6 +133,23 @@ class Refusal(Exception):
                 refusal.status = status
                 return refusal
         raise ValueError(f"no reason: {status.message}")
+
+
+@contextmanager
+def within(path: str) -> Iterator[None]:
+    """Where a message at a path of a request is read: its refusals name fields from there on."""
+    try:
+        yield
+    except Refusal as refusal:
+        bad = error_details_pb2.BadRequest()
+        for detail in refusal.status.details if path else ():
+            if detail.Unpack(bad):
+                for violation in bad.field_violations:
+                    violation.field = f"{path}.{violation.field}"
+                detail.Pack(bad)
+        if path:
+            refusal.status.message = f"{path}: {refusal.status.message}"
+        raise
 
 
 def invalid_field(path: str, reason: str, rule: str) -> Refusal:

@@ -168,6 +168,8 @@ class Drawing:
     def result(self, view: game_pb2.View) -> str:
         """Says who has won a match, in a sentence, the winner's score first."""
         scores = list(view.result.scores)
+        if not scores:
+            return self.say("The match has no result.")
         best = scores.index(max(scores))
         shown = [f"{score:g}".replace(".", self.say(".")) for score in sorted(scores, reverse=True)]
         if scores[best] == scores[1 - best]:

@@ -40,6 +40,7 @@ GERMAN = {
     "a {}": "{}",
     "friend": "Gegenüber",
     "Type ? for help.": "Tipp ? für Hilfe.",
+    "The match has no result.": "Die Partie hat kein Ergebnis.",
     "A draw: {} each.": "Unentschieden: je {}.",
     "You win, {1} to {2}.": "Du gewinnst, {1} zu {2}.",
     "{0} wins, {1} to {2}.": "{0} gewinnt, {1} zu {2}.",

@@ -61,8 +61,9 @@ def _match(match: Mapping[str, Any]) -> str:
     seat, due, result, scores = (match[key] for key in ("seat", "due", "result", "scores"))
     kind, button, says = "waits", "Open", f"{match['opponent']} is to move"
     if result:
-        lead = result["scores"][seat] - result["scores"][1 - seat]
-        says = "You won" if lead > 0 else "You lost" if lead < 0 else "A draw"
+        own, others = (result["scores"] or [0, 0])[:: 1 - 2 * seat]
+        says = "You won" if own > others else "You lost" if own < others else "A draw"
+        says = says if result["scores"] else "No result"
         kind, button, says = "over", "Look back", f"{says} {WHY.get(result['reason'], '')}"
     elif str(seat) in due:
         kind, button, says = "yours", "Play", "Your turn"

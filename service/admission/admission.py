@@ -32,7 +32,8 @@ class Admission:
         self._ledger = Ledger(_limits(callers), metrics)
         self._refusals_waiting = 0  # Bytes.
         # Of calls that add to what is counted: what is set when each has ended, in their order.
-        self._adding: dict[tuple[Principal, Budget], list[asyncio.Event]] = {}
+        # It comes with how much they add.
+        self._adding: dict[tuple[Principal, Budget], list[tuple[asyncio.Event, int]]] = {}
         self._closing = asyncio.Event()
 
     async def open(self) -> None:
@@ -159,14 +160,14 @@ class Admission:
 
     @asynccontextmanager
     async def adding(
-        self, call: Call, budget: Budget, count: Callable[[], Awaitable[int]]
+        self, call: Call, budget: Budget, count: Callable[[], Awaitable[int]], amount: int = 1
     ) -> AsyncIterator[None]:
-        """While the principal adds one to what it has, counted by `count`; raises Refusal."""
+        """While the principal adds to what it has, counted by `count`; raises Refusal."""
         principal = call.principal
         if principal not in call.payers or not self._ledger.limits(principal, budget):
             yield
             return
-        added = asyncio.Event()
+        added = asyncio.Event(), amount
         adding = self._adding.setdefault((principal, budget), [])
         earlier = list(adding)
         adding.append(added)
@@ -174,16 +175,17 @@ class Admission:
             with self._ledger.hold([principal], budget):
                 # What earlier calls add may be counted already, or come to nothing. Where that
                 # matters, they are waited for: each waits for earlier ones alone, so one goes on.
-                while earlier := [each for each in earlier if not each.is_set()]:
-                    if self._ledger.has_room(principal, budget, await count() + len(earlier)):
+                while earlier := [each for each in earlier if not each[0].is_set()]:
+                    most = await count() + sum(more for _, more in earlier) + amount - 1
+                    if self._ledger.has_room(principal, budget, most):
                         break
-                    for each in earlier:
-                        await each.wait()
+                    for event, _ in earlier:
+                        await event.wait()
                 else:
-                    self._ledger.check_count(principal, budget, await count())
+                    self._ledger.check_count(principal, budget, await count() + amount - 1)
                 yield
         finally:
-            added.set()
+            added[0].set()
             adding.remove(added)
             if not adding:
                 del self._adding[principal, budget]

@@ -15,9 +15,12 @@ import hmac
 from functools import lru_cache
 from pathlib import Path
 
+from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
-from service.common.call import Call, Kind
+from service.common.call import Call, Kind, Principal
+from service.hosting.delayed import DelayedWatch
+from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
@@ -51,6 +54,10 @@ class Tokens:
         if caller.generation:
             head = [caller.seat | _WITH_GENERATION, caller.generation]
         return self._sign(_DOMAIN, bytes(head) + caller.match_id.encode())
+
+    def seat_token(self, holder: Caller) -> match_pb2.SeatToken:
+        """The token of a seat of a match, as a message."""
+        return match_pb2.SeatToken(seat=holder.seat, token=self.make(holder))
 
     def read(self, authorization: str) -> Caller:
         """The caller that sent this "authorization" header; raises Refusal."""
@@ -112,11 +119,24 @@ class Tokens:
         """A name under which the log can count what a principal has, without naming it."""
         return hmac.digest(self._key, _PRINCIPAL_DOMAIN + principal.encode(), "sha256").hex()[:32]
 
+    def creator(self, call: Call) -> str:
+        """A pseudonym under which the log counts the live matches of who calls; or empty."""
+        return self.pseudonym(str(call.principal)) if call.payers else ""
+
     def owner(self, call: Call) -> str:
         """A pseudonym of the API key or subject with which a call comes; empty without one."""
         known = (call.principal, *call.payers)
         named = (str(each) for each in known if each.kind in (Kind.KEY, Kind.SUBJECT))
         return next((self.pseudonym(each) for each in named), "")
+
+    def player(self, call: Call, player_id: str = "") -> str:
+        """A pseudonym of the player or subject with whom a call comes; empty for anybody else.
+
+        `player_id` is another player of the same key.
+        """
+        asked = Principal(Kind.PLAYER, f"{key_name(call)}/{player_id}")
+        who = asked if player_id else call.principal
+        return self.pseudonym(str(who)) if who.kind in (Kind.PLAYER, Kind.SUBJECT) else ""
 
     # A reader of the log must not be able to repeat a request and so to get its token.
 
@@ -145,6 +165,12 @@ class Tokens:
         if not hmac.compare_digest(mac, hmac.digest(self._key, domain + claim, "sha256")):
             return None
         return claim
+
+
+def key_name(call: Call) -> str:
+    """The name of the API key with which a call comes, also where it names its player."""
+    known = (call.principal, *call.payers)
+    return next((principal.name for principal in known if principal.kind == Kind.KEY), "")
 
 
 def read_bearer(authorization: str) -> str:
@@ -207,7 +233,7 @@ class Authenticator:
             why = "this server has none: it was not started with --operator-token-file"
             raise Refusal(
                 ErrorReason.ERROR_REASON_NOT_OPERATOR,
-                "this call needs the operator's token"
+                "this call needs the operator's token, or the API key of a front end"
                 + (f", and {why}" if self._operator_token is None else ""),
             )
 
@@ -239,6 +265,20 @@ class Authenticator:
     async def enter(self, call: Call, match: str) -> tuple[Caller, MatchState]:
         """As `admit`, and the match as the log has it now; the token is the newest of its seat."""
         caller = await self.admit(call, match)
+        return caller, await self.load(caller)
+
+    async def load(self, caller: Caller) -> MatchState:
+        """The match of a token as its holder may know it now; the token is the newest."""
         state = await self._matches.load(caller.match_id)
         state.seats.check_token(caller)
-        return caller, state
+        return await self.shown(caller, state)
+
+    async def shown(self, caller: Caller, state: MatchState) -> MatchState:
+        """A match as the holder of a token may know it."""
+        return state if caller.seat != SPECTATOR else await self._matches.delayed.shown(state)
+
+    def delay(self, caller: Caller, state: MatchState, watch: Watch) -> Watch | DelayedWatch:
+        """A watch of a match by which the holder of a token hears no more than it may."""
+        if caller.seat != SPECTATOR or not state.header.spectator_delay:
+            return watch
+        return DelayedWatch(self._matches.delayed, watch)

@@ -131,8 +131,7 @@ class FeedService(feed_pb2_grpc.FeedServiceServicer):
                 await asyncio.sleep(0)  # Others get in between: of what is cached, nothing waits.
             try:
                 caller = self._tokens.read_field(token, f"tokens[{place}]")
-                state = await self._matches.load(caller.match_id)
-                state.seats.check_token(caller)
+                state = await self._authenticator.load(caller)
                 result = wire.field(_VIEW, serialize_view(state, caller.seat, fields))
             # A match that cannot be shown, whatever the reason is, must not take the others along.
             except Exception as failure:

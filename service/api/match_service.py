@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import (
     AbstractContextManager,
-    asynccontextmanager,
     nullcontext,
     suppress,
 )
 from functools import partial
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 import wire
 from croupier.v1 import match_pb2, match_pb2_grpc
@@ -16,19 +17,19 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.api.authentication import Authenticator, Tokens
+from service.api.authentication import Authenticator, Tokens, key_name
+from service.api.match_creation import MatchCreation
 from service.api.paging import invalid_page_token, read_page_token, write_page_token
-from service.common.call import Call, Kind
+from service.common.call import Call
 from service.common.errors import as_refusal, shutting_down, version_in_future
-from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
-from service.hosting.creation import NewMatch, rematch_id
-from service.hosting.entries import Entropy, EntropyHash, EntryKind, Join, Resignation, Token
+from service.hosting.creation import rematch_id
+from service.hosting.delayed import Untold
+from service.hosting.entries import Abort, Entropy, EntropyHash, EntryKind, Join, Resignation, Token
+from service.hosting.feed import PAGE as FEED_PAGE
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.played_on import Start, StartError, drawing_on
-from service.hosting.records import RecordError, replaying_record
 from service.hosting.seats import Caller, check_display_name, check_seat
 from service.hosting.views import (
     list_item,
@@ -39,14 +40,14 @@ from service.hosting.views import (
     write_rematch,
 )
 from service.observability.metrics import Metrics
-from service.puzzles.library import Library
-from service.store import Header, ListedMatch, Query
+from service.store import ListedMatch, Query
 from service.store.chain import Damaged
 from service.store.presence import OtherSeat, Place
-from wire.errors import Refusal, invalid_field
+from wire.errors import Refusal
 from wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
+MAX_TIME = 2**53  # Milliseconds since 1970.
 MAX_PAGE_SIZE = 1000
 
 _OVER = {
@@ -59,9 +60,16 @@ MAX_WAIT_SECONDS = 60.0
 ANSWER_SECONDS = 0.25
 
 
-def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
+def read_page(
+    request: match_pb2.ListMatchesRequest, owner: str = "", player: str = ""
+) -> tuple[Query, int]:
     """The query and the page size; raises Refusal for a page_token of another list."""
-    query = Query(request.game.removeprefix("games/"), _OVER[request.state])
+    since, until = (
+        _read_time(getattr(request, field)) if request.HasField(field) else None
+        for field in ("created_since", "created_before")
+    )
+    game, over = request.game.removeprefix("games/"), _OVER[request.state]
+    query = Query(game, over, owner=owner, player=player, since=since, until=until)
     size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
     if not request.page_token:
         return query, size
@@ -75,17 +83,18 @@ def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
     return query._replace(before=before), size
 
 
+def _read_time(time: Timestamp) -> int:
+    # Rounded up, as matches are created in whole milliseconds; within what a log can compare.
+    return min(max(1000 * time.seconds - (-time.nanos // 1_000_000), 0), MAX_TIME)
+
+
 def page_token(query: Query, last: ListedMatch) -> str:
     """The token of the page that comes after a match."""
     return write_page_token(_filters(query), last.created, last.match_id)
 
 
 def _filters(query: Query) -> object:
-    return (query.game, query.over)
-
-
-def _no_start(rule: str) -> Refusal:
-    return invalid_field("start_from.version", "NOT_PLAYABLE", rule)
+    return tuple(query._replace(before=None))
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):
@@ -94,23 +103,19 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     def __init__(
         self,
         matches: Matches,
-        library: Library,
         tokens: Tokens,
         authenticator: Authenticator,
-        allow_seeds: bool,
+        creation: MatchCreation,
         metrics: Metrics,
         clock: Clock,
         admission: Admission,
-        long_work: LongWork | None = None,
         tell_presence: bool = True,
     ) -> None:
-        self._long_work = long_work or LongWork()
+        self._creation = creation
         self._admission = admission
         self._matches = matches
-        self._library = library
         self._tokens = tokens
         self._authenticator = authenticator
-        self._allow_seeds = allow_seeds
         self._tell_presence = tell_presence
         self._metrics = metrics
         self._clock = clock
@@ -118,145 +123,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def CreateMatch(
         self, request: match_pb2.CreateMatchRequest, call: Call
     ) -> match_pb2.CreateMatchResponse:
-        seed = request.seed if request.HasField("seed") else None
-        if seed is not None and not self._allow_seeds:
-            raise Refusal(
-                ErrorReason.ERROR_REASON_SEEDS_NOT_ALLOWED,
-                "this server takes no seeds: it was not started with --allow-seeds",
-            )
-        bots = tuple(int(config.bot.strength) for config in request.seats) or (0, 0)
-        invited = tuple(
-            seat for seat, config in enumerate(request.seats) if config.HasField("invited")
-        )
-        if request.entropy_from_seats and (seed is not None or all(bots)):
-            rule = "needs an open or invited seat, and excludes a seed"
-            raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
-        for seat, config in enumerate(request.seats):
-            path = f"seats[{seat}].display_name"
-            check_display_name(config.display_name, path)
-            if config.display_name and not config.HasField("open"):
-                raise invalid_field(path, "NOT_OPEN", "is for an open seat only")
-        self._admission.check_restriction(call, "create_match")
-        start = None
-        if request.HasField("start_from"):
-            start = await self._read_start(request)
-            # Alone, nobody else is dealt what a player may have made up.
-            alone = any(bots)
-            if not (alone or start.logged or self._authenticator.sends_operator_token(call)):
-                rule = (
-                    "must lead back to a deal that this server holds and nobody has chosen by a "
-                    "seed: give a seat to a bot, or let the operator create the match"
-                )
-                path = f"start_from.{request.start_from.WhichOneof('source')}"
-                raise invalid_field(path, "NOT_LOGGED", rule)
-        asked = NewMatch(
-            ruleset=request.ruleset,
-            bots=bots,
-            seed=seed,
-            entropy_from_seats=request.entropy_from_seats,
-            time_control=request.time_control if request.HasField("time_control") else None,
-            id_source=self._tokens.id_source(request.request_id) if request.request_id else None,
-            creator=self._creator(call),
-            invited=invited,
-            key_name=_key_name(call),
-            display_names=tuple(config.display_name for config in request.seats) or ("", ""),
-            hint_policy=request.hint_policy,
-            start=start,
-            owner=self._tokens.owner(call),
-        )
-        state = await self._matches.create(asked, partial(self._admit_new, call))
-        match_id = state.header.match_id
-        call.match = match_id
-        return match_pb2.CreateMatchResponse(
-            name=f"matches/{match_id}",
-            seat_tokens=[
-                self._seat_token(Caller(match_id, seat))
-                for seat, bot in enumerate(bots)
-                if not bot and seat not in invited
-            ],
-            spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
-            secret_hash=state.header.secret_hash,
-            invitations=[
-                match_pb2.SeatInvitation(seat=seat, invitation=self._tokens.invite(match_id, seat))
-                for seat in invited
-            ],
-        )
+        return await self._creation.create(request, call)
 
-    async def _read_start(self, request: match_pb2.CreateMatchRequest) -> Start:
-        source = request.start_from
-        if source.WhichOneof("source") == "match_token":
-            caller = self._tokens.read_field(source.match_token, "start_from.match_token")
-            state = await self._matches.load(caller.match_id)
-            state.seats.check_token(caller)
-            if not state.over:
-                raise Refusal(
-                    ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
-                    "another match can begin only at a moment of a match that is over",
-                )
-            if source.version > state.version:
-                raise _no_start(f"must be at most {state.version}, that of the end")
-            state = await self._long_work.finish(state.going_back(source.version))
-            logged = True
-        elif source.WhichOneof("source") == "puzzle_name":
-            packed = await self._library.find(source.puzzle_name)
-            state, logged = (await self._library.setting(packed)).state, False
-        else:
-            state = await self._replay(source.record, source.version)
-            logged = False
-        if state.match is None or state.over or not state.match.position.deciders:
-            raise _no_start("must be one in which a seat owes a decision")
-        asked = wire.read_ruleset(request.ruleset, "ruleset")
-        if wire.write_ruleset(asked) != wire.write_ruleset(state.game):
-            rule = "must be that of the match to play on from"
-            raise invalid_field("ruleset", "OTHER_RULESET", rule)
-        if request.entropy_from_seats and not await self._long_work.finish(
-            drawing_on(state.dealt().position)
-        ):
-            rule = "excludes a start_from after which nothing is drawn"
-            raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
-        try:
-            start = state.start_here(logged=logged)
-            held = None if logged else await self._held(state)
-            if held is not None and held.start_here() == start:
-                start = held.start_here(logged=True)
-            return start
-        except StartError as error:
-            raise _no_start(str(error)) from None
-
-    async def _held(self, state: MatchState) -> MatchState | None:
-        # The match of a record that was sent, as the log has it at this version; None if it is not
-        # there, or not over.
-        try:
-            held = await self._matches.find(state.header.match_id)
-        except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
-                raise
-            return None
-        if held is None or not held.over or held.version < state.version:
-            return None
-        held = await self._long_work.finish(held.going_back(state.version))
-        return held if held.match is not None else None
-
-    async def _replay(self, record: match_pb2.MatchRecord, version: int) -> MatchState:
-        try:
-            return await self._long_work.finish(replaying_record(record, version))
-        except RecordError as error:
-            field = f"start_from.record.{error.field}".removesuffix(".")
-            raise invalid_field(field, "NOT_A_RECORD", str(error)) from None
-
-    def _creator(self, call: Call) -> str:
-        # The pseudonym under which the log counts the live matches of the principal.
-        return self._tokens.pseudonym(str(call.principal)) if call.payers else ""
-
-    @asynccontextmanager
-    async def _admit_new(self, call: Call, header: Header) -> AsyncIterator[None]:
-        # While a match that does not exist yet is created.
-        self._admission.spend(call, Budget.MATCHES)
-        self._admission.spend(call, Budget.RULESET_BYTES, len(header.ruleset) + len(header.start))
-        async with self._admission.adding(
-            call, Budget.LIVE_MATCHES, partial(self._matches.count_live, header.creator)
-        ):
-            yield
+    async def BatchCreateMatches(
+        self, request: match_pb2.BatchCreateMatchesRequest, call: Call
+    ) -> match_pb2.BatchCreateMatchesResponse:
+        created = await self._creation.create_all(request.requests, call)
+        return match_pb2.BatchCreateMatchesResponse(matches=created)
 
     async def JoinMatch(
         self, request: match_pb2.JoinMatchRequest, call: Call
@@ -266,12 +139,18 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         name = request.display_name
         check_display_name(name, "display_name")
         join_id = self._tokens.join_id(request.request_id)
-        join = partial(Join.ask, key_name=_key_name(call), display_name=name, request_id=join_id)
+        join = partial(
+            Join.ask,
+            key_name=key_name(call),
+            display_name=name,
+            request_id=join_id,
+            player=self._tokens.player(call),
+        )
         await self._matches.carry_out(joiner, join)
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
             name=f"matches/{joiner.match_id}",
-            seat_token=self._seat_token(joiner),
+            seat_token=self._tokens.seat_token(joiner),
             spectator_token=self._tokens.make(Caller(joiner.match_id, SPECTATOR)),
             secret_hash=state.header.secret_hash,
         )
@@ -291,7 +170,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         request_id = self._tokens.replacement_id(request.request_id)
         await self._matches.carry_out(caller, partial(Token.ask, request_id=request_id))
         replaced = caller._replace(generation=caller.generation + 1)
-        return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
+        return match_pb2.ReplaceSeatTokenResponse(seat_token=self._tokens.seat_token(replaced))
 
     async def GetMatch(
         self, request: match_pb2.GetMatchRequest, call: Call
@@ -304,9 +183,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         fields = read_mask(request.read_mask, match_pb2.GetViewResponse)
         wanted = request.wait_for_version
         # Watched before it is read, so that no change falls between.
-        with self._watch(request.name) if wanted else nullcontext() as watch:
+        with self._watch(request.name) if wanted else nullcontext() as watched:
             caller, state = await self._authenticator.enter(call, request.name)
-            if watch is not None and state.version < wanted:
+            if watched is not None and state.version < wanted:
+                watch = self._authenticator.delay(caller, state, watched)
                 with (
                     self._admission.hold(call, Budget.STREAMS),
                     self._metrics.watchers.track_inprogress(),
@@ -320,7 +200,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
         if state.over and (fields.all or "rematch" in fields):
-            offer = write_rematch(await self._matches.find(rematch_id(state.header)))
+            offer = write_rematch(await self._find_rematch(caller, state))
             if offer.name:
                 response.rematch.CopyFrom(offer)
         fields.prune(response)
@@ -363,8 +243,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> AsyncIterator[bytes]:
         fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         # Watched before it is read, so that no change falls between.
-        with self._watch(request.name) as watch:
+        with self._watch(request.name) as watched:
             caller, state = await self._authenticator.enter(call, request.name)
+            watch = self._authenticator.delay(caller, state, watched)
             version = request.after_version if request.HasField("after_version") else -1
             if version > state.version:
                 raise version_in_future(state.version)
@@ -382,7 +263,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             ):
                 while not self._matches.closing:
                     state.seats.check_token(caller)
-                    if version < state.version:
+                    if version < state.version and not isinstance(state, Untold):
                         # Written only when it can be sent, so that a slow reader costs no memory.
                         version += 1
                         if skip_own and _is_own(state, version, viewer):
@@ -403,14 +284,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         state = watch.refreshed(state)
                         known, ahead = ahead, _ahead(state, viewer)
                         view = _write_changed_view(state, viewer, fields) if ahead != known else b""
-                        yield _write_heartbeat(version, other_seat()) + view
+                        yield _write_heartbeat(max(version, 0), other_seat()) + view
                     if state.over:
                         break
                     newer = await watch.newer(state, interval)
                     beat, state = newer is state and interval is not None, newer
                 else:
                     raise shutting_down(sent)
-                async for response in self._follow_rematch(state, interval, other_seat):
+                async for response in self._follow_rematch(caller, state, interval, other_seat):
                     yield response
         if self._matches.closing:
             raise shutting_down(sent)
@@ -425,12 +306,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return self._matches.presence.attend(Place(caller.match_id, caller.seat))
 
     async def _follow_rematch(
-        self, state: MatchState, interval: float | None, other_seat: OtherSeat
+        self, caller: Caller, state: MatchState, interval: float | None, other_seat: OtherSeat
     ) -> AsyncIterator[bytes]:
         # What becomes of the rematch, until it has begun or was declined.
         match_id, offer = rematch_id(state.header), match_pb2.RematchOffer()
-        with self._matches.watch(match_id) as watch:
-            rematch = await self._matches.find(match_id)
+        with self._matches.watch(match_id) as watched:
+            watch = self._authenticator.delay(caller, state, watched)
+            rematch = await self._find_rematch(caller, state)
             while not self._matches.closing:
                 if (changed := write_rematch(rematch)) != offer:
                     offer = changed
@@ -447,6 +329,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if rematch is known and interval is not None and self._matches.reads:
                     yield _write_heartbeat(state.version, other_seat())
 
+    async def _find_rematch(self, caller: Caller, state: MatchState) -> MatchState | None:
+        # As far as the holder of a token of the match before may know it.
+        rematch = await self._matches.find(rematch_id(state.header))
+        if rematch is not None:
+            rematch = await self._authenticator.shown(caller, rematch)
+        return None if isinstance(rematch, Untold) else rematch
+
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
 
@@ -455,6 +344,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         check_seat(caller)
         write = partial(_write_view, viewer=caller.seat)
         return await self._matches.carry_out(caller, Resignation.ask, write)
+
+    async def AbortMatch(self, request: match_pb2.AbortMatchRequest, call: Call) -> bytes:
+        caller = await self._authenticator.admit(call, request.name)
+        check_seat(caller)
+        write = partial(_write_view, viewer=caller.seat)
+        return await self._matches.carry_out(caller, Abort.ask, write)
 
     async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
         state = await self._authenticator.read(call, request.name)
@@ -486,16 +381,17 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         rematch = await self._matches.rematch(
             state,
             caller.seat,
-            _key_name(call),
-            self._creator(call),
-            partial(self._admit_new, call),
+            key_name(call),
+            self._tokens.creator(call),
+            partial(self._creation.admit, call),
+            self._tokens.player(call),
         )
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
             name=f"matches/{match_id}",
             # The holder of a seat's token gets that of the other seat in the next match. So no one
             # holds both tokens who did not in the match before.
-            seat_token=self._seat_token(Caller(match_id, seat)),
+            seat_token=self._tokens.seat_token(Caller(match_id, seat)),
             spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
             secret_hash=rematch.header.secret_hash,
         )
@@ -511,10 +407,17 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ListMatches(
         self, request: match_pb2.ListMatchesRequest, call: Call
     ) -> match_pb2.ListMatchesResponse:
-        self._authenticator.admit_operator(call)
-        query, size = read_page(request)
+        owner = player = ""
+        if not self._authenticator.sends_operator_token(call):
+            player = self._tokens.player(call)
+            owner = "" if player else self._tokens.owner(call)
+            if not (owner or player):
+                self._authenticator.admit_operator(call)
+        query, size = read_page(request, owner, player)
         # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
+        # The call itself was counted. What is read besides costs as much as of the feed.
+        self._admission.charge(call, Budget.CALLS, len(found) // FEED_PAGE)
         token = page_token(query, found[size - 1]) if len(found) > size else ""
         response = match_pb2.ListMatchesResponse(next_page_token=token)
         for listed in found[:size]:
@@ -530,9 +433,6 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 response.matches.add(name=name)
                 response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
         return response
-
-    def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
-        return match_pb2.SeatToken(seat=holder.seat, token=self._tokens.make(holder))
 
 
 # All responses with a view have it in a field of the same number, but that of WatchMatch.
@@ -589,12 +489,6 @@ def _is_own(state: MatchState, version: int, seat: int) -> bool:
     entry = state.entry(version) if version else None
     own = entry is not None and (entry.kind, entry.seat) == (EntryKind.ACTION, seat)
     return own and bool(state.entry(version).request_id)
-
-
-def _key_name(call: Call) -> str:
-    # The name of the API key with which a call comes, also where it names its player.
-    known = (call.principal, *call.payers)
-    return next((principal.name for principal in known if principal.kind == Kind.KEY), "")
 
 
 def _max_wait(call: Call) -> float:

@@ -39,6 +39,18 @@ class NewMatch(NamedTuple):
     hint_policy: int = 0  # 0: hints are allowed where a bot plays.
     start: Start | None = None  # From where it is played on.
     owner: str = ""  # As in `Header`.
+    players: tuple[str, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
+    path: str = ""  # Where it is in a request, for refusals.
+    spectator_delay: int = 0  # As in `Header`.
+
+
+class Wanted(NamedTuple):
+    """A match of a header that shall exist; the rest is as in `NewMatch`."""
+
+    header: Header
+    players: tuple[str, ...] = ()
+    path: str = ""
+    once: bool = True  # Whether it may exist already.
 
 
 def new_header(asked: NewMatch, created: int) -> Header:
@@ -70,6 +82,7 @@ def new_header(asked: NewMatch, created: int) -> Header:
         or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
         start=b"" if start is None else start.message,
         owner=asked.owner,
+        spectator_delay=asked.spectator_delay,
     )
 
 

@@ -39,6 +39,7 @@ class EntryKind(IntEnum):
     JOIN = 7
     TOKEN = 8
     DECLINE = 9
+    ABORT = 10
 
 
 class Reply(NamedTuple):
@@ -54,6 +55,7 @@ class Commit(NamedTuple):
     """The request adds an entry: the match with it, to be committed before it is answered."""
 
     state: MatchState
+    players: tuple[str, ...] = ()  # Who has joined a seat by it, as in `MatchStatus`.
 
 
 # Decisions
@@ -366,6 +368,45 @@ class Decline(Kind, number=EntryKind.DECLINE):
         return state.with_end(entry, _DECLINED)
 
 
+_ABORTED = EarlyEnd(EndReason.END_REASON_ABORTED, (), "aborted")
+
+
+class Abort(Resignation, number=EntryKind.ABORT):
+    """A seat has ended the match before both had decided: without a result."""
+
+    field = event = "seat_aborted"
+    ends = True
+
+    @staticmethod
+    def ask(state: MatchState, at: int, caller: Caller) -> Reply | Commit:
+        """Ends a match without a result for a seat at a time; raises Refusal."""
+        state.seats.check_token(caller)
+        if state.early_end == _ABORTED:
+            return Reply(state, state.version)
+        state.check_running()
+        if _both_decided(state):
+            raise Refusal(
+                ErrorReason.ERROR_REASON_BOTH_DECIDED,
+                "both seats have decided: the match can be resigned, and not be aborted any more",
+            )
+        return Commit(state.after(Entry(EntryKind.ABORT, caller.seat, at)))
+
+    def after(self, state: MatchState, entry: Entry) -> MatchState:
+        if _both_decided(state):
+            raise ActionError("seat", "a match is aborted only before both seats have decided")
+        return state.with_end(entry, _ABORTED)
+
+
+def _both_decided(state: MatchState) -> bool:
+    decided = set()
+    for entry in islice(state.history.entries, state.version):
+        if entry.action and KINDS[entry.kind].decides:
+            decided.add(entry.seat)
+        if len(decided) == 2:
+            return True
+    return False
+
+
 # Entropy
 
 
@@ -444,6 +485,7 @@ class Join(Kind, number=EntryKind.JOIN):
         key_name: str,
         display_name: str,
         request_id: str,
+        player: str = "",
     ) -> Reply | Commit:
         """Joins an invited seat at a time; raises Refusal if somebody else has.
 
@@ -466,7 +508,8 @@ class Join(Kind, number=EntryKind.JOIN):
                 "the invitation was used with another request_id: somebody else sits in the seat",
             )
         state.check_running()
-        return Commit(state.after(_join(seat, at, key_name, display_name, request_id)))
+        entry = _join(seat, at, key_name, display_name, request_id)
+        return Commit(state.after(entry), (player,) if player else ())
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         # The last one deals the match, unless it waits for entropy, for which all have joined

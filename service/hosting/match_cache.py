@@ -93,6 +93,7 @@ class Watch:
         self._late = False  # Whether it was waited long enough.
         self._set_back = False
         self._lost: Refusal | None = None
+        self.changed = asyncio.Event()  # Set with whatever ends a wait but time.
 
     def hand(self, state: MatchState) -> None:
         """Hands over a state, which the log has, unless one that has come of it was."""
@@ -141,7 +142,15 @@ class Watch:
         self._late = True
         self._wake()
 
+    @property
+    def closed(self) -> bool:
+        """Whether this was closed; raises Refusal if the log has lost the match."""
+        if self._lost is not None:
+            raise self._lost
+        return self._closed
+
     def _wake(self) -> None:
+        self.changed.set()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 

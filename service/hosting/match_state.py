@@ -39,10 +39,10 @@ class EarlyEnd(NamedTuple):
     outcome: str  # How the metrics name it.
 
     @property
-    def scores(self) -> tuple[float, float]:
-        """The score of each seat."""
+    def scores(self) -> tuple[float, ...]:
+        """The score of each seat; empty where there is no result."""
         if len(self.losers) != 1:
-            return 0.5, 0.5
+            return () if self.reason == game_pb2.EndReason.END_REASON_ABORTED else (0.5, 0.5)
         return float(self.losers[0] != 0), float(self.losers[0] != 1)
 
 

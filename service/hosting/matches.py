@@ -20,6 +20,7 @@ from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
     NewMatch,
+    Wanted,
     asks_for,
     limited_header,
     modelled_header,
@@ -27,6 +28,7 @@ from service.hosting.creation import (
     rematch_header,
     rematch_id,
 )
+from service.hosting.delayed import Delayed
 from service.hosting.entries import Action, Commit, Decline, Expiry, Idle, Join, Reply
 from service.hosting.history import code_of
 from service.hosting.leases import is_due, leased_status
@@ -52,15 +54,15 @@ from service.store import (
     StoredMatch,
 )
 from service.store.chain import Damaged
-from wire.errors import Refusal
+from wire.errors import Refusal, within
 
 _log = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 64  # Versions.
 MIN_REREAD_SECONDS, MAX_REREAD_SECONDS = 1.0, 30.0
 
-# The context in which a match of a header is created; it raises Refusal for one too many.
-Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
+# The context in which matches of some headers are created; it raises Refusal for one too many.
+Admit: TypeAlias = Callable[[Sequence[Header]], AbstractAsyncContextManager[object]]
 
 # Writes the response to a request from the state right after it.
 Write: TypeAlias = Callable[[MatchState], bytes]
@@ -100,6 +102,7 @@ class Matches:
         for game_id in wire.hosted_games():
             code_of(game_id)
         self._long_work = long_work or LongWork()
+        self.delayed = Delayed(self._clock, self._long_work)
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._watches = Watches()
@@ -120,22 +123,25 @@ class Matches:
     # Creating matches
 
     async def create(self, asked: NewMatch, admit: Admit = nullcontext) -> MatchState:
-        """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
+        """As `create_all`."""
+        return (await self.create_all([asked], admit))[0]
 
-        With an `id_source`, the match is created once, however often and wherever it is asked for.
-        `admit` is entered for its header if it does not exist yet. Raises Refusal for a ruleset
-        that breaks a rule, and if the same `id_source` has made another kind of match.
+    async def create_all(
+        self, asked: Sequence[NewMatch], admit: Admit = nullcontext
+    ) -> list[MatchState]:
+        """Deals matches, or lets them wait for invited seats and for entropy: all or none.
+
+        Each with an `id_source` is created once, however often and wherever it is asked for.
+        `admit` is entered for the headers of those that do not exist yet. Raises Refusal for a
+        ruleset that breaks a rule, and if the same `id_source` has made another kind of match.
         """
-        header = new_header(asked, self._clock.now())
-        if asked.id_source is None:
-            return await self._create(header, admit)
-        state = await self._create_once(header, admit)
-        if not asks_for(header, state.header):
-            raise Refusal(
-                ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
-                "this request_id was used to create a match of another kind",
-            )
-        return state
+        now, wanted = self._clock.now(), []
+        for each in asked:
+            with within(each.path):
+                header = new_header(each, now)
+            wanted.append(Wanted(header, each.players, each.path, each.id_source is not None))
+        states = await self._create_once(wanted, admit, check=True)
+        return [states[each.header.match_id] for each in wanted]
 
     async def rematch(
         self,
@@ -144,6 +150,7 @@ class Matches:
         key_name: str = "",
         creator: str = "",
         admit: Admit = nullcontext,
+        player: str = "",
     ) -> MatchState:
         """The one match that follows a match that is over, the seats exchanged.
 
@@ -157,10 +164,16 @@ class Matches:
                 f"seat {state.seats.missing[0]} was never joined, so nobody could play the rematch",
             )
         header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
-        rematch = await self._create_once(header, admit)
+        players: Sequence[str] = ()
+        if header.owner and not header.invited:
+            players = await self._store.list_players(header.rematch_of)
+        wanted = Wanted(header, tuple(players))
+        [rematch] = (await self._create_once([wanted], admit)).values()
         if 1 - seat in rematch.header.invited:
             name = state.seats.display_names[seat]
-            join = partial(Join.ask, key_name=key_name, display_name=name, request_id="")
+            join = partial(
+                Join.ask, key_name=key_name, display_name=name, request_id="", player=player
+            )
             await self.carry_out(Caller(rematch.header.match_id, 1 - seat), join)
         return rematch
 
@@ -172,30 +185,52 @@ class Matches:
         await self.carry_out(decliner, Decline.ask)
         return await self.load(decliner.match_id)
 
-    async def _create(self, header: Header, admit: Admit) -> MatchState:
-        header = limited_header(header, self._max_default_actions)
-        header = modelled_header(header, self._models).salted()
-        async with admit(header):
-            state = await self._long_work.finish(MatchState.beginning(header, new=True))
-            header, status = state.header, leased_status(state)
-            _show(state)
-            await tracing.commit(self._store.create(header, status))
-        self._metrics.matches.labels(header.game, "created").inc()
-        self._cache.put(state)
-        self._watches.publish(state)
-        self.commit_listener(state, status)
-        return state
+    async def _create_once(
+        self, wanted: Sequence[Wanted], admit: Admit, *, check: bool = False
+    ) -> dict[str, MatchState]:
+        # The matches of these ids, whichever servers and requests have created them. `check` is
+        # whether they must be of the same kind.
+        while True:
+            found: dict[str, MatchState] = {}
+            for each in wanted:
+                state = await self.find(each.header.match_id) if each.once else None
+                if state is None:
+                    continue
+                found[state.header.match_id] = state
+                if check and not asks_for(each.header, state.header):
+                    with within(each.path):
+                        raise Refusal(
+                            ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
+                            "this request_id was used to create a match of another kind",
+                        )
+            missing = [each for each in wanted if each.header.match_id not in found]
+            with suppress(ValueError):  # Another request has created one of them meanwhile.
+                return found | (await self._create(missing, admit) if missing else {})
 
-    async def _create_once(self, header: Header, admit: Admit) -> MatchState:
-        # The match of this id, whichever server and request has created it.
-        found = await self.find(header.match_id)
-        if found is not None:
-            return found
-        try:
-            return await self._create(header, admit)
-        except ValueError:
-            # Another request has created it meanwhile.
-            return await self.load(header.match_id)
+    async def _create(self, wanted: Sequence[Wanted], admit: Admit) -> dict[str, MatchState]:
+        headers = []
+        for each in wanted:
+            with within(each.path):
+                header = limited_header(each.header, self._max_default_actions)
+            headers.append(modelled_header(header, self._models).salted())
+        async with admit(headers):
+            created: dict[str, tuple[MatchState, MatchStatus]] = {}
+            for header, each in zip(headers, wanted, strict=True):
+                state = await self._long_work.finish(MatchState.beginning(header, new=True))
+                status = leased_status(state)._replace(players=each.players)
+                _show(state)
+                created[header.match_id] = state, status
+                if len(wanted) > 1:
+                    await asyncio.sleep(0)  # Others get in between.
+            await tracing.commit(
+                self._store.create_all([(each.header, status) for each, status in created.values()])
+            )
+        for state, status in created.values():
+            self._metrics.matches.labels(state.header.game, "created").inc()
+            self._cache.put(state)
+            self._watches.publish(state)
+            self.commit_listener(state, status)
+        return {match_id: state for match_id, (state, _) in created.items()}
 
     # Listing and deleting matches
 
@@ -496,7 +531,7 @@ class Matches:
                     state = latest
                     continue
                 response = write(outcome.state)
-                committing = self._commit(state, outcome.state)
+                committing = self._commit(state, outcome.state, players=outcome.players)
                 if await committing:
                     return response
                 state = await self.load(match_id)
@@ -518,11 +553,12 @@ class Matches:
         before: MatchState,
         after: MatchState,
         committed: Callable[[MatchState, MatchStatus], None] | None = None,
+        players: tuple[str, ...] = (),
     ) -> Awaitable[bool]:
         # Adds the last entry of a state to the log; whether the log took it.
         if after.early_end is None:
             _show(after)
-        status = leased_status(after)
+        status = leased_status(after)._replace(players=players)
         committing = self._store.append(
             after.header.match_id,
             before.head,

@@ -70,7 +70,16 @@ REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reaso
 # The statuses of HTTP with which the web gateway answers, and those of refused calls besides.
 WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
 CALL_STATUSES = (401, 409, 499, 503, 504)
-MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle", "declined")
+MATCH_STATES = (
+    "created",
+    "ended",
+    "resigned",
+    "expired",
+    "abandoned",
+    "idle",
+    "declined",
+    "aborted",
+)
 SEARCH_KINDS = ("hint", "bot")
 SEARCH_LIMITS = ("caller", "server")
 PROCESS_KINDS = ("match", "search")

@@ -263,7 +263,8 @@ class Reviewer:
                 luck_deviation=luck_deviation,
             )
         losses = [each.loss for each in summary.seats]
-        result = quantized(summary.result.scores[0] - 0.5)
+        # A match that was aborted has none.
+        result = quantized((*summary.result.scores, 0.5)[0] - 0.5)
         summary.rest = result - (chance.start + luck - losses[0] + losses[1])
         summary.rest_deviation = math.hypot(
             luck_deviation, *(each.loss_deviation for each in summary.seats)

@@ -21,6 +21,7 @@ from service.api.catalog_service import CatalogService
 from service.api.feed_service import FeedService
 from service.api.grpc_listener import GrpcListener
 from service.api.hint_service import HintService
+from service.api.match_creation import MatchCreation
 from service.api.match_service import MatchService
 from service.api.puzzle_service import PuzzleService
 from service.api.review_service import ReviewService
@@ -285,16 +286,23 @@ class Server:
     def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)
         library = Library(self._long_work)
-        match_service = MatchService(
+        creation = MatchCreation(
             self.matches,
             library,
             tokens,
             authenticator,
             self._options.allow_seeds,
+            self._admission,
+            self._long_work,
+        )
+        match_service = MatchService(
+            self.matches,
+            tokens,
+            authenticator,
+            creation,
             self.metrics,
             self._clock,
             self._admission,
-            self._long_work,
             self._options.tell_presence,
         )
         hint_service = HintService(

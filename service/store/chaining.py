@@ -19,6 +19,11 @@ _log = logging.getLogger(__name__)
 _JOIN = 7  # The kind of the entries that hold names.
 
 
+def earlier(columns: str) -> str:
+    """The columns of a header as that schema has them, with nothing for those that came later."""
+    return columns.replace("spectator_delay", "0 AS spectator_delay")
+
+
 @contextmanager
 def sparing_others(match_id: str) -> Iterator[None]:
     """Leaves a match without a head, so that it is refused as damaged, if it cannot be read."""

@@ -191,6 +191,7 @@ class Header(NamedTuple):
     names_hash: bytes = b""  # Of its salted names; empty if it has none.
     # What the deal led to, as in `Entry.course`; empty if it was not dealt when it was created.
     course: bytes = b""
+    spectator_delay: int = 0  # How old what spectators are told is at least, in milliseconds.
 
     def salted(self) -> "Header":
         """The header with a hash of its names."""
@@ -257,6 +258,9 @@ class MatchStatus(NamedTuple):
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
     feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
     ahead: bytes = b""  # As in `Head`.
+    # Pseudonyms of players or subjects who have got a seat, so that lists find it. They are beside
+    # the log.
+    players: tuple[str, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -306,6 +310,10 @@ class Query(NamedTuple):
     over: bool | None = None  # None: any.
     # Only matches that come after this (created, match_id) in the list.
     before: tuple[int, str] | None = None
+    owner: str = ""  # As in `Header`; empty: any.
+    player: str = ""  # Who has a seat, as in `MatchStatus`; empty: anybody.
+    since: int | None = None  # When they were created at the earliest, in milliseconds since 1970,
+    until: int | None = None  # and before when.
 
 
 class ListedMatch(NamedTuple):
@@ -393,6 +401,9 @@ class Store(Protocol):
     async def create(self, header: Header, status: MatchStatus) -> None:
         """Adds a match; raises ValueError if there is one of its id."""
 
+    async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
+        """Adds matches, all or none; raises ValueError if there is one of the id of any."""
+
     async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
@@ -443,6 +454,9 @@ class Store(Protocol):
 
         A server that succeeds holds the lease of the match until then.
         """
+
+    async def list_players(self, match_id: str) -> list[str]:
+        """Who has a seat of a match, as in `MatchStatus`."""
 
     async def count_live(self, creator: str) -> int:
         """How many matches of a creator are not over."""

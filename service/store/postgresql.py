@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from service.common.tasks import told
 from service.observability.metrics import Metrics
+from service.store import postgresql_feed
 from service.store import postgresql_tables as tables
 from service.store.chain import Damaged, Entry
 from service.store.faults import Faults
@@ -128,15 +129,19 @@ class PostgresStore:
         return await self._use("read", "other", lambda file: tables.read_told(file, match_id))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
+        await self.create_all([(header, status)])
+
+    async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
         began = time.perf_counter()
         created = await self._use(
-            "write", "create", lambda file: tables.create_match(file, header, status)
+            "write", "create", lambda file: tables.create_matches(file, matches)
         )
-        self._metrics.store_committed(1, time.perf_counter() - began)
+        self._metrics.store_committed(len(matches), time.perf_counter() - began)
         if not created:
             raise ValueError("there is a match of this id already")
-        if header.rematch_of:
-            self._tell(header.match_id, 0)
+        for header, _ in matches:
+            if header.rematch_of:
+                self._tell(header.match_id, 0)
 
     async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
         replaced = await self._use(
@@ -155,6 +160,9 @@ class PostgresStore:
     async def count_live(self, creator: str) -> int:
         return await self._use("read", "other", lambda file: tables.count_live(file, creator))
 
+    async def list_players(self, match_id: str) -> list[str]:
+        return await self._use("read", "other", lambda file: tables.read_players(file, match_id))
+
     async def list_idle(
         self, before: int, after: IdleMatch | None, limit: int
     ) -> Sequence[IdleMatch]:
@@ -166,13 +174,15 @@ class PostgresStore:
         return await self._use("read", "other", lambda file: tables.read_listed(file, query, limit))
 
     async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
-        return await self._use("read", "feed", lambda file: tables.read_updates(file, after, limit))
+        return await self._use(
+            "read", "feed", lambda file: postgresql_feed.read_updates(file, after, limit)
+        )
 
     async def list_running(
         self, owner: str | None, after: tuple[int, str], limit: int
     ) -> list[Update]:
         return await self._use(
-            "read", "feed", lambda file: tables.read_running(file, owner, after, limit)
+            "read", "feed", lambda file: postgresql_feed.read_running(file, owner, after, limit)
         )
 
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 
 from service.common.errors import store_full, store_unavailable
+from service.store import postgresql_feed
 from service.store import postgresql_tables as tables
 from wire.errors import Refusal
 
@@ -72,7 +73,7 @@ class Connections:
 
         async def prepare(connection: Any) -> None:
             await tables.migrate(connection)
-            await tables.begin_epoch(connection)
+            await postgresql_feed.begin_epoch(connection)
 
         await self._open(prepare)
 

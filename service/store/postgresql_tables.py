@@ -1,8 +1,8 @@
 """The tables of the PostgreSQL log: how they are created, read and written."""
 
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -19,12 +19,10 @@ from service.store.interface import (
     Later,
     ListedMatch,
     MatchStatus,
-    Position,
     Query,
     Snapshot,
     StoredMatch,
     Update,
-    Updates,
     check_newest,
     check_schema,
     check_settings,
@@ -33,6 +31,7 @@ from service.store.interface import (
     write_columns,
 )
 from service.store.jobs import Append
+from service.store.postgresql_feed import LAST_TOLD
 
 _log = logging.getLogger(__name__)
 
@@ -165,7 +164,8 @@ async def _chain(connection: Any) -> None:
 
 async def _chain_match(connection: Any, match_id: str) -> None:
     ended, due, *columns = await connection.fetchrow(
-        f"SELECT ended, agenda.at, {_HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        f"SELECT ended, agenda.at, {chaining.earlier(_HEADER)} FROM matches "
+        "LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
@@ -187,18 +187,42 @@ async def _ahead(connection: Any) -> None:
     await connection.execute(_AHEAD)
 
 
+# From schema 11: whose matches are whose, so that they are listed without reading others; and how
+# long spectators have to wait. Players who join by a server of schema 11 that goes on meanwhile are
+# not found, and it takes matches with such a delay for damaged.
+_LISTS = """
+    ALTER TABLE matches ADD COLUMN spectator_delay bigint NOT NULL DEFAULT 0;
+    CREATE INDEX matches_game ON matches (game, created, match_id);
+    CREATE INDEX matches_owner ON matches (owner, created, match_id) WHERE owner <> '';
+    CREATE INDEX matches_owner_game ON matches (owner, game, created, match_id)
+        WHERE owner <> '';
+    CREATE TABLE players (
+        match_id text COLLATE "C" NOT NULL,
+        player text NOT NULL,
+        since bigint NOT NULL,
+        player_seal bytea NOT NULL,
+        PRIMARY KEY (match_id, player)
+    );
+    CREATE INDEX players_matches ON players (player, since, match_id);
+"""
+
+
+async def _lists(connection: Any) -> None:
+    await connection.execute(_LISTS)
+
+
 async def _create(connection: Any) -> None:
     await connection.execute(SCHEMA)
 
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead)
+MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead, _lists)
 
 _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
-_FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE = (
-    f"${len(Header._fields) + number}" for number in range(1, 7)
+_FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE, _PLAYERS, _PLAYER_SEALS = (
+    f"${len(Header._fields) + number}" for number in range(1, 9)
 )
 
 # The position of what is written, as `queries.write_position` writes it.
@@ -209,6 +233,11 @@ _CREATE = f"""
         VALUES ({_VALUES}, {_FACTS_SEAL}, {_ENDED}::bigint, {_FEED}::bytea || {_POSITION})
         ON CONFLICT DO NOTHING
         RETURNING match_id, created, ended
+    ), seated AS (
+        INSERT INTO players
+        SELECT match_id, player, created, player_seal
+        FROM created,
+            unnest({_PLAYERS}::text[], {_PLAYER_SEALS}::bytea[]) AS of (player, player_seal)
     )
     INSERT INTO heads ({queries.HEAD_COLUMNS}, due)
     SELECT match_id, 0, {_DIGEST}::bytea, created, ended IS NOT NULL, {_SEAL}::bytea, {_DUE}::bigint
@@ -227,8 +256,11 @@ _APPEND = f"""
         SELECT * FROM unnest(
             $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
             $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[],
-            $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[], $17::bytea[], $18::bytea[]
-        ) AS asked ({_ENTRY}, told, before, over, seal, due, ahead_before, ahead)
+            $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[], $17::bytea[], $18::bytea[],
+            $19::text[], $20::bytea[]
+        ) AS asked (
+            {_ENTRY}, told, before, over, seal, due, ahead_before, ahead, player, player_seal
+        )
     ), unchanged AS (
         -- What was decided ahead can be taken back without a version, and is not made after that.
         SELECT match_id FROM heads JOIN asked USING (match_id)
@@ -248,6 +280,13 @@ _APPEND = f"""
         UPDATE matches SET ended = asked.at
         FROM asked JOIN added USING (match_id)
         WHERE asked.over AND matches.match_id = asked.match_id
+    ), seated AS (
+        INSERT INTO players
+        SELECT match_id, player, created, player_seal
+        FROM asked JOIN added USING (match_id) JOIN matches USING (match_id)
+        WHERE player <> ''
+        ORDER BY match_id
+        ON CONFLICT DO NOTHING
     )
     UPDATE heads SET version = asked.version, digest = asked.digest, at = asked.at,
         over = asked.over, seal = asked.seal, due = asked.due, ahead = asked.ahead
@@ -278,49 +317,6 @@ _READ_ENTRIES = """
 
 _READ_HEADS = "SELECT match_id, version, digest, ahead FROM heads WHERE match_id = ANY($1)"
 
-# A position of another database means nothing, nor does one from before a standby took over.
-_DATABASE = """
-    (SELECT system_identifier FROM pg_control_system())
-    || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-"""
-# The last position at which something was told, whether or not the match there was deleted.
-_LAST_TOLD = """
-    greatest(
-        (SELECT max(feed_position) FROM entries),
-        (SELECT max(feed_position) FROM matches),
-        (SELECT convert_from(value, 'UTF8')::bigint FROM settings WHERE name = 'feed_end'),
-        0
-    )
-"""
-_BEGIN_EPOCH = "INSERT INTO incarnations (epoch) VALUES ($1)"
-# Only when all who read the feed see the new epoch, so that no position comes after the end of the
-# epoch in which it was told.
-_END_EPOCH = f"UPDATE incarnations SET begins = {_LAST_TOLD} WHERE epoch = $1"
-# All transactions before `settled` are over, so that nothing is ever added before it. `ended` is
-# where the epoch ended that is asked for.
-_READ_EPOCHS = f"""
-    SELECT {_DATABASE}, newest.epoch, {_LAST_TOLD},
-        pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1,
-        CASE WHEN told.number IS NOT NULL THEN (
-            SELECT coalesce(min(begins), 9223372036854775807) FROM incarnations AS later
-            WHERE later.number > told.number
-        ) END
-    FROM (SELECT epoch FROM incarnations ORDER BY number DESC LIMIT 1) AS newest
-    LEFT JOIN incarnations AS told ON {_DATABASE} || told.epoch = $1
-"""
-# A transaction is never split.
-_READ_UPDATES = f"""
-    SELECT entries.feed_position, {queries.FACTS}, entries.version, entries.at,
-        coalesce(entries.feed, ''), {queries.HEAD}
-    FROM entries LEFT JOIN matches USING (match_id) LEFT JOIN heads USING (match_id)
-    WHERE entries.feed_position > $1 AND entries.feed_position <= $2
-    UNION ALL
-    SELECT feed_position, {queries.FACTS}, 0, created, coalesce(feed, ''), {queries.HEAD}
-    FROM matches LEFT JOIN heads USING (match_id)
-    WHERE feed_position > $1 AND feed_position <= $2
-    ORDER BY 1 FETCH FIRST $3 ROWS WITH TIES
-"""
-
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
     SELECT count(*) FROM pg_stat_activity
@@ -344,9 +340,11 @@ _DELETE_ENDED = f"""
         DELETE FROM snapshots USING old WHERE snapshots.match_id = old.match_id
     ), no_heads AS (
         DELETE FROM heads USING old WHERE heads.match_id = old.match_id
+    ), no_players AS (
+        DELETE FROM players USING old WHERE players.match_id = old.match_id
     ), told AS (
         -- Cursors may be there, which must not be lost with the entry.
-        INSERT INTO settings SELECT 'feed_end', convert_to(({_LAST_TOLD})::text, 'UTF8')
+        INSERT INTO settings SELECT 'feed_end', convert_to(({LAST_TOLD})::text, 'UTF8')
         WHERE EXISTS (SELECT FROM old)
         ON CONFLICT (name) DO UPDATE SET value = excluded.value
     )
@@ -387,7 +385,7 @@ async def check_open(connection: Any) -> None:
 async def check(connection: Any) -> list[str]:
     """What is wrong with the settings."""
     begins = [begin for (begin,) in await connection.fetch(queries.READ_EPOCHS)]
-    end = await connection.fetchval(f"SELECT {_LAST_TOLD}")
+    end = await connection.fetchval(f"SELECT {LAST_TOLD}")
     return check_settings(await connection.fetch(queries.READ_SETTINGS), begins, end)
 
 
@@ -400,16 +398,6 @@ async def read_told(connection: Any, match_id: str) -> list[Update]:
     """What the feed has told of a match, by version."""
     rows = await connection.fetch(queries.READ_TOLD, match_id)
     return [queries.read_update(*row) for row in rows]
-
-
-async def begin_epoch(connection: Any) -> None:
-    """Begins an epoch of the feed: positions that come later than now were told by another log.
-
-    So a log that was restored from a backup knows which positions it has not told itself.
-    """
-    epoch = f"-{secrets.token_hex(8)}"
-    await connection.execute(_BEGIN_EPOCH, epoch)
-    await connection.execute(_END_EPOCH, epoch)
 
 
 async def read_matches(
@@ -483,8 +471,26 @@ async def keep_first(connection: Any, offered: bytes) -> bytes:
     return read_key(await connection.fetchval("SELECT value FROM settings WHERE name = 'key'"))
 
 
-async def create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
-    """Adds a match unless there is one of its id; returns whether it did."""
+async def create_matches(connection: Any, matches: Sequence[tuple[Header, MatchStatus]]) -> bool:
+    """Adds matches unless there is one of the id of any; returns whether it did."""
+    if len(matches) == 1:
+        return await _create_match(connection, *matches[0])
+    with suppress(_Taken):
+        async with connection.transaction():
+            # In order, lest two servers that create the same wait for each other for ever.
+            for header, status in sorted(matches):
+                if not await _create_match(connection, header, status):
+                    raise _Taken
+        return True
+    return False
+
+
+class _Taken(Exception):
+    # There is a match of this id.
+    pass
+
+
+async def _create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
     match_id, at = header.match_id, header.created
     head = queries.head_row(match_id, Head(0, chain.first_digest(header)), at, over=status.over)
     values = (
@@ -495,6 +501,8 @@ async def create_match(connection: Any, header: Header, status: MatchStatus) -> 
         head[2],
         head[-1],
         status.due,
+        list(status.players),
+        [queries.player_seal(match_id, each) for each in status.players],
     )
     return await connection.fetchval(_CREATE, *values) is not None
 
@@ -514,7 +522,9 @@ def _appended(append: Append) -> tuple[Any, ...]:
     row = (match_id, version, kind, seat, at, action, expected_version, request_id.encode())
     ahead = queries.sealed_ahead(match_id, Head(version, entry.digest, status.ahead))
     held = queries.sealed_ahead(match_id, before)
-    return (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
+    row = (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
+    player = "".join(status.players)  # One at most.
+    return (*row, player, queries.player_seal(match_id, player) if player else b"")
 
 
 async def replace_ahead(
@@ -553,6 +563,11 @@ async def count_live(connection: Any, creator: str) -> int:
     return int(await connection.fetchval(queries.COUNT_LIVE, creator))
 
 
+async def read_players(connection: Any, match_id: str) -> list[str]:
+    """Who has a seat of a match."""
+    return [player for (player,) in await connection.fetch(queries.LIST_PLAYERS, match_id)]
+
+
 async def read_idle(
     connection: Any, before: int, after: IdleMatch | None, limit: int
 ) -> list[IdleMatch]:
@@ -565,31 +580,6 @@ async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedM
     """At most `limit` of the matches that fit a query, the newest first."""
     sql, values = queries.list_matches(query, limit)
     return queries.listed(query, await connection.fetch(sql, *values))
-
-
-async def read_updates(connection: Any, after: Position | None, limit: int) -> Updates | None:
-    """The feed after a position; without one its end alone; None if another log has told it."""
-    [row] = await connection.fetch(_READ_EPOCHS, "" if after is None else after.epoch)
-    database, newest, last_told, settled, ended = row
-    epoch = database + newest
-    end = min(last_told, settled)
-    if after is None:
-        return Updates(epoch, end, [])
-    if not queries.is_told(after, ended, epoch, end):
-        return None
-    if end <= after.number:
-        return Updates(epoch, after.number, [])
-    rows = await connection.fetch(_READ_UPDATES, after.number, end, limit)
-    more = len(rows) >= limit
-    return Updates(epoch, rows[-1][0] if more else end, queries.read_updates(rows), more)
-
-
-async def read_running(
-    connection: Any, owner: str | None, after: tuple[int, str], limit: int
-) -> list[Update]:
-    """At most `limit` of the matches of an owner that are not over, the oldest first."""
-    sql, values = queries.list_running(owner, after, limit)
-    return queries.read_updates(await connection.fetch(sql, *values), running=True)
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -116,38 +116,65 @@ def idle_after(before: int, after: IdleMatch | None, limit: int) -> tuple[Any, .
 
 
 def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
-    """The statement that lists matches, and its parameters."""
-    conditions = ["TRUE"]
-    values: list[Any] = [limit]
-    if query.game:
-        values.append(query.game)
-        conditions.append(f"game = ${len(values)}")
+    """The statement that lists matches, and its parameters.
+
+    It goes along an index of all matches, of a game, an owner, both, or a player.
+    """
+    tables, seated, created = "matches", "", "created"
+    if query.player:
+        # Most of a player's matches are over, so no index tells those that run.
+        tables, seated, created = "players JOIN matches USING (match_id)", SEATED, "since"
+    asked: list[tuple[str, tuple[Any, ...]]] = [
+        ("game = {}", (query.game,) if query.game else ()),
+        ("owner = {} AND owner <> ''", (query.owner,) if query.owner else ()),
+        ("player = {}", (query.player,) if query.player else ()),
+        (f"{created} >= {{}}", () if query.since is None else (query.since,)),
+        (f"{created} < {{}}", () if query.until is None else (query.until,)),
+        (f"({created}, match_id) < ({{}}, {{}})", query.before or ()),
+    ]
+    conditions, values = ["TRUE"], [limit]
+    for condition, given in asked:
+        if given:
+            signs = (f"${len(values) + number}" for number in range(1, len(given) + 1))
+            conditions.append(condition.format(*signs))
+            values += given
     if query.over is not None:
         conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
-    if query.before is not None:
-        values.extend(query.before)
-        conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
     sql = (
-        f"SELECT {FACTS}, ended, {HEAD} FROM matches LEFT JOIN heads USING (match_id) "
-        f"WHERE {' AND '.join(conditions)} ORDER BY created DESC, match_id DESC LIMIT $1"
+        f"SELECT {FACTS}, ended, {HEAD}{seated} FROM {tables} LEFT JOIN heads USING (match_id) "
+        f"WHERE {' AND '.join(conditions)} ORDER BY {created} DESC, match_id DESC LIMIT $1"
     )
     return sql, values
 
 
+# What tells that a player has a seat of a match, besides the columns of a list.
+SEATED = ", since, player_seal"
+
+
+LIST_PLAYERS = "SELECT player FROM players WHERE match_id = $1 ORDER BY player"
+
+
+def player_seal(match_id: str, player: str) -> bytes:
+    """The seal of a row of the table players."""
+    return chain.seal(f"{match_id} player", player.encode())
+
+
 def listed(query: Query, rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
     """The matches in the rows of that statement."""
-    return [_listed(query.over, row[:8], row[8], row[9:]) for row in rows]
+    return [_listed(query, row[:8], row[8], row[9:15], row[15:]) for row in rows]
 
 
 def _listed(
-    over: bool | None, facts: Sequence[Any], ended: int | None, head: Sequence[Any]
+    query: Query, facts: Sequence[Any], ended: int | None, head: Sequence[Any], seated: Any
 ) -> ListedMatch:
-    match_id, game, bots, created, rules_version, invited, *_ = facts
+    match_id, game, bots, created, rules_version, invited, owner, _ = facts
     # What an index says of a match may be another one's, too.
     if (
         not is_whole(facts, head)
         or ended != (head[3] if head[4] else None)
-        or over not in (None, bool(head[4]))
+        or query.over not in (None, bool(head[4]))
+        or query.owner not in ("", owner)
+        or (seated and tuple(seated) != (created, player_seal(match_id, query.player)))
     ):
         # Its place in the list stays, lest the next page begin elsewhere.
         return ListedMatch(_as_text(match_id), "", (), created, None, 0, 0, 0, damaged=True)

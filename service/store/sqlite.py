@@ -172,7 +172,10 @@ class SqliteStore:
         return read_key(await self._run_in_writer(keep_first))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
-        if not await self._jobs.add(Create(_future(), header, status)):
+        await self.create_all([(header, status)])
+
+    async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
+        if not await self._jobs.add(Create(_future(), matches)):
             raise ValueError("there is a match of this id already")
 
     def append(
@@ -221,8 +224,10 @@ class SqliteStore:
         for job, answer in zip(jobs, answers, strict=True):
             if isinstance(job, Append) and answer is True:
                 self._changes.added(job.match_id, job.head.version + 1, job.on_added)
-            elif isinstance(job, Create) and answer is True and job.header.rematch_of:
-                self._changes.tell(job.match_id, 0)
+            elif isinstance(job, Create) and answer is True:
+                for header, _ in job.matches:
+                    if header.rematch_of:
+                        self._changes.tell(header.match_id, 0)
             elif isinstance(job, Replace) and answer is True:
                 self._changes.tell(job.match_id, ANOTHER_LOG)
 
@@ -254,6 +259,9 @@ class SqliteStore:
 
     async def count_live(self, creator: str) -> int:
         return await self._read(tables.count_live, creator)
+
+    async def list_players(self, match_id: str) -> list[str]:
+        return await self._read(tables.read_players, match_id)
 
     async def list_idle(
         self, before: int, after: IdleMatch | None, limit: int

@@ -194,7 +194,8 @@ def _chain(connection: sqlite3.Connection) -> None:
 def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
     [(ended, due, *columns)] = _fetch(
         connection,
-        f"SELECT ended, agenda.at, {HEADER} FROM matches LEFT JOIN agenda USING (match_id) "
+        f"SELECT ended, agenda.at, {chaining.earlier(HEADER)} FROM matches "
+        "LEFT JOIN agenda USING (match_id) "
         "WHERE match_id = $1",
         match_id,
     )
@@ -235,6 +236,31 @@ def _ahead(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+# From schema 11: whose matches are whose, so that they are listed without reading others; and how
+# long spectators have to wait.
+_LISTS = (
+    "ALTER TABLE matches ADD COLUMN spectator_delay INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX matches_game ON matches (game, created, match_id)",
+    "CREATE INDEX matches_owner ON matches (owner, created, match_id) WHERE owner <> ''",
+    "CREATE INDEX matches_owner_game ON matches (owner, game, created, match_id) WHERE owner <> ''",
+    """
+    CREATE TABLE players (
+        match_id TEXT NOT NULL,
+        player TEXT NOT NULL,
+        since INTEGER NOT NULL,
+        player_seal BLOB NOT NULL,
+        PRIMARY KEY (match_id, player)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX players_matches ON players (player, since, match_id)",
+)
+
+
+def _lists(connection: sqlite3.Connection) -> None:
+    for statement in _LISTS:
+        connection.execute(statement)
+
+
 def _create(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
@@ -242,7 +268,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead, _lists)
 
 
 def migrate(connection: sqlite3.Connection, name: object) -> None:
@@ -379,6 +405,11 @@ def count_live(connection: sqlite3.Connection, creator: str) -> int:
     return int(count)
 
 
+def read_players(connection: sqlite3.Connection, match_id: str) -> list[str]:
+    """Who has a seat of a match."""
+    return [player for (player,) in _fetch(connection, queries.LIST_PLAYERS, match_id)]
+
+
 def read_idle(
     connection: sqlite3.Connection, before: int, after: IdleMatch | None, limit: int
 ) -> list[IdleMatch]:
@@ -482,6 +513,6 @@ def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> lis
             "ON CONFLICT DO UPDATE SET value = excluded.value",
             (str(read_feed_end(connection)).encode(),),
         )
-    for table in ("matches", "entries", "snapshots", "heads"):
+    for table in ("matches", "entries", "snapshots", "heads", "players"):
         connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)
     return [match_id for (match_id,) in rows]

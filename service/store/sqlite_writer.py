@@ -8,7 +8,7 @@ import asyncio
 import queue
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -37,19 +37,14 @@ _MATCH = (
     f"INSERT INTO matches ({tables.HEADER}, facts_seal, ended, feed_position, feed) "
     f"VALUES ({', '.join('?' * len(Header._fields))}, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
+_SEAT = "INSERT OR IGNORE INTO players SELECT ?, ?, created, ? FROM matches WHERE match_id = ?"
 
 
 class Create(NamedTuple):
-    """Add a match."""
+    """Add matches, all or none."""
 
     future: "asyncio.Future[Any]"
-    header: Header
-    status: MatchStatus
-
-    @property
-    def match_id(self) -> str:
-        """The id of the match."""
-        return self.header.match_id
+    matches: Sequence[tuple[Header, MatchStatus]]
 
 
 class Replace(NamedTuple):
@@ -192,7 +187,7 @@ class SqliteWriter:
                 self._connection.close()
         self._connection = None
         for job in jobs:
-            if not isinstance(job, Work):
+            if isinstance(job, Append | Replace):
                 self.heads.pop(job.match_id, None)
 
     # One transaction
@@ -210,7 +205,7 @@ class SqliteWriter:
         answers: list[Any] = []
         # Entries alone are one statement, which is a transaction of its own: between two calls the
         # thread would have to wait for the interpreter.
-        only_entries = all(isinstance(job, Append) for job in jobs)
+        only_entries = all(isinstance(job, Append) and not job.status.players for job in jobs)
         if not only_entries:
             connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
@@ -254,7 +249,13 @@ class SqliteWriter:
         ahead = queries.sealed_ahead(match_id, head)
         entries += (position, feed, *chained, over, seal, status.due, ahead)
         heads[match_id] = head
+        self._seat(connection, match_id, status)
         return True
+
+    def _seat(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
+        for player in status.players:
+            seal = queries.player_seal(match_id, player)
+            connection.execute(_SEAT, (match_id, player, seal, match_id))
 
     def _newest(
         self, connection: sqlite3.Connection, match_id: str, heads: dict[str, Head]
@@ -277,8 +278,21 @@ class SqliteWriter:
         return True
 
     def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, Head]) -> bool:
-        # Whether there was no match of this id.
-        header, status = job.header, job.status
+        # Whether there was no match of these ids.
+        alone = len(job.matches) == 1
+        if not alone and any(
+            self._newest(connection, header.match_id, heads) for header, _ in job.matches
+        ):
+            return False
+        return all(self._create_one(connection, *each, heads) for each in job.matches)
+
+    def _create_one(
+        self,
+        connection: sqlite3.Connection,
+        header: Header,
+        status: MatchStatus,
+        heads: dict[str, Head],
+    ) -> bool:
         match_id, at = header.match_id, header.created
         position = self._next_position()
         values = (
@@ -293,6 +307,7 @@ class SqliteWriter:
         heads[match_id] = head = Head(0, chain.first_digest(header))
         row = queries.head_row(match_id, head, at, over=status.over)
         connection.execute(_HEAD, (*row, status.due))
+        self._seat(connection, match_id, status)
         return True
 
     def _next_position(self) -> int:

@@ -25,6 +25,8 @@ _OTHERS = {
     "google.protobuf.FieldMask": 64 * 100,
     "google.protobuf.Any": 0,
     "croupier.v1.MatchRecord": 0,
+    # What creates many matches has at most what a call may have (service/listening/connections.py).
+    "croupier.v1.BatchCreateMatchesRequest": 0,
 }
 _FIXED = {FieldDescriptor.TYPE_BOOL: 1, FieldDescriptor.TYPE_DOUBLE: 8}
 _LONGEST_VARINT = 10

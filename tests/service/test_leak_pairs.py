@@ -36,6 +36,7 @@ from tests.support.logs import logged
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import foretold, random_match, random_moment
 from tests.support.serving import as_bytes, hosted_cases, ruleset_of
+from tests.support.waiting import FOREVER
 
 PAIRS = int(os.environ.get("TEST_LEAK_PAIRS", "1"))
 BLOCK = 6  # Pairs of one test, so that processes share the long form.
@@ -277,6 +278,79 @@ def test_what_a_seat_decides_ahead_is_told_to_nobody_else(
         rng = seeded("ahead", SEED, game_id)
         with pair_of_servers(servers, key, gateway) as pair:
             assert play_ahead(pair, game_id, rng)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize("gateway", LISTENERS)
+def test_a_spectator_who_waits_is_told_the_same_whatever_has_happened_since(
+    servers, tmp_path, game_id, gateway
+):
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    delay = 100_000
+    with note_on_failure(game=game_id, seed=SEED):
+        rng = seeded("delay", SEED, game_id, gateway)
+        request = match_pb2.CreateMatchRequest(
+            ruleset=ruleset_of(game_id),
+            seed=rng.getrandbits(63),
+            request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+            time_control=HOUR,
+            spectator_delay={"seconds": delay // 1000},
+        )
+        with pair_of_servers(servers, key, gateway) as pair:
+            one, other = pair
+            assert one.create(request) == other.create(request)
+            # At the beginning not even the deal is told; later some versions, and never the last.
+            for before in (0, *(rng.randrange(1, 6) for _ in range(2))):
+                for _ in range(before):
+                    choices = [rng.randrange(10**6)] * 2
+                    decide_each(pair, choices)
+                told = one.state.version if before else -1
+                for world in pair:
+                    world.clock.drift(delay if before else 0)
+                for _ in range(rng.randrange(1, 5)):
+                    decide_each(pair, [rng.randrange(10**6), rng.randrange(10**6)])
+                if one.state.over or other.state.over:
+                    break
+                seen = []
+                for world in pair:
+                    illegal = [wire.write_action(one.state.game, 0)]
+                    player = world.players[SPECTATOR]
+                    view = world.client.matches.GetView(
+                        match_pb2.GetViewRequest(name=player.match), metadata=player.metadata
+                    )
+                    assert view.view.version == max(told, 0)
+                    seen.append(asked(world, SPECTATOR, 9999, illegal, 5))
+                    stream = world.client.matches.WatchMatch(
+                        match_pb2.WatchMatchRequest(name=player.match),
+                        metadata=player.metadata,
+                        timeout=FOREVER,
+                    )
+                    seen[-1] += [as_bytes(next(stream)) for _ in range(told + 1)]
+                    stream.cancel()
+                assert seen[0] == seen[1]
+                # From here on both are one match again.
+                assert one.create(anew := renewed(request, rng)) == other.create(anew)
+
+
+def decide_each(pair, choices):
+    """Lets a seat of each match decide that must: by a number, which may differ."""
+    for world, choice in zip(pair, choices, strict=True):
+        world.clock.drift(7)
+        state = world.state
+        if not state.over:
+            seat = state.deciders[0]
+            legal = state.match.legal(seat)
+            action = wire.write_action(state.game, legal[choice % len(legal)])
+            world.players[seat].submit(action, state.version, f"{state.version}")
+
+
+def renewed(request, rng):
+    """As a request, for another match."""
+    anew = match_pb2.CreateMatchRequest()
+    anew.CopyFrom(request)
+    anew.request_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+    return anew
 
 
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))

@@ -29,6 +29,8 @@ def result_after(course, entry):
         return _early(game_pb2.END_REASON_IDLE, losers)
     if entry.kind == EntryKind.DECLINE:
         return _early(game_pb2.END_REASON_DECLINED, ())
+    if entry.kind == EntryKind.ABORT:
+        return game_pb2.END_REASON_ABORTED, []
     if entry.kind != EntryKind.EXPIRY or entry.action:
         return None
     if course.control.on_expiry != clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION:

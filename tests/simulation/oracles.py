@@ -124,6 +124,7 @@ def _of_request(table, header):
         "ruleset": asked.ruleset.SerializeToString(deterministic=True),
         "start": b"",
         "rematch_of": "",
+        "spectator_delay": asked.spectator_delay.ToMilliseconds(),
     }
     right["key_names"] = tuple(
         "" if bots[seat] or seat in right["invited"] else table.key for seat in (0, 1)

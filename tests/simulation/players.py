@@ -541,7 +541,8 @@ def _stale(player, view):
 
 def _listed(player, view):
     request = match_pb2.ListMatchesRequest(page_token="rubbish")
-    return "ListMatches", request, ("NOT_OPERATOR",)
+    # Who comes with a key may list its own.
+    return "ListMatches", request, ("INVALID_FIELD" if player.client.key else "NOT_OPERATOR",)
 
 
 # What a player asks for that must be refused.

@@ -12,7 +12,7 @@ import random
 import asyncpg
 
 from service.hosting.entries import EntryKind
-from service.store import Entry, Header, StoredMatch, queries
+from service.store import Entry, Header, StoredMatch, postgresql_feed, queries
 from service.store import postgresql_tables as tables
 from service.store.interface import read_columns
 from tests.simulation.loop import Owner
@@ -187,7 +187,7 @@ class Database:
         return [(data.settings["key"],)] if "key" in data.settings else []
 
     def _create(self, data, session, *values):
-        *columns, facts_seal, ended, feed, digest, seal, due = values
+        *columns, facts_seal, ended, feed, digest, seal, due, _, _ = values
         match_id = columns[0]
         if match_id in data.matches:
             return []
@@ -212,7 +212,7 @@ class Database:
         compares = "asked.before" in tables._APPEND  # Unless a fault is planted there.
         position = self._position(data, arrays[0])
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry, feed, before, over, seal, due, held, ahead = row
+            match_id, version, *entry, feed, before, over, seal, due, held, ahead = row[:-2]
             _, seat, at, _, _, request_id, *_, digest = entry
             newest = data.heads.get(match_id, (None, None))[:2]
             if newest[0] != version - 1 or (compares and newest[1] != before):
@@ -436,10 +436,10 @@ _NAMES = {
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
     tables._COUNT_LISTENERS: "listeners",
-    tables._BEGIN_EPOCH: "begin_epoch",
-    tables._END_EPOCH: "end_epoch",
-    tables._READ_EPOCHS: "epochs",
-    tables._READ_UPDATES: "updates",
+    postgresql_feed._BEGIN_EPOCH: "begin_epoch",
+    postgresql_feed._END_EPOCH: "end_epoch",
+    postgresql_feed._READ_EPOCHS: "epochs",
+    postgresql_feed._READ_UPDATES: "updates",
     queries.list_running(None, (0, ""), 0)[0]: "running",
     queries.list_running("", (0, ""), 0)[0]: "running",
     tables._DELETE_ENDED: "delete",
@@ -448,8 +448,10 @@ _NAMES = {
     queries.RESCHEDULE: "reschedule",
     queries.READ_DUE: "due",
     queries.COUNT_LIVE: "live",
+    queries.LIST_PLAYERS: "nothing",
     queries.READ_IDLE: "idle",
-    **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED, tables._AHEAD), "nothing"),
+    **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED), "nothing"),
+    **dict.fromkeys((tables._AHEAD, tables._LISTS), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),

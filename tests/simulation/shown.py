@@ -119,6 +119,8 @@ def events(course, entry, happened, viewer):
         add(seat_joined={"seat": seat, "display_name": course.names[seat][1]})
     elif kind == EntryKind.DECLINE:
         add(seat_declined={"seat": seat})
+    elif kind == EntryKind.ABORT:
+        add(seat_aborted={"seat": seat})
     elif kind == EntryKind.TOKEN:
         add(seat_token_replaced={"seat": seat})
     elif kind == EntryKind.EXPIRY:

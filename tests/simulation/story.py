@@ -8,6 +8,7 @@ from service.hosting.entries import EntryKind
 _METHODS = {
     EntryKind.ACTION: "SubmitAction",
     EntryKind.RESIGNATION: "ResignMatch",
+    EntryKind.ABORT: "AbortMatch",
     EntryKind.ENTROPY_HASH: "ContributeEntropy",
     EntryKind.ENTROPY: "ContributeEntropy",
     EntryKind.TOKEN: "ReplaceSeatToken",

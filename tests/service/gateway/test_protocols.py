@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message_factory import GetMessageClass
 
-from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
 from service.admission.budgets import Budget
 from service.searching.searches import OwnThreads
 from tests.support.serving import INVITED, OPEN, ruleset_of
@@ -106,6 +106,10 @@ def test_every_method(caller, grpc_client):
     call("MatchService.ResignMatch", token, name=created.name)
     assert call("MatchService.GetRecord", token, name=created.name).record.HasField("result")
     rematch = call("MatchService.Rematch", token, name=created.name)
+    batch = {"requests": [{"ruleset": ruleset_of("skystones")}] * 2}
+    for each in call("MatchService.BatchCreateMatches", **batch).matches:
+        aborted = call("MatchService.AbortMatch", each.seat_tokens[0].token, name=each.name)
+        assert aborted.view.result.reason == game_pb2.END_REASON_ABORTED
     assert rematch.seat_token.seat == 1
     declined = call("MatchService.DeclineRematch", replaced.seat_token.token, name=created.name)
     assert declined.rematch.name == rematch.name

@@ -12,7 +12,7 @@ from tests.support.random_matches import check_state, random_match
 
 
 def test_every_number_and_every_field_of_a_record_is_of_one_kind():
-    assert sorted(KINDS) == sorted(EntryKind) == [0, 1, 2, 4, 5, 6, 7, 8, 9]  # As in every log.
+    assert sorted(KINDS) == sorted(EntryKind) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]  # As in every log.
     fields = RecordEntry.DESCRIPTOR.oneofs_by_name["entry"].fields
     assert {field.name for field in fields} == {*BY_FIELD, "event"}
 

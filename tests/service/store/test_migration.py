@@ -42,6 +42,7 @@ def unchained(tables):
         row["feed"] = row["feed"][chain.SEAL_BYTES : -queries.POSITION_BYTES]
     for row in matches:
         del row["salt"], row["names_hash"], row["course"], row["facts_seal"]
+        del row["spectator_delay"]
     for row in entries:
         if row["kind"] == EntryKind.JOIN:
             row["action"] = row["names"][chain.SALT_BYTES :]
@@ -95,7 +96,7 @@ def set_back_sqlite(place):
 async def set_back_postgresql(place):
     file = await asyncpg.connect(place.url)
     tables = {name: [dict(row) for row in await file.fetch(f"TABLE {name}")] for name in TABLES}
-    await file.execute(f"DROP TABLE {', '.join(TABLES)}, incarnations, agenda")
+    await file.execute(f"DROP TABLE {', '.join(TABLES)}, incarnations, agenda, players")
     await file.execute(postgresql_tables.SCHEMA)
     for table, rows in unchained(tables).items():
         for row in rows:

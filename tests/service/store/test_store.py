@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from service.store import DueMatch, Later, Listener, MatchStatus, Snapshot
+from service.store import DueMatch, Later, Listener, MatchStatus, Query, Snapshot
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -76,6 +76,25 @@ async def test_a_match_is_created_once(store):
     with pytest.raises(ValueError, match="already"):
         await store.create(header(created=1), NOT_DUE)
     assert (await store.load("one")).header == header()
+
+
+async def test_of_several_matches_all_are_created_or_none(store):
+    def some(*ids):
+        return [(header(each, rematch_of="one"), MatchStatus(players=("ann",))) for each in ids]
+
+    with pytest.raises(ValueError, match="already"):
+        await store.create_all(some("a", "b", "one", "c"))
+    for match_id in ("a", "b", "c"):
+        assert await store.load(match_id) is None
+        assert await store.list_players(match_id) == []
+    await store.create_all(some("c", "b", "a"))
+    listed = await store.list_matches(Query(player="ann"), 9)
+    assert [each.match_id for each in listed] == ["c", "b", "a"]
+    assert not any(each.damaged for each in listed)
+    for match_id in ("a", "b", "c"):
+        assert await append(store, match_id, 0, action(0), MatchStatus(players=("bob",)))
+        assert await store.list_players(match_id) == ["ann", "bob"]
+    assert len(await store.list_matches(Query(player="bob"), 9)) == 3
 
 
 async def test_a_match_that_is_not_there(store):

@@ -83,7 +83,8 @@ const isWithdrawn = ({ view }: Context) =>
 export function outcome(context: Context): string | undefined {
 	const result = context.view.result;
 	if (!result) return undefined;
-	if (result.reason === EndReason.DECLINED || isWithdrawn(context)) return t().notPlayed;
+	if (!result.scores.length || result.reason === EndReason.DECLINED || isWithdrawn(context))
+		return t().notPlayed;
 	const [first = 0, second = 0] = result.scores;
 	if (first === second) return t().drawn;
 	const winner = first > second ? 0 : 1;

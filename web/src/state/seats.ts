@@ -159,6 +159,7 @@ function knownOf(view: View, seat: Seat, scores?: string): Known {
 	}
 	// Whoever gave up while nobody had joined has withdrawn the invitation.
 	const unplayed =
+		!result.scores.length ||
 		result.reason === EndReason.DECLINED ||
 		seat.known?.outcome === "declined" ||
 		(seat.known?.turn === "waiting" && result.reason === EndReason.RESIGNATION);

@@ -1,0 +1,533 @@
+"""A front end with accounts and a spectator, on SQLite and on two servers over PostgreSQL."""
+
+import datetime
+import hashlib
+import threading
+import uuid
+
+import pytest
+
+import wire
+from croupier.client import INVITED, Client, CroupierError, Operator, Seat, bot, open_seat
+from croupier.v1 import feed_pb2, match_pb2
+from croupier.v1.game_pb2 import END_REASON_ABORTED
+from service.admission.budgets import Budget, Ledger
+from service.hosting.records import RecordError, verify
+from service.store import Query, queries
+from tests.support.manual_clock import ManualClock
+from tests.support.serving import ruleset_of
+from tests.support.stores import PostgresPlace, SqlitePlace
+
+KEYS = {"studio": "key-of-the-studio", "other": "key-of-another"}
+OPERATOR = "operator-" * 5
+GAME = "skystones"
+RUNNING, OVER = match_pb2.MATCH_STATE_RUNNING, match_pb2.MATCH_STATE_OVER
+
+
+class House:
+    """Servers of one log, and clients, each of the next server."""
+
+    def __init__(self, servers, stores, start):
+        self.servers, self.stores, self.clock = servers, stores, ManualClock()
+        digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+        callers = "".join(
+            f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true\n[keys.{name}.budgets]\n'
+            'processor_milliseconds_per_second = "unlimited"\n'
+            for name, digest in digests.items()
+        )
+        options = {"callers": callers, "operator": OPERATOR, "search_threads": 1}
+        started = [start(store, self.clock, **options)[1] for store in stores]
+        self._addresses = [each.address for each in started]
+        self._clients = []
+
+    def client(self, player="", key="studio"):
+        """A client of the next server: of a key and its player, or of nobody."""
+        address = self._addresses[len(self._clients) % len(self._addresses)]
+        self._clients.append(Client(address, api_key=KEYS.get(key, ""), player=player, patience=0))
+        return self._clients[-1]
+
+    def pass_time(self, milliseconds):
+        """Lets the clock of all servers go on; returns what it shows then."""
+        self.servers.loop.call_soon_threadsafe(self.clock.advance, milliseconds)
+        self.servers.run(self._turn())
+        return datetime.datetime.fromtimestamp(self.clock.now() / 1000, datetime.UTC)
+
+    async def _turn(self):
+        pass
+
+    def close(self):
+        """Ends the clients."""
+        for each in self._clients:
+            each.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def stores(request, servers, tmp_path):
+    """A log in SQLite, or one in PostgreSQL for two servers."""
+    count, place = 1, SqlitePlace(tmp_path / "log")
+    if request.param == "postgresql":
+        count, place = 2, PostgresPlace(request.getfixturevalue("postgres"))
+    opened = [place.store() for _ in range(count)]
+    for store in opened:
+        servers.run(store.open())
+    yield opened
+    for store in opened:
+        servers.run(store.close())
+
+
+@pytest.fixture
+def house(servers, stores, start):
+    """The servers of a log."""
+    house = House(servers, stores, start)
+    yield house
+    house.close()
+
+
+def refusal(call, *arguments, **fields):
+    """The reason for which a call is refused."""
+    with pytest.raises(CroupierError) as caught:
+        call(*arguments, **fields)
+    return caught.value.reason
+
+
+def names(listed):
+    """The names in a list, in its order."""
+    return [each.name for each in listed]
+
+
+# Lists
+
+
+def test_a_key_lists_its_own_matches_and_those_of_each_player(house):
+    studio, ann, bob = house.client(), house.client("ann"), house.client("bob")
+    stranger, rival = house.client("eve"), house.client("ann", key="other")
+    alone = ann.create_match(GAME, (open_seat("Ann"), bot("random")))
+    house.pass_time(1)
+    invited = ann.create_match(GAME, (open_seat("Ann"), INVITED))
+    house.pass_time(1)
+    paired = studio.create_match(GAME, (open_seat("A", "ann"), open_seat("B", "bob")))
+    house.pass_time(1)
+    others = rival.create_match("champion_chess", (INVITED, INVITED))
+    assert names(bob.matches()) == [paired.name]
+    bob.join(invited.invitations[1])
+    bob.join(others.invitations[0])
+    assert names(studio.matches()) == [paired.name, invited.name, alone.name]
+    assert names(ann.matches()) == [paired.name, invited.name, alone.name]
+    # Also where another front end has created the match.
+    assert names(bob.matches()) == [others.name, paired.name, invited.name]
+    assert names(rival.matches()) == names(stranger.matches()) == []
+    assert names(house.client(key="other").matches()) == [others.name]
+    # What is over stays, and its rematch is of the same players.
+    invited.seats[0].resign()
+    paired.seats[0].resign()
+    house.pass_time(1)
+    again = paired.seats[1].rematch()
+    assert names(bob.matches(state=OVER)) == [paired.name, invited.name]
+    assert names(ann.matches(state=RUNNING)) == [again.name, alone.name]
+    assert names(bob.matches()) == [again.name, others.name, paired.name, invited.name]
+    assert names(bob.matches(game="champion_chess")) == [others.name]
+    assert names(studio.matches(game=GAME, state=RUNNING)) == [again.name, alone.name]
+    whole = list(Operator(studio, OPERATOR).matches())
+    assert len(whole) == 5
+    assert [each for each in whole if each.name in names(bob.matches())] == list(bob.matches())
+
+
+def test_a_seat_without_a_key_lists_nothing(house):
+    client = house.client(key="")
+    created = client.create_match(GAME)
+    assert refusal(list, client.matches()) == "TOKEN_MISSING"
+    for holder in (*created.seats.values(), created.spectator):
+        assert refusal(list, client.matches(operator_token=holder.token)) == "NOT_OPERATOR"
+    seats = (open_seat("A", "ann"), open_seat())
+    assert refusal(client.create_match, GAME, seats) == "INVALID_FIELD"
+    seats = (match_pb2.SeatConfig(invited=match_pb2.InvitedSeat(), player_id="ann"), open_seat())
+    assert refusal(house.client().create_match, GAME, seats) == "INVALID_FIELD"
+
+
+def test_a_list_of_a_time_goes_page_by_page(house):
+    ann, made, times = house.client("ann"), [], []
+    for _ in range(5):
+        times.append(house.pass_time(1000))
+        made.insert(0, ann.create_match(GAME).name)
+        made.insert(0, ann.create_match("champion_chess").name)
+    within = {"created_since": times[1], "created_before": times[3]}
+    # Two of a millisecond are in some order.
+    whole = names(ann.matches())
+    assert sorted(whole) == sorted(made)
+    assert sorted(names(ann.matches(**within))) == sorted(made[4:8])
+    for page_size in (1, 2, 3):
+        assert names(ann.matches(page_size=page_size)) == whole
+        assert names(ann.matches(**within, page_size=page_size)) == whole[4:8]
+        one = {"game": GAME, "page_size": page_size}
+        assert sorted(names(ann.matches(**one))) == sorted(made[1::2])
+    # A page of one player is none of another, or of another time.
+    request = match_pb2.ListMatchesRequest(page_size=1)
+    token = ann.call(ann.match_stub.ListMatches, request).next_page_token
+    bob = house.client("bob")
+    for who, asked in (
+        (bob, match_pb2.ListMatchesRequest(page_token=token)),
+        (ann, match_pb2.ListMatchesRequest(page_token=token, created_since={"seconds": 5})),
+    ):
+        assert refusal(who.call, who.match_stub.ListMatches, asked) == "INVALID_FIELD"
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_a_long_page_costs_more_calls(house, monkeypatch):
+    monkeypatch.setattr("service.api.match_service.FEED_PAGE", 2)
+    ann, spent = house.client("ann"), []
+    for _ in range(5):
+        ann.create_match(GAME)
+    charge = Ledger.charge
+    monkeypatch.setattr(Ledger, "charge", lambda *given: spent.append(given[2:]) or charge(*given))
+    assert len(list(ann.matches())) == 5
+    assert [each for each in spent if each[0] == Budget.CALLS] == [(Budget.CALLS, 2)]
+
+
+LISTS = (
+    Query(),
+    Query(over=False),
+    Query("a_game"),
+    Query("a_game", over=True),
+    Query(owner="an owner"),
+    Query(owner="an owner", over=False),
+    Query("a_game", True, owner="an owner"),
+    Query(player="a player"),
+    Query("a_game", False, player="a player"),
+    Query(over=True, owner="an owner", since=5, until=9, before=(8, "m")),
+    Query(player="a player", since=5, until=9, before=(8, "m")),
+)
+
+
+@pytest.mark.parametrize("query", LISTS, ids=lambda query: repr(tuple(query)))
+def test_a_list_reads_no_other_matches(house, query):
+    sql, values = queries.list_matches(query, 10)
+    store = house.stores[0]
+    if hasattr(store, "_readers"):
+        text = f"EXPLAIN QUERY PLAN {sql}".replace("$", "?")
+        plan = house.servers.run(
+            store._read(lambda file: [row[3] for row in file.execute(text, values)])
+        )
+    else:
+
+        async def explain(connection):
+            async with connection.transaction():
+                # So few rows would be sorted.
+                for way in ("seqscan", "sort", "bitmapscan", "hashjoin", "mergejoin"):
+                    await connection.execute(f"SET LOCAL enable_{way} = off")
+                return [row[0] for row in await connection.fetch(f"EXPLAIN {sql}", *values)]
+
+        plan = house.servers.run(store._use("read", "other", explain))
+    text = "\n".join(plan)
+    assert "TEMP B-TREE" not in text, text
+    assert "Sort" not in text, text
+    assert "Seq Scan" not in text, text
+    # What is not asked for is not looked at, but for other games, and running ones, of a player.
+    used = [line for line in plan if "USING" in line or "Index Cond" in line]
+    for key in ("player",) if query.player else ("owner", "game"):
+        if getattr(query, key):
+            assert any(f"{key}=?" in line or f"{key} = " in line for line in used), text
+    if query.before:
+        assert any("since<?" in line or "created<?" in line or " < " in line for line in used), text
+
+
+# Many matches at once
+
+
+def requests(count, **fields):
+    """Requests for matches of two games in turn."""
+    return [
+        match_pb2.CreateMatchRequest(
+            ruleset=ruleset_of((GAME, "champion_chess")[number % 2]),
+            seats=(open_seat("Ann", "ann"), INVITED),
+            request_id=str(uuid.uuid4()),
+            **fields,
+        )
+        for number in range(count)
+    ]
+
+
+def test_a_hundred_matches_are_created_at_once_and_once(house):
+    studio, again, ann, bob = (house.client(who) for who in ("", "", "ann", "bob"))
+    wanted = requests(100)
+    created = studio.create_matches(wanted)
+    assert len({each.name for each in created}) == 100
+    assert sorted(names(studio.matches(page_size=30))) == sorted(names(created))
+    # In the order of the requests, each with seats of its own.
+    for number in (0, 41, 99):
+        seat = created[number].seats[0]
+        assert seat.view().ruleset == wanted[number].ruleset
+        joined = bob.join(created[number].invitations[1])
+        assert joined.name == created[number].name
+    assert len(list(bob.matches())) == 3
+    # Whichever server is asked again, also for some of them together with others.
+    repeated = again.create_matches([*reversed(wanted[:9]), *requests(3)])
+    for one, other in zip(reversed(created[:9]), repeated, strict=False):
+        assert (one.name, one.seats[0].token) == (other.name, other.seats[0].token)
+    assert len(list(ann.matches())) == 103
+
+
+def test_servers_that_are_asked_for_the_same_at_once_create_it_once(house):
+    clients, wanted = [house.client() for _ in range(4)], requests(20)
+    batch = match_pb2.BatchCreateMatchesRequest(requests=wanted)
+    other = match_pb2.BatchCreateMatchesRequest(requests=reversed(wanted[5:]))
+    calls = [
+        each.match_stub.BatchCreateMatches.future(asked, metadata=each.metadata())
+        for each, asked in zip(clients, (batch, other, batch, other), strict=True)
+    ]
+    one, two, three, four = (names(call.result().matches) for call in calls)
+    assert one == three
+    assert two == four == one[:4:-1]
+    assert sorted(names(clients[0].matches())) == sorted(one)
+
+
+def test_where_one_of_many_matches_cannot_be_none_is_created(house):
+    studio = house.client()
+    used, fresh = requests(1)[0], requests(1)[0]
+    made = studio.create_matches([used])[0].name
+
+    def refused(**changes):
+        wanted = requests(4)
+        for name, value in changes.items():
+            wanted[2].ClearField(name)
+            wanted[2].MergeFrom(match_pb2.CreateMatchRequest(**{name: value}))
+        with pytest.raises(CroupierError) as caught:
+            studio.create_matches([fresh, *wanted])
+        return caught.value
+
+    bad = ruleset_of(GAME)
+    bad.skystones.hand_size = 999
+    for fields in (
+        {"ruleset": bad},
+        {"seats": [open_seat("x" * 33), INVITED]},
+        {"seats": [match_pb2.SeatConfig(invited=match_pb2.InvitedSeat(), player_id="a")] * 2},
+        {"request_id": "guessed"},
+        {"request_id": fresh.request_id},
+    ):
+        error = refused(**fields)
+        assert [each.field.partition(".")[0] for each in error.violations] == ["requests[3]"], (
+            fields
+        )
+    assert refused(request_id=used.request_id, hint_policy=1).reason == "REQUEST_ID_REUSED"
+    assert refused(seed=5).reason == "SEEDS_NOT_ALLOWED"
+    for count in (0, 101):
+        assert refusal(studio.create_matches, requests(count)) == "INVALID_FIELD"
+    assert names(studio.matches()) == [made]
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_many_matches_cost_what_each_of_them_would(house, monkeypatch):
+    spent, charge, spend = [], Ledger.charge, Ledger.spend
+    monkeypatch.setattr(Ledger, "charge", lambda *given: spent.append(given[2:]) or charge(*given))
+    monkeypatch.setattr(Ledger, "spend", lambda *given: spent.append(given[2:]) or spend(*given))
+    ann = house.client("ann")
+    ann.create_matches(requests(12))
+    size = sum(len(ruleset_of(game).SerializeToString()) for game in (GAME, "champion_chess"))
+    wanted = [(Budget.CALLS, 11), (Budget.MATCHES, 12), (Budget.RULESET_BYTES, 6 * size)]
+    assert [each for each in spent if each in wanted] == wanted
+    # A person may have 20 that are not over: none of nine more is created.
+    assert refusal(ann.create_matches, requests(9)) == "BUDGET_EXHAUSTED"
+    assert len(list(ann.matches())) == 12
+    assert len(ann.create_matches(requests(8))) == 8
+
+
+# A match that comes to nothing
+
+
+def two(house, game=GAME, **fields):
+    """The seats of two accounts, each with a client of its own, and their spectator."""
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(game, (open_seat("Ann"), INVITED), **fields)
+    joined = bob.join(match.invitations[1], display_name="Bob")
+    return [match.seats[0], joined.seats[1]], joined.spectator
+
+
+def decide(seats, seat=None):
+    """Lets a seat decide that must; returns which."""
+    deciders = seats[0].view().deciders
+    seat = deciders[0] if seat is None else seat
+    seats[seat].submit(seats[seat].view().legal_actions[0])
+    return seat
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_a_match_is_aborted_until_both_have_decided(house, game):
+    for decisions in range(100):
+        seats, spectator = two(house, game)
+        # Where both decide at once, the second one begins.
+        decided = {decide(seats, max(seats[0].view().deciders)) for _ in range(decisions)}
+        assert (
+            refusal(Seat(spectator.client, spectator.match, spectator.token).abort) == "SPECTATOR"
+        )
+        if len(decided) == 2:
+            break
+        before = spectator.view()
+        assert not before.HasField("result")
+        end = seats[decisions % 2].abort()
+        assert (end.result.reason, list(end.result.scores)) == (END_REASON_ABORTED, [])
+        assert seats[decisions % 2].abort() == end
+        assert seats[1 - decisions % 2].abort().result == spectator.view().result == end.result
+        events = [each for told in spectator.watch(before.version) for each in told.events]
+        assert [each.WhichOneof("event") for each in events] == ["seat_aborted", "match_ended"]
+        assert events[0].seat_aborted.seat == decisions % 2
+        for seat in seats:
+            assert refusal(seat.resign) == "MATCH_OVER"
+        record = spectator.record()
+        assert verify(record) is not None
+        record.entries[-1].seat_aborted.seat ^= 1
+        with pytest.raises(RecordError):
+            verify(record)
+    assert decisions >= 1
+    for seat in seats:
+        assert refusal(seat.abort) == "BOTH_DECIDED"
+    assert not spectator.view().HasField("result")
+
+
+def test_a_match_that_waits_is_aborted_and_the_feed_tells_it(house):
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(GAME, (open_seat(), INVITED))
+    match.seats[0].abort()
+    assert refusal(bob.join, match.invitations[1]) == "MATCH_OVER"
+    response = next(house.client().watch_matches(operator_token=None))
+    assert not response.updates
+    seats, _ = two(house)
+    stream = house.client().watch_matches(response.cursor)
+    told = {}
+    seats[1].abort()
+    while END_REASON_ABORTED not in told.values():
+        told |= {each.name: each.result.reason for each in next(stream).updates}
+
+
+def test_a_bot_that_has_decided_counts(house):
+    ann = house.client("ann")
+    seat = ann.create_match("champion_chess", (open_seat(), bot("random"))).seats[0]
+    decide([seat], 0)
+    for _ in seat.turns():
+        break
+    assert refusal(seat.abort) == "BOTH_DECIDED"
+
+
+# Spectators who wait
+
+DELAY = 60  # Seconds.
+
+
+def told_now(client, match, token):
+    """All that the holder of a token can ask of a match: answers, or reasons of refusals."""
+    holder, told = Seat(client, match, token), []
+    batch = feed_pb2.BatchGetViewsRequest(tokens=[token])
+    start = match_pb2.StartFrom(match_token=token, version=1)
+    for call in (
+        holder.view,
+        lambda: client.call(
+            client.match_stub.GetMatch, match_pb2.GetMatchRequest(name=match), token
+        ),
+        holder.record,
+        holder.rematch_offer,
+        lambda: client.call(client.feed_stub.BatchGetViews, batch),
+        lambda: client.create_match(GAME, start_from=start) and "created",
+        lambda: next(holder.review()) and "reviewed",
+        lambda: next(holder.replay()) and "replayed",
+        lambda: list(holder.watch(10**6)),
+    ):
+        try:
+            told.append(call())
+        except CroupierError as error:
+            told.append((error.reason, error.message, error.metadata))
+    return told
+
+
+def test_a_spectator_is_told_nothing_younger_than_the_delay(house):
+    seats, spectator = two(house, spectator_delay=DELAY)
+    prompt = two(house)[1]
+    assert decide(seats) in (0, 1)
+    match, token = spectator.match, spectator.token
+    client = house.client(key="")
+    moments = [told_now(client, match, token)]
+    assert moments[0][0].WhichOneof("game") is None
+    assert (moments[0][0].version, moments[0][1].hosted_match.version) == (0, 0)
+    assert prompt.view().WhichOneof("game") is not None
+    # What is told at each moment is the same whatever has happened since.
+    house.pass_time(DELAY * 1000 - 1)
+    for _ in range(3):
+        decide(seats)
+    assert told_now(client, match, token) == moments[0]
+    known = [seats[0].view().version]
+    house.pass_time(1)
+    now = told_now(client, match, token)
+    assert (now[0].version, now[1].hosted_match.version) == (known[0] - 3, known[0] - 3)
+    assert now[0].WhichOneof("game") is not None
+    seats[1].resign()
+    assert told_now(client, match, token) == now
+    assert now[3] is None
+    assert {now[place][0] for place in (2, 5, 6, 7)} == {"MATCH_NOT_OVER"}
+    assert now[8][2] == {"current_version": str(known[0] - 3)}
+    # Seats, the operator and the lists of the creator do not wait.
+    operator = Operator(client, OPERATOR)
+    assert operator.match(match).state == OVER
+    assert operator.record(match) == seats[0].record()
+    house.pass_time(DELAY * 1000 - 2)
+    later = told_now(client, match, token)
+    assert later[0].version == known[0] - 3
+    house.pass_time(1)
+    assert told_now(client, match, token)[0].version == known[0]
+    house.pass_time(1)
+    end = told_now(client, match, token)
+    assert end[0].result == seats[0].view().result
+    assert end[2] == seats[0].record()
+    assert end[6:8] == ["reviewed", "replayed"]
+    seats[0].rematch()
+    assert told_now(client, match, token) == end
+    house.pass_time(DELAY * 1000)
+    assert told_now(client, match, token)[3] == seats[1].rematch_offer() is not None
+
+
+class Reader(threading.Thread):
+    """Reads a stream of a match to its end, and notes what the clock of the servers shows then."""
+
+    def __init__(self, house, holder):
+        super().__init__()
+        self._house, self._client = house, holder.client
+        request = match_pb2.WatchMatchRequest(name=holder.match, follow_rematch=True)
+        metadata = self._client.metadata(holder.token)
+        self._stream = self._client.match_stub.WatchMatch(request, metadata=metadata)
+        self.responses, self.times = [], []
+        self.start()
+
+    def run(self):
+        for response in self._stream:
+            self.times.append(self._house.clock.now())
+            self.responses.append(response)
+
+
+def test_the_stream_of_a_spectator_comes_late_and_whole(house):
+    seats, spectator = two(house, spectator_delay=DELAY)
+    stranger = Seat(house.client(key=""), spectator.match, spectator.token)
+    late, own = Reader(house, stranger), Reader(house, seats[0])
+    made = [house.clock.now()] * 2  # When each version was made, and each offer of a rematch.
+
+    def note(what):
+        for _ in range(4):  # What comes too early can come.
+            made_up = stranger.view().version
+        assert made_up <= len(made)
+        what()
+        made.append(house.clock.now())
+        house.pass_time(1000)
+
+    for _ in range(6):
+        note(lambda: decide(seats))
+    note(seats[0].resign)
+    note(seats[1].rematch)
+    note(seats[0].decline_rematch)
+    own.join()
+    for _ in range(DELAY):
+        stranger.view()
+        house.pass_time(1000)
+    late.join()
+    assert [each.version for each in late.responses] == [*range(9), 8, 8]
+    assert [each.rematch.state for each in late.responses[-2:]] == [1, 3]
+    assert all(at >= then + 1000 * DELAY for at, then in zip(late.times, made, strict=True))
+    for theirs, ours in zip(late.responses, own.responses, strict=True):
+        assert (theirs.version, theirs.rematch) == (ours.version, ours.rematch)
+    events = [each for response in late.responses for each in response.events]
+    record = [each.event for each in spectator.record().entries if each.HasField("event")]
+    assert len(events) >= len(record) > 0
