@@ -13,7 +13,6 @@ import wire
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction, ThenUnless
 from engine.errors import ActionError, RulesFault
-from engine.game import SPECTATOR
 from engine.model import learned
 from service.common.errors import log_failure
 from service.common.event_loop import LongWork
@@ -36,7 +35,7 @@ from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import KINDS, MatchState
 from service.hosting.records import writing_record
 from service.hosting.seats import Caller
-from service.hosting.views import serialize_events, serialize_view
+from service.hosting.views import show_all
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
@@ -218,7 +217,7 @@ class Matches:
             for header, each in zip(headers, wanted, strict=True):
                 state = await self._long_work.finish(MatchState.beginning(header, new=True))
                 status = leased_status(state)._replace(players=each.players)
-                _show(state)
+                show_all(state)
                 created[header.match_id] = state, status
                 if len(wanted) > 1:
                     await asyncio.sleep(0)  # Others get in between.
@@ -557,7 +556,7 @@ class Matches:
     ) -> Awaitable[bool]:
         # Adds the last entry of a state to the log; whether the log took it.
         if after.early_end is None:
-            _show(after)
+            show_all(after)
         status = leased_status(after)._replace(players=players)
         committing = self._store.append(
             after.header.match_id,
@@ -593,14 +592,3 @@ class Matches:
 def _due(state: MatchState, at: int) -> Entry | None:
     # The entry that comes before any other at a time.
     return Action.due(state, at) or Expiry.due(state, at)
-
-
-def _show(state: MatchState) -> None:
-    # Makes what people see of a new version, before it is in the log: where the rules fail at that,
-    # nothing is added.
-    serialize_events(state, state.version, SPECTATOR)
-    if state.match is not None:
-        state.match.view(SPECTATOR)
-    for seat, bot in enumerate(state.header.bots):
-        if not bot:
-            serialize_view(state, seat)

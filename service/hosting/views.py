@@ -303,3 +303,16 @@ def write_match(
     if listed.ended is not None:
         match.end_time.FromMilliseconds(listed.ended)
     return match
+
+
+def show_all(state: MatchState) -> None:
+    """Makes what people see of a new version, before it is in the log.
+
+    Where the rules fail at that, nothing is added.
+    """
+    serialize_events(state, state.version, SPECTATOR)
+    if state.match is not None:
+        state.match.view(SPECTATOR)
+    for seat, bot in enumerate(state.header.bots):
+        if not bot:
+            serialize_view(state, seat)
