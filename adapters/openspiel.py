@@ -13,10 +13,12 @@ Each game of `engine.games()` is registered as "croupier_" and its id, with thes
             outcome, only where chance decides. For small rulesets: at most MAX_OUTCOMES at a node;
 `turns`     of simultaneous decisions, player `leader` makes its own first, unseen by the other one,
             which moves next; otherwise they are a simultaneous node;
-`scale`     what lies between a win and a loss; utilities are from -scale / 2 to scale / 2;
+`scale`     what lies between a win and a loss; utilities are from -scale / 2 to scale / 2. 0: as
+            the literature counts, so in chips where a game has them (`Game.utility_range`);
 `survey`, `spare`   the numbers of actions (engine/encoding.py): how many random matches make the
             table, and how many legal actions it may lack. -1: with explicit chance a table, and
-            else none, so that a number is the place of an action among the legal ones;
+            else none, so that a number is the place of an action among the legal ones, and as many
+            as the game needs;
 `seed`      of the chance that is sampled.
 
 The string of an information state is a key of all that the player has seen and done. Its tensor is
@@ -38,8 +40,9 @@ try:
 
     from ai.search import search
     from engine import games
-    from engine.encoding import Numbering, decisions, labels, numbers, survey
-    from engine.game import MAX_ACTIONS, SEATS, SPECTATOR, Game, SeatView
+    from engine.batch import ViewLayout
+    from engine.encoding import Numbering, decisions, survey
+    from engine.game import SEATS, SPECTATOR, Game, SeatView
     from engine.model import learned
     from engine.position import Position
     from engine.sampler import Sampler
@@ -52,14 +55,15 @@ except ModuleNotFoundError as error:
 PREFIX = "croupier_"
 MAX_OUTCOMES = 1 << 12  # Of one chance node, equal ones included.
 MAX_DECISIONS = 10_000
+MOST_SEEN = 16  # Positions that a state keeps until somebody asks what a player has seen.
 PROBED = 20  # Random matches that show whether a game has simultaneous decisions.
-TABLE, NO_TABLE = (1000, 8), (0, MAX_ACTIONS)  # What `survey` and `spare` are by default.
+TABLE = (1000, 8)  # What `survey` and `spare` are with explicit chance, unless it is said.
 DEFAULTS: dict[str, Any] = {
     "ruleset": "",
     "chance": "sampled",
     "turns": False,
     "leader": 0,
-    "scale": 2.0,
+    "scale": 0.0,
     "survey": -1,
     "spare": -1,
     "seed": 0,
@@ -89,15 +93,16 @@ class CroupierGame(pyspiel.Game):  # type: ignore[misc]
             raise ValueError(f"chance is sampled or explicit, not {parameters['chance']!r}")
         self.game = game
         self.parameters = parameters
-        self.scale = float(parameters["scale"])
+        self.scale = float(parameters["scale"]) or game.utility_range
         self.explicit = parameters["chance"] == "explicit"
         self.leader: int | None = parameters["leader"] if parameters["turns"] else None
-        matches, spare = TABLE if self.explicit else NO_TABLE
+        matches, spare = TABLE if self.explicit else (0, game.most_legal)
         matches = matches if parameters["survey"] < 0 else parameters["survey"]
         spare = spare if parameters["spare"] < 0 else parameters["spare"]
         self.numbering = Numbering(survey(game, matches), spare)
         self.rng = random.Random(parameters["seed"])
-        self.labels = [*labels(game), "held"]
+        self.layout = ViewLayout(game)
+        self.labels = [*self.layout.labels, "held"]
         found = Position.deals(game, MAX_OUTCOMES) if self.explicit else []
         self.deals = self.all_of(found)  # Each with its probability.
         info = pyspiel.GameInfo(
@@ -174,8 +179,10 @@ class Progress:
         self.game = game
         self.position: Position | None = None  # None: not dealt yet.
         self.held: dict[int, int] = {}  # Decisions that are held back: codes, by seat.
-        self.known = [b"", b""]  # By seat: a key of all that it has seen and done.
+        self._known = [b"", b""]  # By seat: a key of all that it has seen and done, but for:
+        self._seen: list[tuple[dict[int, int], Position]] = []  # Decisions, and what they led to.
         self.codes: dict[int, dict[int, int]] = {}  # By seat: its legal codes, by their numbers.
+        self.player = CHANCE  # Who acts, in the numbering of OpenSpiel.
         # What chance can do now, if it is explicit.
         self.outcomes: list[tuple[float, Position]] = game.deals if game.explicit else []
 
@@ -187,29 +194,47 @@ class Progress:
     def __deepcopy__(self, memo: object) -> "Progress":
         other = Progress.__new__(Progress)
         other.__dict__.update(self.__dict__)
-        other.held, other.known = dict(self.held), list(self.known)
+        other.held = dict(self.held)
+        other._known, other._seen = list(self._known), list(self._seen)
         return other
 
     @property
-    def player(self) -> int:
-        """Who acts, in the numbering of OpenSpiel."""
-        if self.position is None or self.outcomes:
+    def known(self) -> list[bytes]:
+        """By seat: a key of all that it has seen and done."""
+        for held, position in self._seen:
+            for seat in range(SEATS):
+                done = held.get(seat, 0).to_bytes(8, "little")
+                seen = hashlib.blake2b(self._known[seat] + done, digest_size=16)
+                seen.update(bytes(position.view(seat)))
+                self._known[seat] = seen.digest()
+        self._seen.clear()
+        return self._known
+
+    def _next_player(self) -> int:
+        if self.outcomes or self.position is None:
             return CHANCE
-        owed = [seat for seat in self.codes if seat not in self.held]
+        if not self.codes:
+            return TERMINAL
+        owed = len(self.codes) - len(self.held)
+        if owed == 1:
+            return next(seat for seat in self.codes if seat not in self.held)
         if not owed:
-            return CHANCE if self.held else TERMINAL
-        if len(owed) == 1:
-            return owed[0]
+            return CHANCE
         return SIMULTANEOUS if self.game.leader is None else self.game.leader
 
     def decide(self, seat: int, number: int) -> None:
         """Holds the decision of a seat; with explicit chance, applies both when both are there."""
-        self.held[seat] = self.codes[seat][number]
+        self.hold(seat, self.codes[seat][number])
         if self.game.explicit and len(self.held) == len(self.codes):
             assert self.position is not None
             self.outcomes = self.game.all_of(self.position.outcomes(self.held, MAX_OUTCOMES))
             if len(self.outcomes) == 1:
                 self.draw(0)
+
+    def hold(self, seat: int, code: int) -> None:
+        """Holds back the decision of a seat."""
+        self.held[seat] = code
+        self.player = self._next_player()
 
     def draw(self, outcome: int) -> None:
         """Lets chance act: in the way of an outcome if chance is explicit, or at random."""
@@ -226,14 +251,13 @@ class Progress:
 
     def arrive(self, position: Position) -> None:
         """Goes on from a position, which nobody changes from now on."""
-        for seat in range(SEATS):
-            seen = hashlib.blake2b(self.known[seat], digest_size=16)
-            seen.update(self.held.get(seat, 0).to_bytes(8, "little"))
-            seen.update(bytes(position.view(seat)))
-            self.known[seat] = seen.digest()
+        self._seen.append((self.held, position))
+        if len(self._seen) > MOST_SEEN:
+            _ = self.known  # Lets go of the positions.
         self.position, self.held, self.outcomes = position, {}, []
         legal = {seat: position.legal(seat) for seat in position.deciders}
         self.codes = {seat: self.game.numbering.numbered(all_) for seat, all_ in legal.items()}
+        self.player = self._next_player()
 
 
 @lru_cache
@@ -254,8 +278,9 @@ def _restore(rules: Any, position: bytes | None, held: Any, known: Any, outcomes
     game = progress.game.game
     if position is not None:
         progress.arrive(Position.from_bytes(game, position))
-    progress.held, progress.known = held, known
+    progress.held, progress._known, progress._seen = held, known, []
     progress.outcomes = [(p, Position.from_bytes(game, each)) for p, each in outcomes]
+    progress.player = progress._next_player()
     return progress
 
 
@@ -319,7 +344,7 @@ class CroupierState(pyspiel.State):  # type: ignore[misc]
         state.progress.known[player] = self.progress.known[player]
         for seat, code in self.progress.held.items():
             legal = world.legal(seat)
-            state.progress.held[seat] = code if seat == player else rng.choice(legal)
+            state.progress.hold(seat, code if seat == player else rng.choice(legal))
         return state
 
     def __str__(self) -> str:
@@ -337,6 +362,8 @@ class Observer:
     def __init__(self, game: CroupierGame, kind: Any) -> None:
         self.recalls = kind.perfect_recall
         self.is_public = kind.private_info == pyspiel.PrivateInfoType.NONE
+        self.layout = game.layout
+        self.whole = np.zeros(len(game.labels), np.int64)
         self.tensor = np.zeros(len(game.labels), np.float32)
         self.dict = {"view": self.tensor}
 
@@ -346,7 +373,8 @@ class Observer:
         progress = state.progress
         if progress.position is not None:
             viewer = SPECTATOR if self.is_public else player
-            self.tensor[:-1] = numbers(state.view(viewer).fields)
+            self.layout.read(state.view(viewer), self.whole)
+            self.tensor[:-1] = self.whole[:-1]
             held = {code: n for n, code in progress.codes.get(player, {}).items()}
             if player in progress.held and not self.is_public:
                 self.tensor[-1] = held[progress.held[player]] + 1

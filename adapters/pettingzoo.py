@@ -17,7 +17,8 @@ The engine plays in this process. An agent observes what its seat may know, and 
                 is, for a learner that rates actions by what they are. All 0 where none is legal.
 
 `infos[agent]["actions"]` says in fields what each legal number means. `engine/encoding.py` says how
-actions are numbered; `table` and `spare` are its arguments. A seat that owes no decision has the
+actions are numbered; `table` and `spare` are its arguments, where no `spare` is as many as the
+game needs. A seat that owes no decision has the
 number 0 alone, which stands for no action.
 
 The reward is 0 until the end, and then from -1 for a loss to 1 for a win; the rewards of both add
@@ -28,7 +29,7 @@ Of two simultaneous decisions in `env`, seat 0 makes its own first, and seat 1 d
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -38,8 +39,9 @@ try:
     from pettingzoo import AECEnv, ParallelEnv
 
     from engine import games
-    from engine.encoding import Numbering, labels, numbers
-    from engine.game import MAX_ACTIONS, SEATS, SPECTATOR, Game, SeatView
+    from engine.batch import ViewLayout
+    from engine.encoding import Numbering
+    from engine.game import SEATS, SPECTATOR, Game, SeatView
     from engine.position import Position
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -55,17 +57,39 @@ WIDTH = 100  # Columns of a rendered match.
 Observation = dict[str, Any]
 
 
+class Meanings(Mapping[int, dict[str, Any]]):
+    """The legal actions of a seat in fields, by their numbers: each read when it is asked for."""
+
+    def __init__(self, game: Game, codes: dict[int, int]) -> None:
+        self._game, self._codes = game, codes
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        return self._game.read_action(self._codes[number])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._codes)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class Table:
     """One match after the other, as both environments have it."""
 
     def __init__(
-        self, game: str, ruleset: Mapping[str, Any] | None, table: Sequence[int], spare: int
+        self,
+        game: str,
+        ruleset: Mapping[str, Any] | None,
+        table: Sequence[int],
+        spare: int | None,
     ) -> None:
-        if game not in games():
-            raise ValueError(f"there is no game {game!r}, only {', '.join(games())}")
-        self.game = games()[game](ruleset)
-        self.numbering = Numbering(table, spare)
-        self.labels = labels(self.game)
+        self.game = game_of(game, ruleset)
+        self.numbering = Numbering(table, self.game.most_legal if spare is None else spare)
+        self.layout = ViewLayout(self.game)
+        self.labels = self.layout.labels
         whole = np.iinfo(np.int64)
         size = self.numbering.size
         self.observation_spaces = {
@@ -124,13 +148,13 @@ class Table:
         places = list(codes)
         mask[places] = 1
         actions[places] = np.array(list(codes.values()), "<u8").view(np.uint8).reshape(-1, 8)
-        view = np.array(numbers(self.position.view(seat).fields), np.int64)
+        view = np.empty(len(self.labels), np.int64)
+        self.layout.read(self.position.view(seat), view)
         return {"observation": view, "action_mask": mask, "actions": actions}
 
     def info(self, seat: int) -> dict[str, Any]:
         """What the legal numbers of a seat mean; empty if it owes no decision."""
-        codes = self._codes.get(seat, {})
-        return {"actions": {n: self.game.read_action(code) for n, code in codes.items()}}
+        return {"actions": Meanings(self.game, self._codes.get(seat, {}))}
 
     def render(self, mode: str | None) -> str | None:
         """The match as those who must decide see it, or as spectators do; printed if human."""
@@ -147,6 +171,13 @@ class Table:
         self._codes = {
             seat: self.numbering.numbered(self.position.legal(seat)) for seat in self.deciders
         }
+
+
+def game_of(game: str, ruleset: Mapping[str, Any] | None) -> Game:
+    """A game by its id, under the options of a ruleset. Raises ValueError and RulesetError."""
+    if game not in games():
+        raise ValueError(f"there is no game {game!r}, only {', '.join(games())}")
+    return games()[game](ruleset)
 
 
 def picture(view: SeatView) -> str:
@@ -185,7 +216,7 @@ class _Environment:
         ruleset: Mapping[str, Any] | None = None,
         *,
         table: Sequence[int] = (),
-        spare: int = MAX_ACTIONS,
+        spare: int | None = None,
         render_mode: str | None = None,
     ) -> None:
         """An environment of a game of `engine.games()`, under the options of a ruleset.

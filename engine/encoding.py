@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.game import MAX_ACTIONS, Game
+from engine.game import Game
 from engine.position import Position
 
 
@@ -57,8 +57,11 @@ def _labels(fields: Any, path: str) -> Iterator[str]:
 class Numbering:
     """Numbers from 0 to `size` - 1 for the actions of a game."""
 
-    def __init__(self, table: Iterable[int] = (), spare: int = MAX_ACTIONS) -> None:
-        """`table` are codes of actions; `spare` is how many legal actions at once it may lack."""
+    def __init__(self, table: Iterable[int], spare: int) -> None:
+        """`table` are codes of actions; `spare` is how many legal actions at once it may lack.
+
+        `Game.most_legal` is enough of them.
+        """
         self.table = tuple(sorted(set(table)))
         self.size = len(self.table) + spare
         self._places = {code: place for place, code in enumerate(self.table)}

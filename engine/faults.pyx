@@ -159,8 +159,8 @@ cdef enum:
 cdef object PLAIN = types.FunctionType
 # The methods of the contract are guarded where the engine calls them.
 cdef tuple GUARDED = (
-    *("__init__", "cards", "explain", "make_action", "max_mixed_actions", "read_action"),
-    *("read_ruleset", "stand_in", "under"),
+    *("__init__", "cards", "explain", "make_action", "max_mixed_actions", "most_legal"),
+    *("read_action", "read_ruleset", "stand_in", "under"),
 )
 cdef double limited = 0        # The limit in force, in seconds; 0: no call is interrupted.
 cdef object changed = threading.Event()

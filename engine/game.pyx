@@ -36,8 +36,10 @@ cdef class Game:
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
     (ai/results.py) that suit the game. `temperatures` has the temperature of each strength of a bot
     that does not choose as well as it can (ai/softness.py). `effective_rounds` tells how far scores
-    of the search differ from search to search (ai/last_look.py). `unseen_order` says that something
-    lies in an order that neither seat has seen, which `shuffle_unseen` draws again.
+    of the search differ from search to search (ai/last_look.py). `utility_range` is what lies
+    between the best and the worst result as the literature counts: chips, where it does.
+    `unseen_order` says that something lies in an order that neither seat has seen, which
+    `shuffle_unseen` draws again.
     """
 
     id = ""
@@ -55,6 +57,7 @@ cdef class Game:
     widening = 0.5
     temperatures = {"beginner": 1.5, "casual": 1.0, "regular": 0.8, "skilled": 0.5}
     effective_rounds = 20
+    utility_range = 2.0
     unseen_order = False
 
     def __init__(self, ruleset=None):
@@ -151,6 +154,11 @@ cdef class Game:
     def max_mixed_actions(self):
         """The most actions for which the search answers a simultaneous decision with a mixture."""
         return MAX_MIXED
+
+    @property
+    def most_legal(self):
+        """The most legal actions that a seat can have at once, at most MAX_ACTIONS."""
+        return MAX_ACTIONS
 
     def stand_in(self, name):
         """The class for a part, such as "sampler", of which the game's package has no module.

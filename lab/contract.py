@@ -154,6 +154,7 @@ def _check_legal(match: Match) -> list[tuple[int, ...]]:
         assert bool(legal) == (seat in match.deciders), "exactly the deciders have actions"
         assert all(a < b for a, b in itertools.pairwise(legal)), "ascending and distinct"
         assert 0 not in legal
+        assert len(legal) <= match.game.most_legal, "no more actions than Game.most_legal"
     return both
 
 

@@ -37,6 +37,14 @@ PRESETS = [*presets()] if LONG_FORM else ["kuhn_poker", "leduc_poker"]
 SIMULATIONS = 10 if LONG_FORM else 1
 
 
+@pytest.mark.parametrize(("name", "known"), [("kuhn_poker", 11 / 12), ("leduc_poker", 4.7472)])
+def test_utilities_count_as_the_literature_does(name, known):
+    # NashConv of uniform play, in chips, as OpenSpiel finds it in its own games.
+    game = openspiel.load_game(name, chance="explicit", turns=True)
+    uniform = policy.UniformRandomPolicy(game)
+    assert exploitability.nash_conv(game, uniform) == pytest.approx(known, abs=1e-4)
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_random_simulations_of_openspiel_pass(game):
     # The tests below play in turns, too.

@@ -50,12 +50,15 @@ def test_games_of_packages_are_played(tmp_path):
     plant_new_game(tmp_path)
     code = """if True:
         from pettingzoo.test import api_test, parallel_api_test
-        from adapters import pettingzoo
+        from adapters import pettingzoo, vector
         api_test(pettingzoo.env("high_card"), num_cycles=50)
         parallel_api_test(pettingzoo.parallel_env("high_card"), num_cycles=50)
         env = pettingzoo.env("high_card", render_mode="ansi")
         env.reset(seed=1)
         print(env.render())
+        both = vector.parallel_env("high_card", 2)
+        seen, _ = both.reset()
+        assert both.step({"seat_0": [0, 0], "seat_1": [0, 0]})[0]["seat_0"]["observation"].any()
     """
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -95,7 +98,7 @@ def same(one, other):
 @pytest.mark.parametrize("game", GAMES)
 def test_an_observation_depends_on_what_its_seat_may_know_alone(game):
     # Other worlds that have shown the seat the same look the same; to the other seat they do not.
-    env = pettingzoo.parallel_env(game, spare=512)
+    env = pettingzoo.parallel_env(game)
     rng = seeded(SEED, game)
     other_seat_differs = 0
     with note_on_failure(seed=SEED):
@@ -120,7 +123,7 @@ def test_an_observation_depends_on_what_its_seat_may_know_alone(game):
 
 
 def test_a_simultaneous_decision_is_hidden_until_both_have_decided():
-    env = pettingzoo.env("champion_chess", spare=256)
+    env = pettingzoo.env("champion_chess")
     env.reset(seed=SEED)
     before, info = env.observe("seat_1"), env.infos["seat_1"]
     for number in np.flatnonzero(env.observe("seat_0")["action_mask"]):
@@ -133,7 +136,7 @@ def test_a_simultaneous_decision_is_hidden_until_both_have_decided():
 
 @pytest.mark.parametrize("game", GAMES)
 def test_numbers_mean_what_infos_and_observations_say(game):
-    env = pettingzoo.env(game, spare=512)
+    env = pettingzoo.env(game)
     env.reset(seed=SEED)
     rng = seeded(SEED, game)
     for agent in env.agent_iter(40):
@@ -190,7 +193,7 @@ def test_views_are_flattened_in_the_order_of_their_labels():
 
 @pytest.mark.parametrize("game", ["champion_chess", "skystones"])
 def test_rewards_are_those_of_the_result(game):
-    env = pettingzoo.env(game, spare=256)
+    env = pettingzoo.env(game)
     rng = seeded(SEED, game)
     totals = dict.fromkeys(pettingzoo.AGENTS, 0)
     env.reset(seed=SEED)

@@ -76,6 +76,8 @@ cdef enum:
     ASIDE
     OPPONENT_GATE            # From this row on: the opponent's structures, in their order.
 
+    MOST_SET_UPS = 30        # Ways to lay five different cards: two, two and one.
+
 assert sizeof(CastleState) <= sizeof(State)
 assert sizeof(CastleView) <= sizeof(View)
 
@@ -187,8 +189,8 @@ cdef class CastleRampage(Game):
         # A hand that holds the whole deck has the most actions.
         for card in range(CARDS):
             hand[card] = copies[card]
-        if turn_actions(&self.tables, hand, CATAPULT_OPPOSED | GRANARY_OPPOSED,
-                        NULL) > MAX_ACTIONS:
+        self.most = turn_actions(&self.tables, hand, CATAPULT_OPPOSED | GRANARY_OPPOSED, NULL)
+        if self.most > MAX_ACTIONS:
             raise RulesetError(
                 "cards", f"must leave a hand at most {MAX_ACTIONS} actions: lower some costs",
                 "TOO_MANY_ACTIONS")
@@ -308,6 +310,10 @@ cdef class CastleRampage(Game):
     def max_mixed_actions(self):
         # Hardly any hand has so few set-ups that a mixture of them could be learnt.
         return 0
+
+    @property
+    def most_legal(self):
+        return max(self.most, MOST_SET_UPS)
 
     # The rules
 

@@ -9,8 +9,6 @@ from games.champion_chess.rules.rules cimport ChampionChess
 from games.champion_chess.rules.state cimport CARDS, ChessView, Memory, Side, Turn
 from wire.writer cimport Writer, begin, end, put, put_counted, put_list, written
 
-from games.champion_chess.rules.replay import known_in_hands
-
 cdef enum:
     FIRST = 1              # The number in the schema of the engine's card 0.
 
@@ -19,19 +17,15 @@ def write_view(ChampionChess game not None, view):
     """Returns the serialized message."""
     cdef bytes data = bytes(view)
     cdef ChessView* seen = <ChessView*> PyBytes_AS_STRING(data)
-    cdef uint8_t[CARDS] known
     cdef Writer out
-    cdef int seat, card
+    cdef int seat
     cdef size_t side
-    in_hands = known_in_hands(data[:sizeof(ChessView)], game.max_hand)
     out.used = 0
     put(&out, fields.VIEW_PHASE, seen.phase)
     put(&out, fields.VIEW_CHALLENGE, seen.challenge)
     for seat in range(SEATS):
-        for card in range(CARDS):
-            known[card] = in_hands[seat][card]
         side = begin(&out, fields.VIEW_SIDES)
-        write_side(&out, game, &seen.side[seat], known)
+        write_side(&out, game, &seen.side[seat], seen.known[seat])
         end(&out, side)
     put_counted(&out, fields.VIEW_HAND, seen.own.hand, CARDS, FIRST)
     put(&out, fields.VIEW_CASTLING_USED, seen.own.castling_used)

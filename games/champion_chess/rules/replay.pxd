@@ -1,7 +1,7 @@
 """A replay of the turns in a memory: what they show for certain about a hand."""
 
 from engine.integers cimport uint8_t
-from games.champion_chess.rules.state cimport CARDS, Memory, Turn
+from games.champion_chess.rules.state cimport CARDS, ChessView, Memory, Turn
 
 cdef struct Replay:
     uint8_t unseen[CARDS]        # In hand or deck.
@@ -24,3 +24,5 @@ cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil
 # Plays all turns up to now, without a champion on the table. False: the memory contradicts itself.
 cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
                         Replay* replay) noexcept nogil
+# Writes which cards are certain to be in each hand. Nothing else in the view is trusted.
+cdef void know_hands(ChessView* seen, int max_hand) noexcept nogil

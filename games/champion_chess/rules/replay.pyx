@@ -117,19 +117,12 @@ cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
     return not replay.reshuffled or memory.size <= MEMORY_CUT
 
 
-def known_in_hands(bytes data, int max_hand):
-    """Return the cards that are certain to be in each hand, by the view in `data`.
-
-    The result is a list of two lists of counts by card. Nothing in the view is trusted.
-    """
-    cdef ChessView* seen = <ChessView*> <char*> data
+cdef void know_hands(ChessView* seen, int max_hand) noexcept nogil:
     cdef Replay replay
-    cdef int champion
-    known = []
+    cdef int seat, champion
     for seat in range(SEATS):
         replay_memory(&seen.side[seat].memory, seen.phase, max_hand, &replay)
         champion = seen.side[seat].champion
         if 0 < champion <= NOBLES:
             replay_champion(&replay, champion - 1, seen.side[seat].castled)
-        known.append(replay.known)
-    return known
+        memcpy(seen.known[seat], replay.known, CARDS)

@@ -38,13 +38,13 @@ from games.champion_chess.rules.hand cimport (
     NOBLE_BITS, cards_of, count_in, first_card, holds, nobles, only_noble_is_king, pack,
     playable_aid, spread, take_from, total, without,
 )
+from games.champion_chess.rules.replay cimport know_hands
 
 from engine.card_list import check_ranges, read_options
 from engine.errors import ActionError
 from games.champion_chess.rules.cards import (
     CARD_NAMES, CARD_TEXTS, CATEGORIES, default_cards, read_cards,
 )
-from games.champion_chess.rules.replay import known_in_hands
 from games.champion_chess.rules.words import PHRASES
 
 cdef enum:
@@ -158,15 +158,17 @@ cdef class ChampionChess(Game):
         (<ChessState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        # `known` is computed: the cards that are certain to be in the hand of each side.
         cdef dict fields = (<ChessView*> view)[0]
-        known = known_in_hands((<char*> view)[:sizeof(ChessView)], self.max_hand)
-        for seat, side in enumerate(fields["side"]):
-            side["known"] = known[seat]
+        for side, known in zip(fields["side"], fields.pop("known")):
+            side["known"] = known
         return fields
 
     cdef fill_view(self, View* view, fields):
-        (<ChessView*> view)[0] = fields
+        # Requests do not say what is known: it follows from the rest.
+        known = [side.get("known") for side in fields["side"]]
+        (<ChessView*> view)[0] = {**fields, "known": [each or [0] * CARDS for each in known]}
+        if None in known:
+            know_hands(<ChessView*> view, self.max_hand)
 
     def read_action(self, action):
         kind = action >> KIND_SHIFT
@@ -233,6 +235,10 @@ cdef class ChampionChess(Game):
         # A mixture in a large deck takes thousands of visits: see "Which decisions get regret
         # matching" in docs/measurements/strength.md.
         return 0 if sum(self.copies) <= SMALL_DECK else 200
+
+    @property
+    def most_legal(self):
+        return 1 << self.max_hand  # Every part of a hand in which no card is twice.
 
     # The rules
 
@@ -340,6 +346,7 @@ cdef class ChampionChess(Game):
         seen.side = chess.side
         if seat != SPECTATOR:
             seen.own = chess.own[seat]
+        know_hands(seen, self.max_hand)
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # Both decisions are revealed. The cards drawn are left out, since they show in the legal

@@ -96,3 +96,4 @@ cdef struct ChessView:           # Laid over a View.
     uint8_t half_points
     Side side[SEATS]
     Own own                      # Zero for a spectator.
+    uint8_t known[SEATS][CARDS]  # Certain to be in each hand: it follows from the memories.

@@ -68,6 +68,14 @@ cdef class LeducPoker(Game):
         self.max_raises = self.raise_by = 2
         self.max_loss = 13
 
+    @property
+    def utility_range(self):
+        return 2.0 * self.max_loss  # In chips.
+
+    @property
+    def most_legal(self):
+        return 3  # Call, raise and fold.
+
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": self.suits,
                  "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]

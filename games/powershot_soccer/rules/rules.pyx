@@ -256,6 +256,10 @@ cdef class PowerShotSoccer(Game):
                      f"possession cards, there being {common['standing']}")
         return "WRONG_ROLE", rule
 
+    @property
+    def most_legal(self):
+        return self.hand_size * MAX_ROLES
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:

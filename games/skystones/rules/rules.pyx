@@ -156,6 +156,10 @@ cdef class Skystones(SkystonesTables):
                 f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
                 f"card {given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
 
+    @property
+    def most_legal(self):
+        return max(self.hand_size * self.squares, self.types)
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:

@@ -7,8 +7,15 @@ export function useScrolled<Kind extends HTMLElement>() {
 	useLayoutEffect(() => {
 		const element = part.current;
 		if (!element) return;
-		if (element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
-		else element.removeAttribute("tabindex");
+		const look = () => {
+			if (element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
+			else element.removeAttribute("tabindex");
+		};
+		look();
+		// What is beside it, or the window, may take its room later.
+		const watch = new ResizeObserver(look);
+		for (const each of [element, ...element.children]) watch.observe(each);
+		return () => watch.disconnect();
 	});
 	return part;
 }

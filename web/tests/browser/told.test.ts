@@ -280,6 +280,21 @@ describe(`a table (SEED=${SEED})`, () => {
 		expect(places.size).toBeLessThanOrEqual(game === "skystones" ? 2 : 1);
 	});
 
+	it("can be scrolled by the keyboard, also if its room is taken after it was drawn", async () => {
+		const { page } = await visit(site.browser, site.url);
+		await deal(page, "castle_rampage");
+		await page.waitForSelector(READY);
+		const board = page.locator(".board");
+		await board.evaluate((element) => {
+			element.style.maxHeight = "40px";
+		});
+		await page.waitForSelector(".board[tabindex='0']", { state: "attached" });
+		await board.evaluate((element) => {
+			element.style.maxHeight = "";
+		});
+		await page.waitForSelector(".board:not([tabindex])", { state: "attached" });
+	});
+
 	it("tells only who can choose to go on choosing while the server is away", async () => {
 		const { page } = await visit(site.browser, site.url);
 		await deal(page, "champion_chess");
