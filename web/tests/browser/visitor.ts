@@ -112,9 +112,16 @@ export async function audit(page: Page): Promise<string[]> {
 			};
 		};
 		const { violations } = await axe.run({ resultTypes: ["violations"] });
-		return violations.flatMap(({ id, nodes }) =>
-			nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`),
+		const wide = [...document.querySelectorAll(".side > *")].filter(
+			(part) =>
+				part.getBoundingClientRect().right > part.parentElement!.getBoundingClientRect().right,
 		);
+		return [
+			...violations.flatMap(({ id, nodes }) =>
+				nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`),
+			),
+			...wide.map((part) => `wider than the panel: ${part.outerHTML.slice(0, 160)}`),
+		];
 	});
 }
 
