@@ -131,9 +131,9 @@ class Watcher:
         told = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
         if self.viewer != SPECTATOR and self.table.kind not in ("bot", "bots"):
             told.other_seat = message.other_seat
-            if message.HasField("view"):  # Of who has cancelled decisions ahead.
-                told.view.CopyFrom(message.view)
-                oracles.check_view(self.table, message.view, self.viewer)
+        if self.viewer != SPECTATOR and message.HasField("view"):
+            told.view.CopyFrom(message.view)  # Decisions ahead were cancelled.
+            oracles.check_view(self.table, message.view, self.viewer)
         if message != told:
             self.world.fail(f"{self.table}: a heartbeat tells more than it may: {message}")
         viewer = self.viewer if self.skips_own else None
