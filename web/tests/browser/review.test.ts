@@ -38,6 +38,7 @@ describe(`the review (SEED=${SEED})`, () => {
 		const step = await page.getAttribute("[data-testid=replay]", "data-version");
 		await page.locator("[data-testid=try]").first().click();
 		await page.waitForSelector("[data-testid=trying]");
+		await page.setViewportSize({ width: 1280, height: 900 }); // Here the panel is narrow.
 		expect(await audit(page)).toEqual([]);
 		const shows = async () => Number(await page.getAttribute("[data-testid=board]", "data-shows"));
 		const begin = await shows();

@@ -102,7 +102,7 @@ export async function visit(
 	return { page, addresses };
 }
 
-/** What axe finds on the present screen, as one line each. */
+/** What axe finds on the present screen, and what the panel beside the table has no room for: a line each. */
 export async function audit(page: Page): Promise<string[]> {
 	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
 	return page.evaluate(async () => {
