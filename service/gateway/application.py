@@ -38,14 +38,12 @@ NOT_STORED = (b"cache-control", b"no-store")
 # A call by GET needs no token (the schema allows GET for the catalog alone), and is answered alike
 # to everybody until a newer server takes over.
 STORED = (b"cache-control", b"public, max-age=300")
-# As Connect names the codes of gRPC.
+# As Connect names the codes of gRPC. Its clients know no code for any other status.
 CODES = {
     400: "invalid_argument",
     403: "permission_denied",
     404: "unimplemented",
-    405: "unimplemented",
     414: "invalid_argument",
-    415: "invalid_argument",
     421: "permission_denied",
     429: "resource_exhausted",
     500: "internal",
@@ -154,11 +152,13 @@ class WebApplication:
         self, scope: Scope, send: Send, status: int, text: str, headers: Headers | None = None
     ) -> None:
         """Refuses what has not become a call: as the caller's protocol does, or for a person."""
-        if not self._is_call(scope):
+        kind: bytes = dict(scope["headers"]).get(b"content-type", b"")
+        # Who sends what no protocol sends cannot be expected to read what a protocol answers.
+        is_known = status != 415 or kind.startswith((b"application/", b"text/")) or not kind
+        if not self._is_call(scope) or not is_known:
             await respond_text(send, status, text, headers)
             return
         code = CODES.get(status, "unknown")
-        kind = dict(scope["headers"]).get(b"content-type", b"")
         if kind.startswith(b"application/grpc-web"):
             # Trailers alone: whoever reads this protocol looks at no other status.
             number = b"%d" % code_pb2.Code.Value(code.upper())

@@ -149,10 +149,10 @@ class MatchState(NamedTuple):
         except (RulesFault, StartError, Refusal) as error:
             raise _changed(0, error) from None
         state = yield from state._restored(stored)
-        if state.version < head.version or state.history.digest(head.version) != head.digest:
+        if state.version != head.version or state.history.digest(head.version) != head.digest:
             version = min(state.version, head.version)
             raise chain.Damaged(header.match_id, version, "entries are missing")
-        if state.version == head.version and state.over != stored.over:
+        if state.over != stored.over:
             raise rules_changed(state.version)
         return state.with_head(head)
 
@@ -296,12 +296,7 @@ class MatchState(NamedTuple):
         return self.with_entry(entry, early_end=end, over=True, deciders=(), ahead=NOTHING)
 
     def with_head(self, head: Head) -> "MatchState":
-        """The match with what the log says that seats have decided ahead; raises Damaged.
-
-        A head of an older version says nothing of this one.
-        """
-        if self.version != head.version:
-            return self
+        """The match, whose head this is, with what its seats have decided ahead; raises Damaged."""
         return self._with_ahead(Ahead.read(self.header.match_id, self.version, head.ahead))
 
     def with_ahead(self, seat: int, ahead: bytes) -> "MatchState":

@@ -454,7 +454,7 @@ async def read_later(connection: Any, asked: Sequence[tuple[str, Head]]) -> list
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, Head]:
     """The newest version of each match that there is."""
     rows = await connection.fetch(_READ_HEADS, match_ids)
-    return {match_id: Head(*head) for match_id, *head in rows}
+    return {match_id: queries.read_head(match_id, *head) for match_id, *head in rows}
 
 
 async def count_listeners(connection: Any) -> int:

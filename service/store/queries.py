@@ -333,7 +333,8 @@ def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) 
     if not _is_head(head) or ended != (head[3] if head[4] else None):
         raise chain.Damaged(header.match_id, len(entries), "the row of its head was changed")
     newest = read_head(header.match_id, head[1], head[2], ahead)
-    return StoredMatch(header, entries, snapshot, newest, bool(head[4]), due)
+    # Others may have come since: what was decided ahead of them is not in this head.
+    return StoredMatch(header, entries[: newest.version], snapshot, newest, bool(head[4]), due)
 
 
 def later(head: Head, newest: Head | None, entries: list[Entry]) -> Later | None:

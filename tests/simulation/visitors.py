@@ -247,15 +247,23 @@ class Visitor:
         got = await self._call(f"{PUZZLES}GetPuzzle", request, puzzle_pb2.GetPuzzleResponse)
         self._judge(right.name, got.puzzle.view, right.view)
         self._judge(right.name, got.puzzle, right)
-        await self._solve(packed, right.view.legal_actions)
+        await self._solve(packed, right.view)
 
-    async def _solve(self, packed, legal):
+    async def _solve(self, packed, view):
         # By an action that is legal, and by one that is legal in another puzzle of the game.
         method, response = f"{PUZZLES}SolvePuzzle", puzzle_pb2.SolvePuzzleResponse
         request = puzzle_pb2.SolvePuzzleRequest(name=packed.puzzle.name)
+        legal = view.legal_actions
         request.action.CopyFrom(self.rng.choice((packed.hint.action, *legal)))
         right = response(correct=request.action == packed.hint.action, hint=packed.hint)
-        self._judge(request.name, await self._call(method, request, response), right)
+        told = await self._call(method, request, response)
+        # They are played in a world that the server draws.
+        versions = [step.version for step in told.steps]
+        seats = {step.view.seat for step in told.steps}
+        if sorted({*versions}) != versions or seats != {view.seat}:
+            self.world.fail(f"{request.name} is told with steps {versions} of the seats {seats}")
+        right.steps.extend(told.steps)
+        self._judge(request.name, told, right)
         others = [each.hint.action for each in _pack(packed.puzzle.name.split("/")[1]).values()]
         if others := [each for each in others if each not in legal]:
             request.action.CopyFrom(self.rng.choice(others))

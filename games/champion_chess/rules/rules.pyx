@@ -27,6 +27,7 @@ The piles are face up, and both seats know what is in both decks at the start, s
 know only how the other seat's unseen cards are split between hand and deck.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_shuffle
@@ -88,6 +89,13 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
         elif memory.turns[i].champion == KING and known == UNUSED and not memory.turns[i].mulligan:
             known = UNKNOWN
     return known
+
+
+cdef dict fields_of(const ChessView* view):
+    cdef dict fields = view[0]
+    for side, known in zip(fields["side"], fields.pop("known")):
+        side["known"] = known
+    return fields
 
 
 cdef class ChampionChess(Game):
@@ -158,17 +166,17 @@ cdef class ChampionChess(Game):
         (<ChessState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        cdef dict fields = (<ChessView*> view)[0]
-        for side, known in zip(fields["side"], fields.pop("known")):
-            side["known"] = known
-        return fields
+        # What is known follows from the rest, whatever the bytes say.
+        cdef ChessView seen = (<ChessView*> view)[0]
+        know_hands(&seen, self.max_hand)
+        return fields_of(&seen)
 
     cdef fill_view(self, View* view, fields):
-        # Requests do not say what is known: it follows from the rest.
-        known = [side.get("known") for side in fields["side"]]
-        (<ChessView*> view)[0] = {**fields, "known": [each or [0] * CARDS for each in known]}
-        if None in known:
-            know_hands(<ChessView*> view, self.max_hand)
+        (<ChessView*> view)[0] = {**fields, "known": [[0] * CARDS] * SEATS}
+        know_hands(<ChessView*> view, self.max_hand)
+
+    def read_stored_view(self, bytes data not None):
+        return fields_of(<ChessView*> PyBytes_AS_STRING(data))
 
     def read_action(self, action):
         kind = action >> KIND_SHIFT

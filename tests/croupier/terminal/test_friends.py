@@ -125,7 +125,7 @@ def test_a_rematch_that_the_other_player_asks_for_is_played(
         assert "Ann [bold] asks for a rematch." in read_to(session, "Rematch? (y or n) ")
         session.type("y")
         # The seats are exchanged.
-        heading = "\n".join(session.read("> ", "decides", "waiting for Ann [bold]"))
+        heading = "\n".join(session.read("> ", "decides", "is away", "waiting for Ann [bold]"))
         assert "you are White against Black, Ann [bold]" in heading
         offers = [c.rematch for c in seat.watch(follow_rematch=True) if c.HasField("rematch")]
     assert (offers[-1].name, offers[-1].state) == (again.name, match_pb2.REMATCH_STATE_ACCEPTED)

@@ -142,6 +142,26 @@ async def test_reads_that_are_asked_for_at_once_are_one_statement(store):
     assert [len(match.entries) for match in loaded] == lengths
 
 
+async def test_a_match_is_loaded_as_it_was_at_one_moment(place, monkeypatch):
+    # Its head is read before its entries; another server adds one in between, with what a seat has
+    # decided ahead, of which that head does not tell.
+    read_entries = postgresql_tables._read_entries
+    ahead = NOT_DUE._replace(ahead=b"....decided ahead")
+    async with opened(place, "one") as store, opened(place) as other:
+        branch = Branch()
+
+        async def add_and_read(*args):
+            monkeypatch.undo()
+            assert await branch.append(other, action(0), ahead)
+            return await read_entries(*args)
+
+        monkeypatch.setattr(postgresql_tables, "_read_entries", add_and_read)
+        before, after = await store.load("one"), await store.load("one")
+    assert (before.head.version, len(before.entries), before.head.ahead) == (0, 0, b"")
+    assert (after.head.version, len(after.entries)) == (1, 1)
+    assert after.head.ahead == ahead.ahead
+
+
 async def test_commits_and_reads_are_planned_once(store):
     plans = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE $1"
     await store.create(header(), NOT_DUE)

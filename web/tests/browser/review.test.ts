@@ -33,8 +33,17 @@ describe(`the review (SEED=${SEED})`, () => {
 		await page.waitForSelector("[data-testid=terms]");
 		await page.selectOption("[data-testid=size]", "all");
 		await page.click("[aria-label='First step']");
-		for (let times = 1 + Math.floor(4 * random()); times > 0; times--)
-			if (await page.isEnabled("[data-testid=nextmistake]")) await page.keyboard.press("n");
+		// Nothing can be tried where only one move is legal.
+		const canTry = async () => (await page.locator("[data-testid=try]").count()) > 0;
+		const goes = async (button: string) => {
+			if (!(await page.isEnabled(`[data-testid=${button}]`))) return false;
+			await page.click(`[data-testid=${button}]`);
+			await page.evaluate(() => new Promise((drawn) => setTimeout(drawn)));
+			return true;
+		};
+		let times = 1 + Math.floor(4 * random());
+		while ((times-- > 0 || !(await canTry())) && (await goes("nextmistake")));
+		while (!(await canTry()) && (await goes("lastmistake")));
 		const step = await page.getAttribute("[data-testid=replay]", "data-version");
 		await page.locator("[data-testid=try]").first().click();
 		await page.waitForSelector("[data-testid=trying]");
