@@ -52,7 +52,8 @@ cdef class ViewLayout:
             raise MemoryError
         low = bytes([1 + place % DIGIT for place in range(VIEW_BYTES)])
         high = bytes([1 + place // DIGIT for place in range(VIEW_BYTES)])
-        probes = [numbers(game.read_stored_view(probe)) for probe in (low, high, b"\xff" * VIEW_BYTES)]
+        full_bytes = b"\xff" * VIEW_BYTES
+        probes = [numbers(game.read_stored_view(probe)) for probe in (low, high, full_bytes)]
         for label, lows, highs, full in zip(self.labels, *probes):
             size = (int(lows).bit_length() + 7) // 8
             offset = (lows & 255) - 1 + DIGIT * ((highs & 255) - 1)
