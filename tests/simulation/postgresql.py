@@ -278,7 +278,8 @@ class Database:
 
     def _heads(self, data, session, match_ids):
         # They come in the order of a set.
-        return [(each, *data.heads[each][:2]) for each in sorted(match_ids) if each in data.heads]
+        found = [each for each in sorted(match_ids) if each in data.heads]
+        return [(each, *data.heads[each][:2], data.ahead[each]) for each in found]
 
     def _listeners(self, data, session, name):
         others = (each for each in self.sessions.values() if each is not session)

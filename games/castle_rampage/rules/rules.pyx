@@ -76,7 +76,7 @@ cdef enum:
     ASIDE
     OPPONENT_GATE            # From this row on: the opponent's structures, in their order.
 
-    MOST_SET_UPS = 30        # Ways to lay five different cards: two, two and one.
+    MOST_SET_UPS = 120       # Ways to lay five different cards, one after the other.
 
 assert sizeof(CastleState) <= sizeof(State)
 assert sizeof(CastleView) <= sizeof(View)
