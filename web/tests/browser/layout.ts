@@ -53,8 +53,8 @@ function unseen(): string[] {
 	const all = document.querySelectorAll(".hand .card").length;
 	if (cards.length < Math.min(all, 4)) found.push(`${cards.length} cards of the hand are in sight`);
 	let targets = ".squares, .pitch, .slot, .fort:first-of-type .stack";
-	// Of a long attack, a small phone shows the end when its board is scrolled.
-	if (innerWidth >= 390) targets += ", .exchange:last-child";
+	// Of a long attack, the smallest phone shows the end when its board is scrolled.
+	if (innerWidth >= 360) targets += ", .exchange:last-child";
 	for (const target of document.querySelectorAll(`.board :is(${targets})`)) {
 		const { width, height } = target.getBoundingClientRect();
 		if (!isSeen(target)) found.push(`${target.getAttribute("class")} is out of sight`);
