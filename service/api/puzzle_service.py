@@ -7,9 +7,7 @@ from croupier.v1 import puzzle_pb2, puzzle_pb2_grpc
 from engine.errors import ActionError
 from service.api.paging import read_page_token, write_page_token
 from service.common.call import Call
-from service.common.event_loop import LongWork
 from service.puzzles.library import Library
-from service.puzzles.lines import playing_line
 
 PAGE, MAX_PAGE = 50, 1000
 
@@ -17,9 +15,8 @@ PAGE, MAX_PAGE = 50, 1000
 class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
     """Sets the puzzles of the games' packs. Only SolvePuzzle reads what they have as answers."""
 
-    def __init__(self, library: Library, long_work: LongWork) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        self._long_work = long_work
 
     async def ListPuzzles(
         self, request: puzzle_pb2.ListPuzzlesRequest, call: Call
@@ -68,7 +65,7 @@ class PuzzleService(puzzle_pb2_grpc.PuzzleServiceServicer):
         return puzzle_pb2.SolvePuzzleResponse(
             correct=action == answer,
             hint=packed.hint,
-            steps=await self._long_work.finish(playing_line(state, packed)),
+            steps=await self._library.line(packed),
         )
 
 

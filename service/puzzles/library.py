@@ -3,26 +3,30 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import wire
 from croupier.v1 import puzzle_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.event_loop import LongWork
 from service.hosting.match_state import MatchState
+from service.puzzles.lines import playing_line
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
 from wire.errors import Refusal
 
-KEPT_SETTINGS = 128  # Less than 100 KB each.
+KEPT_SETTINGS = 128  # Mostly less than 100 KB each, lines apart.
 
 _log = logging.getLogger(__name__)
 
 
-class Setting(NamedTuple):
+@dataclass(slots=True)
+class Setting:
     """What a puzzle shows, and what it does not."""
 
     view: bytes  # A serialized View.
     state: MatchState  # With all cards.
+    line: Sequence[puzzle_pb2.PuzzleStep] | None = None  # Of the solution, once it was asked for.
 
 
 class Library:
@@ -69,6 +73,13 @@ class Library:
                 self._settings.popitem(last=False)
         self._settings.move_to_end(name)
         return found
+
+    async def line(self, puzzle: puzzle_pb2.PackedPuzzle) -> Sequence[puzzle_pb2.PuzzleStep]:
+        """The steps of the solution of a puzzle, which can take a tenth of a second to find."""
+        setting = await self.setting(puzzle)
+        if setting.line is None:
+            setting.line = await self._long_work.finish(playing_line(setting.state, puzzle))
+        return setting.line
 
 
 def _read(game_id: str) -> dict[str, puzzle_pb2.PackedPuzzle]:

@@ -326,7 +326,7 @@ class Server:
             Service(_FEED, feed_service),
             Service(_HINT, hint_service),
             Service(_REVIEW, review_service),
-            Service(_PUZZLE, PuzzleService(library, self._long_work)),
+            Service(_PUZZLE, PuzzleService(library)),
         ]
 
     def _sweeps(self) -> list[Sweep]:

@@ -9,8 +9,9 @@ import wire
 from croupier.v1 import match_pb2, puzzle_pb2
 from engine.match import Match
 from engine.sampler import Sampler
-from service.common.event_loop import finish_now
+from service.common.event_loop import LongWork, finish_now
 from service.puzzles import library, packs
+from service.puzzles import library as library_module
 from service.puzzles.lines import playing_line
 from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack
 from tests.support.long_form import LONG_FORM
@@ -149,6 +150,21 @@ def test_a_solution_is_played_from_what_its_seat_knew(game, monkeypatch):
         start = Match(state.game, bytes(32), "", state.version, world)
         assert steps_of(state._replace(match=start), each) == steps
     assert whole >= 0.95 * min(30, len(pack(game).puzzles))
+
+
+async def test_a_line_is_played_once_however_often_it_is_asked_for(monkeypatch):
+    played = []
+
+    def playing(state, puzzle):
+        played.append(puzzle.puzzle.name)
+        return playing_line(state, puzzle)
+
+    monkeypatch.setattr(library_module, "playing_line", playing)
+    library = library_module.Library(LongWork())
+    first, second = pack("skystones").puzzles[:2]
+    lines = [await library.line(each) for each in (first, second, first, first)]
+    assert lines[0] is lines[2] is lines[3] and lines[0] != lines[1]
+    assert played == [first.puzzle.name, second.puzzle.name]
 
 
 @pytest.mark.parametrize("game", GAMES)
