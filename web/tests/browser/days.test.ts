@@ -2,11 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SubmitActionRequestSchema } from "../../src/gen/croupier/v1/match_pb";
 import { chance, GAMES, play } from "./players";
-import { type Server, startServer, startWay } from "./server";
-import { deal, joinedBy, openSite, visit } from "./visitor";
+import { deal, joinedBy, openServer, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const PLAYED = process.env.SHORT ? [GAMES[SEED % GAMES.length]!] : GAMES;
@@ -35,16 +34,7 @@ interface Friend {
 
 describe(`correspondence (SEED=${SEED})`, () => {
 	const site = openSite();
-	let server: Server;
-	let way: Awaited<ReturnType<typeof startWay>>;
-	beforeAll(async () => {
-		server = await startServer();
-		way = await startWay(server);
-	});
-	afterAll(async () => {
-		way?.stop();
-		await server?.stop();
-	});
+	const own = openServer();
 
 	it.each(PLAYED)("asks nobody twice and loses nothing in %s", async (game) => {
 		const random = chance(SEED);
@@ -68,7 +58,7 @@ describe(`correspondence (SEED=${SEED})`, () => {
 	}
 
 	async function call({ match, token }: Friend, method: string, more = {}): Promise<Answer> {
-		const answer = await fetch(`${way.url}croupier.v1.MatchService/${method}`, {
+		const answer = await fetch(`${own.way.url}croupier.v1.MatchService/${method}`, {
 			method: "POST",
 			headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
 			body: JSON.stringify({ name: match, ...more }),
@@ -103,7 +93,7 @@ describe(`correspondence (SEED=${SEED})`, () => {
 
 	/** Plays a match to its end; returns whether it went on for longer than the days with the page. */
 	async function playOverDays(game: string, random: () => number) {
-		const host = await visit(site.browser, way.url);
+		const host = await visit(site.browser, own.way.url);
 		await deal(host.page, game, { opponent: "friend", seat: "0", clock: "daily" });
 		const guest = await joinedBy(site.browser, host.page);
 		const friends = await Promise.all([host.page, guest.page].map(friendAt));
@@ -115,8 +105,8 @@ describe(`correspondence (SEED=${SEED})`, () => {
 					? await lookWithPage(friend, random)
 					: await look(friend, random);
 			if (day > LAST_DAY_WITH_PAGE) continue;
-			await server.kill(random() < 0.5 ? "SIGTERM" : "SIGKILL");
-			await server.again();
+			await own.server.kill(random() < 0.5 ? "SIGTERM" : "SIGKILL");
+			await own.server.again();
 		}
 		const { record } = await call(friends[0]!, "GetRecord");
 		for (const [seat, { sent }] of friends.entries()) {

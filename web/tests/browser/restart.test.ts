@@ -1,9 +1,16 @@
 // Servers that go and come back while people sit at the table, and nothing else happens.
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chance, clickOne, GAMES } from "./players";
-import { type Server, startServer, startWay } from "./server";
-import { CONFIRM_CHAMPION, deal, joinedBy, openSite, visit, waitForVersionAfter } from "./visitor";
+import {
+	CONFIRM_CHAMPION,
+	deal,
+	joinedBy,
+	openServer,
+	openSite,
+	visit,
+	waitForVersionAfter,
+} from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 // The long form restarts the server at each kind of decision; the short ones at the first.
@@ -38,16 +45,7 @@ const waitFor = (page: Page, connection: string) =>
 
 describe(`a restart of the server (SEED=${SEED})`, () => {
 	const site = openSite();
-	let server: Server;
-	let way: Awaited<ReturnType<typeof startWay>>;
-	beforeAll(async () => {
-		server = await startServer();
-		way = await startWay(server);
-	});
-	afterAll(async () => {
-		way?.stop();
-		await server?.stop();
-	});
+	const own = openServer();
 
 	it.each(GAMES)("leaves both players of %s at the table", async (game) => {
 		const random = chance(SEED);
@@ -58,7 +56,7 @@ describe(`a restart of the server (SEED=${SEED})`, () => {
 
 	/** Plays a match, and restarts the server at each kind of decision that was not seen yet. */
 	async function playWithRestarts(game: string, random: () => number, seen: Set<string>) {
-		const host = await visit(site.browser, way.url);
+		const host = await visit(site.browser, own.way.url);
 		await deal(host.page, game, { opponent: "friend", seat: "0" });
 		const guest = await joinedBy(site.browser, host.page);
 		const pages = [host.page, guest.page];
@@ -68,11 +66,11 @@ describe(`a restart of the server (SEED=${SEED})`, () => {
 			const kind = await decision(pages);
 			if (kind?.includes("over")) break;
 			if (kind && !seen.has(kind)) {
-				await server.kill((GAMES.indexOf(game) + seen.size) % 2 === 0 ? "SIGTERM" : "SIGKILL");
+				await own.server.kill((GAMES.indexOf(game) + seen.size) % 2 === 0 ? "SIGTERM" : "SIGKILL");
 				seen.add(kind);
 				await Promise.all(pages.map((page) => waitFor(page, "lost")));
 				expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
-				await server.again();
+				await own.server.again();
 				await Promise.all(pages.map((page) => waitFor(page, "live")));
 			}
 			const able: Page[] = [];
@@ -84,10 +82,10 @@ describe(`a restart of the server (SEED=${SEED})`, () => {
 	}
 
 	it("sends a decision that was made while the server was away", async () => {
-		const { page } = await visit(site.browser, way.url);
+		const { page } = await visit(site.browser, own.way.url);
 		await deal(page, "champion_chess");
 		await page.waitForSelector(CAN);
-		await server.kill("SIGKILL");
+		await own.server.kill("SIGKILL");
 		await waitFor(page, "lost");
 		const before = await version(page);
 		await page.locator(".hand .card[data-can]").first().click();
@@ -95,23 +93,23 @@ describe(`a restart of the server (SEED=${SEED})`, () => {
 		await page.waitForFunction(() =>
 			/Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);
-		await server.again();
+		await own.server.again();
 		await waitForVersionAfter(page, before);
 	});
 
 	it("plays on from what a restored backup has", async () => {
-		const { page } = await visit(site.browser, way.url);
+		const { page } = await visit(site.browser, own.way.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(CAN);
-		await server.kill("SIGTERM");
-		server.backUp();
-		await server.again();
+		await own.server.kill("SIGTERM");
+		own.server.backUp();
+		await own.server.again();
 		await waitFor(page, "live");
 		const kept = await version(page);
 		while ((await version(page)) < kept + 2) await clickOne(page, chance(SEED));
-		await server.kill("SIGKILL");
-		server.restore();
-		await server.again();
+		await own.server.kill("SIGKILL");
+		own.server.restore();
+		await own.server.again();
 		await page.waitForFunction(
 			(known) =>
 				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) ===
@@ -123,16 +121,16 @@ describe(`a restart of the server (SEED=${SEED})`, () => {
 	});
 
 	it("notices a connection that dies without a word, and finds another one", async () => {
-		const { page } = await visit(site.browser, way.url);
+		const { page } = await visit(site.browser, own.way.url);
 		await page.clock.install();
 		await deal(page, "skystones");
 		await waitFor(page, "live");
-		way.fallSilent();
+		own.way.fallSilent();
 		// Nothing is heard for so long; then nothing answers.
 		await page.clock.runFor("00:26");
 		await page.clock.runFor("00:06");
 		await waitFor(page, "lost");
-		way.speak();
+		own.way.speak();
 		await waitFor(page, "live");
 	});
 });

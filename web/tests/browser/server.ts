@@ -1,4 +1,5 @@
 // A real server on free ports with a store of its own, for one test file.
+
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";

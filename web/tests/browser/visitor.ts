@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, inject } from "vitest";
+import { type Server, startServer, startWay } from "./server";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 if (!existsSync(CHROMIUM)) throw new Error(`There is no browser at ${CHROMIUM}.`);
@@ -46,6 +47,20 @@ export function openSite(): { url: string; browser: Browser } {
 	});
 	afterAll(() => site.browser?.close());
 	return site;
+}
+
+/** A server of the tests of a file alone, with a way to it; both end after them. */
+export function openServer() {
+	const own = {} as { server: Server; way: Awaited<ReturnType<typeof startWay>> };
+	beforeAll(async () => {
+		own.server = await startServer();
+		own.way = await startWay(own.server);
+	});
+	afterAll(async () => {
+		own.way?.stop();
+		await own.server?.stop();
+	});
+	return own;
 }
 
 /** Where a page is, and what it shows: for a test that waited for something else. */
