@@ -11,7 +11,8 @@
 
 The engine plays in this process. An agent observes what its seat may know, and no more:
 
-`observation`   the numbers of the seat's view; `env.labels` names them;
+`observation`   the numbers of the seat's view, or what an encoding (`adapters/encodings.py`) makes
+                of them; `env.labels` names them;
 `action_mask`   1 for the number of each legal action;
 `actions`       for each number, the 8 bytes of the action's code, the lowest first: what the action
                 is, for a learner that rates actions by what they are. All 0 where none is legal.
@@ -38,7 +39,7 @@ try:
     from gymnasium import spaces
     from pettingzoo import AECEnv, ParallelEnv
 
-    from engine import games
+    from adapters.encodings import Encoding, Plain, game_of, observation_space
     from engine.batch import ViewLayout
     from engine.encoding import Numbering
     from engine.game import SEATS, SPECTATOR, Game, SeatView
@@ -85,25 +86,15 @@ class Table:
         ruleset: Mapping[str, Any] | None,
         table: Sequence[int],
         spare: int | None,
+        encoding: Encoding | None,
     ) -> None:
         self.game = game_of(game, ruleset)
         self.numbering = Numbering(table, self.game.most_legal if spare is None else spare)
         self.layout = ViewLayout(self.game)
-        self.labels = self.layout.labels
-        whole = np.iinfo(np.int64)
+        self.encoding = encoding or Plain(self.layout.labels)
         size = self.numbering.size
-        self.observation_spaces = {
-            agent: spaces.Dict(
-                {
-                    "observation": spaces.Box(
-                        whole.min, whole.max, (len(self.labels),), dtype=np.int64
-                    ),
-                    "action_mask": spaces.Box(0, 1, (size,), dtype=np.int8),
-                    "actions": spaces.Box(0, 255, (size, 8), dtype=np.uint8),
-                }
-            )
-            for agent in AGENTS
-        }
+        space = observation_space(self.encoding, size)
+        self.observation_spaces = dict.fromkeys(AGENTS, space)
         self.action_spaces = {agent: spaces.Discrete(size) for agent in AGENTS}
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self.deciders: tuple[int, ...] = ()
@@ -148,9 +139,9 @@ class Table:
         places = list(codes)
         mask[places] = 1
         actions[places] = np.array(list(codes.values()), "<u8").view(np.uint8).reshape(-1, 8)
-        view = np.empty(len(self.labels), np.int64)
+        view = np.empty(len(self.layout.labels), np.int64)
         self.layout.read(self.position.view(seat), view)
-        return {"observation": view, "action_mask": mask, "actions": actions}
+        return {"observation": self.encoding(view), "action_mask": mask, "actions": actions}
 
     def info(self, seat: int) -> dict[str, Any]:
         """What the legal numbers of a seat mean; empty if it owes no decision."""
@@ -171,13 +162,6 @@ class Table:
         self._codes = {
             seat: self.numbering.numbered(self.position.legal(seat)) for seat in self.deciders
         }
-
-
-def game_of(game: str, ruleset: Mapping[str, Any] | None) -> Game:
-    """A game by its id, under the options of a ruleset. Raises ValueError and RulesetError."""
-    if game not in games():
-        raise ValueError(f"there is no game {game!r}, only {', '.join(games())}")
-    return games()[game](ruleset)
 
 
 def picture(view: SeatView) -> str:
@@ -217,17 +201,18 @@ class _Environment:
         *,
         table: Sequence[int] = (),
         spare: int | None = None,
+        encoding: Encoding | None = None,
         render_mode: str | None = None,
     ) -> None:
         """An environment of a game of `engine.games()`, under the options of a ruleset.
 
-        `table` and `spare` number the actions (see `engine/encoding.py`). `render_mode` is "ansi"
-        for a text, "human" to print it. Raises ValueError for a game, and RulesetError for an
-        option, that there is not.
+        `table` and `spare` number the actions (see `engine/encoding.py`). An `encoding` has
+        observations in its columns. `render_mode` is "ansi" for a text, "human" to print it. Raises
+        ValueError for a game, and RulesetError for an option, that there is not.
         """
         super().__init__()
-        self.table = Table(game, ruleset, table, spare)
-        self.labels = self.table.labels
+        self.table = Table(game, ruleset, table, spare, encoding)
+        self.labels = self.table.encoding.labels
         self.render_mode = render_mode
         self.metadata = {
             "name": f"croupier_{self.table.game.id}",

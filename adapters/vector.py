@@ -26,7 +26,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from adapters.pettingzoo import AGENTS, game_of
+from adapters.encodings import Encoding, Plain, game_of, observation_space
+from adapters.encodings import random_numbers as random_numbers
+from adapters.pettingzoo import AGENTS
 from ai.search import search
 from engine.batch import Batch
 from engine.encoding import Numbering
@@ -37,13 +39,6 @@ Observations = dict[str, Any]
 # The numbers with which the seats of some matches decide: gets the batch, the places of the
 # matches, their seats, and where chance comes from.
 Opponent = Callable[[Batch, Any, Any, np.random.Generator], Any]
-
-
-def random_numbers(mask: Any, rng: np.random.Generator) -> Any:
-    """The number of a legal action for each row of a mask, each as likely as any other."""
-    counts = np.cumsum(mask, axis=-1, dtype=np.int64)
-    drawn = (rng.random(counts.shape[:-1]) * counts[..., -1]).astype(np.int64)
-    return (counts <= drawn[..., None]).sum(-1)
 
 
 def play_at_random(batch: Batch, matches: Any, seats: Any, rng: np.random.Generator) -> Any:
@@ -78,33 +73,27 @@ class _Batched:
         ruleset: Mapping[str, Any] | None,
         table: Sequence[int],
         spare: int | None,
+        encoding: Encoding | None,
         copy: bool,
     ) -> None:
         made = game_of(game, ruleset)
         spare = made.most_legal if spare is None else spare
         self.batch = Batch(made, num_envs, Numbering(table, spare))
         self.num_envs = num_envs
-        self.labels = self.batch.layout.labels
+        self.encoding = encoding or Plain(self.batch.layout.labels)
+        self.labels = self.encoding.labels
         self._copies = copy
         self._deciders = np.asarray(self.batch.deciders)
         self._numbers = np.zeros((num_envs, SEATS), np.int64)
         self._all = np.ones(num_envs, np.uint8)
-        width, whole = self.batch.numbering.size, np.iinfo(np.int64)
+        width = self.batch.numbering.size
         self.single_action_space = spaces.Discrete(width)
-        self.single_observation_space = spaces.Dict(
-            {
-                "observation": spaces.Box(
-                    whole.min, whole.max, (len(self.labels),), dtype=np.int64
-                ),
-                "action_mask": spaces.Box(0, 1, (width,), dtype=np.int8),
-                "actions": spaces.Box(0, 255, (width, 8), dtype=np.uint8),
-            }
-        )
+        self.single_observation_space = observation_space(self.encoding, width)
 
     def _seen(self, matches: Any, seats: Any) -> Observations:
         codes = np.asarray(self.batch.codes)[matches, seats]
         seen = {
-            "observation": np.asarray(self.batch.observations)[matches, seats],
+            "observation": self.encoding(np.asarray(self.batch.observations)[matches, seats]),
             "action_mask": np.asarray(self.batch.mask)[matches, seats],
             "actions": codes.view(np.uint8).reshape(*codes.shape, 8),
         }
@@ -129,6 +118,7 @@ class VectorEnv(_Batched, gymnasium.vector.VectorEnv):  # type: ignore[misc]
         ruleset: Mapping[str, Any] | None = None,
         table: Sequence[int] = (),
         spare: int | None = None,
+        encoding: Encoding | None = None,
         copy: bool = True,
     ) -> None:
         """`num_envs` matches of a game against an `opponent`.
@@ -138,7 +128,7 @@ class VectorEnv(_Batched, gymnasium.vector.VectorEnv):  # type: ignore[misc]
         what a step returns changes with the next one. The other arguments are those of
         `adapters.pettingzoo`, as are the errors.
         """
-        self._begin(game, num_envs, ruleset, table, spare, copy)
+        self._begin(game, num_envs, ruleset, table, spare, encoding, copy)
         if isinstance(opponent, str) and opponent != "random":
             raise ValueError(f"an opponent is random, iterations or a function, not {opponent!r}")
         if seat not in (None, *range(SEATS)):
@@ -206,10 +196,11 @@ class ParallelVectorEnv(_Batched):
         ruleset: Mapping[str, Any] | None = None,
         table: Sequence[int] = (),
         spare: int | None = None,
+        encoding: Encoding | None = None,
         copy: bool = True,
     ) -> None:
         """`num_envs` matches of a game; the other arguments are those of `VectorEnv`."""
-        self._begin(game, num_envs, ruleset, table, spare, copy)
+        self._begin(game, num_envs, ruleset, table, spare, encoding, copy)
         self.possible_agents = list(AGENTS)
 
     def reset(self, seed: int = 0) -> tuple[dict[str, Observations], dict[str, Any]]:
