@@ -139,9 +139,11 @@ class Site:
         title = "You are invited to a match" + (f" of {game.title}" if game else "")
         text = re.split(r"(?<=[.!?])\s", game.summary.strip())[0] if game else "Take your seat."
         sent = dict(scope["headers"])
-        # A proxy that speaks TLS says so. Whoever makes it up misleads nobody else.
+        # A proxy that speaks TLS says so, or that the site lies below a path. Whoever makes it up
+        # misleads nobody else.
         scheme = "https" if sent.get(b"x-forwarded-proto") == b"https" else scope["scheme"]
-        site = f"{scheme}://{sent.get(b'host', b'').decode('latin-1')}"
+        below = sent.get(b"x-forwarded-prefix", b"").decode("latin-1").rstrip("/")
+        site = f"{scheme}://{sent.get(b'host', b'').decode('latin-1')}{below}"
         page = PREVIEW.format(
             title=escape(title),
             text=escape(" ".join(text.split())),

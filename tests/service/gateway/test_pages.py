@@ -127,6 +127,8 @@ def test_a_link_to_an_invitation_tells_a_preview_the_game(ask):
         assert told["image"].startswith(f"http://{ask.netloc}/i/")
     _, page = ask("GET", "/i/skystones", x_forwarded_proto="https", host="play.example.org")
     assert b'content="https://play.example.org/i/' in page
+    _, page = ask("GET", "/i/skystones", x_forwarded_prefix="/cards/", host="play.example.org")
+    assert b'content="http://play.example.org/cards/i/' in page
 
 
 @pytest.mark.parametrize("damage", ["", "skyston", "skystones)", 'sky"><script>', "%3Cb%3E", "x/"])

@@ -185,6 +185,7 @@ export const de: Texts = {
 	watchLink: "Link zum Zuschauen",
 	watchLinkText: "Zuschauer sehen, was beide sehen dürfen, und keine verdeckte Karte.",
 	yourTurn: "Du bist dran",
+	yourTurnNext: "Gleich bist du dran …",
 	waitOther: "Warten auf dein Gegenüber",
 	theirTurn: (who) => `${who} überlegt`,
 	spectating: "Du schaust zu.",

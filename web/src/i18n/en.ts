@@ -183,6 +183,7 @@ export const en = {
 	watchLinkText: "Spectators see what both players may see, and no hidden card.",
 	// Match
 	yourTurn: "Your turn",
+	yourTurnNext: "You are next…",
 	waitOther: "Waiting for the other player",
 	theirTurn: (who: string) => `${who} is choosing`,
 	spectating: "You are watching.",

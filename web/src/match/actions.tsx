@@ -135,6 +135,8 @@ function Status(props: { context: Context; chooser: Chooser; state: string; mine
 			</>
 		);
 	}
+	// Nothing can be chosen before what happened was told.
+	if (props.mine && state === "busy") return <>{t().yourTurnNext}</>;
 	if (props.mine) {
 		return (
 			<>

@@ -191,21 +191,44 @@ export function Asked(props: { context: Context; element: HTMLElement; by: By; c
 	const guide = useGuide(game);
 	const id = element.dataset.card ?? "";
 	const card = catalog.cards.get(id);
-	// Above a dialog, too; beside the card, or, where there is no room, at the other end of the window.
+	// Above a dialog, too; beside the card, or above or below it, wherever it covers the fewest others;
+	// where there is no room, at the other end of the window.
 	useLayoutEffect(() => {
 		const shown = box.current!;
 		shown.showPopover?.();
 		const place = element.getBoundingClientRect();
 		const { offsetWidth: width, offsetHeight: height } = shown;
-		const right = place.right + GAP;
-		const left = place.left - GAP - width;
-		const beside = right + width < innerWidth ? right : left > 0 ? left : undefined;
-		const middle = (place.top + place.bottom) / 2;
-		const least = Math.max(GAP, innerHeight - height - GAP);
-		const x = beside ?? (innerWidth - width) / 2;
-		const y = beside === undefined ? (middle > innerHeight / 2 ? GAP : least) : middle - height / 2;
-		shown.style.setProperty("left", `${x}px`);
-		shown.style.setProperty("top", `${Math.max(GAP, Math.min(y, least))}px`);
+		const [centre, middle] = [(place.left + place.right) / 2, (place.top + place.bottom) / 2];
+		const within = (at: number, size: number, room: number) =>
+			Math.max(GAP, Math.min(at, room - size - GAP));
+		const x = within(centre - width / 2, width, innerWidth);
+		const y = within(middle - height / 2, height, innerHeight);
+		const spots = [
+			[place.right + GAP, y],
+			[place.left - GAP - width, y],
+			[x, place.top - GAP - height],
+			[x, place.bottom + GAP],
+		].filter(
+			([left, top]) =>
+				left! >= 0 && top! >= 0 && left! + width <= innerWidth && top! + height <= innerHeight,
+		);
+		const others = [...document.querySelectorAll("[data-card]")].map((each) =>
+			each.getBoundingClientRect(),
+		);
+		const covered = ([left, top]: number[]) =>
+			others.filter(
+				(each) =>
+					each.left < left! + width &&
+					each.right > left! &&
+					each.top < top! + height &&
+					each.bottom > top!,
+			).length;
+		const [left, top] = spots.sort((one, other) => covered(one) - covered(other))[0] ?? [
+			x,
+			middle > innerHeight / 2 ? GAP : within(innerHeight, height, innerHeight),
+		];
+		shown.style.setProperty("left", `${left}px`);
+		shown.style.setProperty("top", `${top}px`);
 	});
 	// A screen reader says it with what has the focus.
 	useEffect(() => {
