@@ -63,6 +63,11 @@ docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=
 	scripts/web.sh site
 	$(if $(ARGS),$(PY) -m http.server --directory build/site --bind 127.0.0.1 $(ARGS))
 
+pictures: web ## draw the pictures of the README anew: docs/table.png and docs/terminal.svg
+	scripts/web.sh pictures
+	cp build/pictures/table-light.png docs/table.png
+	$(PY) -m scripts.draw_terminal docs/terminal.svg
+
 examples: tools ## build the clients in examples/ and play all games with each while their server dies (SHORT=1 for fewer)
 	$(PY) -m scripts.examples $(ARGS)
 

@@ -1,0 +1,56 @@
+"""Draw the README's picture of the terminal client: a match of Skystones with a hint.
+
+    python -m scripts.draw_terminal docs/terminal.svg
+"""
+
+import io
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from croupier.terminal.play import play
+from croupier.terminal.settings import Settings
+from tests.support.server_process import ServerProcess
+
+SEED = 7
+# The first action each time, until there are cards on the board; then a hint, and the end.
+TYPED = ["1"] * 7 + ["h"]
+SIZE = {"width": 80, "height": 60}
+
+
+class Recorded(Console):
+    """A terminal at which that is typed, which keeps what the last decision shows."""
+
+    def __init__(self) -> None:
+        shown = {"highlight": False, "markup": False, "emoji": False, "force_terminal": False}
+        super().__init__(record=True, file=io.StringIO(), **SIZE, **shown)
+        self._typed = iter(TYPED)
+        self.svg = ""
+
+    def input(self, prompt="", **_):
+        """What is typed next; raises EOFError after all."""
+        self.print(prompt, end="")
+        typed = next(self._typed, None)
+        if typed is None:
+            self.svg = self.export_svg(title="croupier play skystones")
+            raise EOFError
+        self.print(typed)
+        if typed != "h":
+            self.export_text()  # Forgets it.
+        return typed
+
+
+def main() -> None:
+    """Plays, and writes the picture to the file that is named."""
+    console = Recorded()
+    with ServerProcess("--allow-seeds") as server:
+        settings = Settings(
+            server=server.address, game="skystones", save=False, seed=SEED, hint_iterations=20_000
+        )
+        play(settings, console)
+    Path(sys.argv[1]).write_text(console.svg)
+
+
+if __name__ == "__main__":
+    main()
