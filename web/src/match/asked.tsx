@@ -212,7 +212,7 @@ export function Asked(props: { context: Context; element: HTMLElement; by: By; c
 			([left, top]) =>
 				left! >= 0 && top! >= 0 && left! + width <= innerWidth && top! + height <= innerHeight,
 		);
-		const others = [...document.querySelectorAll("[data-card]")].map((each) =>
+		const others = [...document.querySelectorAll("[data-card]:not(.asked *, .cardname)")].map((each) =>
 			each.getBoundingClientRect(),
 		);
 		const covered = ([left, top]: number[]) =>

@@ -57,4 +57,21 @@ describe(`boards (SEED=${SEED})`, () => {
 		found.push(...(await look(page, "end")));
 		expect(found).toEqual([]);
 	});
+
+	it("show the end of an attack that is as long as few are", async () => {
+		const { page } = await visit(site.browser, site.url, { locale: "de-DE" });
+		const random = chance(SEED);
+		const begin = () => deal(page, "powershot_soccer", { strength: "RANDOM", seat: "0" });
+		await begin();
+		const free = ".match:has(.exchange) .hand .card[data-can]:not(:disabled)";
+		while ((await page.locator(".hand .chosen").count()) === 0) {
+			await playOn(page, random, begin, { shows: free });
+			await page.evaluate((free) => document.querySelector<HTMLElement>(free)?.click(), free);
+		}
+		await page.$eval(".exchanges", (list) => {
+			while (list.children.length < 16) list.append(list.lastElementChild!.cloneNode(true));
+			document.styleSheets[0]!.insertRule(".exchanges { --n: 16 !important }"); // Also drawn again.
+		});
+		expect(await faultsAt(page, "a long attack")).toEqual([]);
+	});
 });

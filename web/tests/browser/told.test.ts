@@ -255,6 +255,28 @@ describe(`a card that is asked (SEED=${SEED})`, () => {
 		}
 	});
 
+	it("leaves the cards beside it in sight", async () => {
+		const { page } = await visit(site.browser, site.url);
+		await deal(page, "champion_chess");
+		await page.waitForSelector(".hand .card[data-can]");
+		for (const card of await page.locator(".hand [data-card]").all()) {
+			await card.hover({ force: true });
+			await says(page);
+			const covered = await page.evaluate((asked) => {
+				const large = document.querySelector(asked)!.getBoundingClientRect();
+				const all = [...document.querySelectorAll(".hand [data-card]")];
+				return all.filter((each) => {
+					const { left, right, top, bottom } = each.getBoundingClientRect();
+					const beside = left >= large.right || right <= large.left;
+					return !beside && top < large.bottom && bottom > large.top;
+				}).length;
+			}, ASKED);
+			expect(covered).toBe(0);
+			await page.mouse.move(1, 1);
+			await closed(page);
+		}
+	});
+
 	it("answers to the keyboard, and gives the focus back", async () => {
 		const { page } = await visit(site.browser, site.url);
 		await deal(page, "castle_rampage");
