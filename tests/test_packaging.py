@@ -61,6 +61,8 @@ def test_client_and_server_agree():
     assert CLIENT["project"]["version"] == version
     typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
     assert typescript["version"] == version
+    unity = json.loads((ROOT / "clients/csharp/package.json").read_text())
+    assert unity["version"] == version
     needed = RUN["croupier"]
     assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
     shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]

@@ -1,0 +1,191 @@
+// Checks what needs no server: envelopes in pieces, errors, deadlines, tokens.
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
+using Croupier;
+using Newtonsoft.Json.Linq;
+
+internal static class Units {
+    private static int _failed;
+
+    private static int Main() {
+        EnvelopesInPieces().Wait();
+        Errors().Wait();
+        Deadlines().Wait();
+        Tokens().Wait();
+        RequestIds();
+        UnityEngine.Frames.Run(OneThread);
+        Console.WriteLine(_failed == 0 ? "units: all hold" : "units: " + _failed + " FAILED");
+        return _failed == 0 ? 0 : 1;
+    }
+
+    private static void Demand(bool holds, string what) {
+        if (holds) return;
+        _failed++;
+        Console.WriteLine("FAILED: " + what);
+    }
+
+    // A stream whose response comes in pieces of each size, then breaks or ends.
+    private static async Task EnvelopesInPieces() {
+        var messages = new[] { "{\"version\":\"1\"}", "{}", "{\"a\":\"" + new string('x', 70000) + "\"}" };
+        for (var size = 1; size < 300; size = size * 2 + 1) {
+            foreach (var end in new[] { "{}", "{\"error\":{\"code\":\"not_found\",\"message\":\"gone\"}}", null }) {
+                var body = messages.SelectMany(each => Envelope(0, each)).ToList();
+                if (end != null) body.AddRange(Envelope(2, end));
+                var client = Quick(new Script(200, body.ToArray(), size));
+                client.Patience = TimeSpan.Zero;
+                var got = new List<string>();
+                CroupierException error = null;
+                try {
+                    await client.StreamAsync("S/M", () => new JObject(), null, each => got.Add(each.ToString(Newtonsoft.Json.Formatting.None)), CancellationToken.None);
+                } catch (CroupierException refused) {
+                    error = refused;
+                }
+                Demand(got.SequenceEqual(messages), "messages in pieces of " + size);
+                Demand(end == null ? error.Code == "unknown" : end == "{}" ? error == null : error.Code == "not_found", "an end in pieces of " + size + ": " + error);
+            }
+        }
+    }
+
+    private static async Task Errors() {
+        var info = Field(1, "STALE_VERSION").Concat(Field(2, "croupier.v1")).Concat(Bytes(3, Field(1, "current_version").Concat(Field(2, "7")).ToArray()));
+        var bad = Bytes(1, Field(1, "action").Concat(Field(2, "is void")).Concat(Field(3, "REQUIRED")).ToArray());
+        var retry = Bytes(1, new byte[] { 8, 2, 16, 128, 202, 181, 238, 1 }); // 2 s and 0.5e9 ns.
+        var details = new JArray(Detail("ErrorInfo", info), Detail("BadRequest", bad), Detail("RetryInfo", retry), Detail("Other", new byte[] { 13, 1, 2 }));
+        var body = new JObject { ["code"] = "aborted", ["message"] = "gone on", ["details"] = details };
+        var error = await Refused(new Script(409, Encoding.UTF8.GetBytes(body.ToString()), 5));
+        Demand(error.Reason == "STALE_VERSION" && error.Metadata["current_version"] == "7", "the reason: " + error);
+        Demand(error.Violations.Single().Field == "action" && error.Violations[0].Reason == "REQUIRED", "the violations: " + error);
+        Demand(error.RetryAfter == 2.5, "the delay: " + error.RetryAfter);
+        Demand(!error.MayPass && Match.IsLate(error), "a stale version is not repeated");
+        error = await Refused(new Script(502, Encoding.UTF8.GetBytes("<html>"), 5));
+        Demand(error.Code == "unavailable" && error.MayPass, "a proxy without a server: " + error);
+        error = await Refused(new Script(404, new byte[0], 5));
+        Demand(error.Code == "unimplemented" && !error.MayPass, "no such path: " + error);
+        error = await Refused(new Script(200, Encoding.UTF8.GetBytes("{\"view\":{\"ver"), 5));
+        Demand(error.Code == "unknown" && error.MayPass, "a response that was cut off: " + error);
+    }
+
+    // A call that nobody answers ends at its deadline, is repeated, and ends with the patience or when cancelled.
+    private static async Task Deadlines() {
+        var script = new Script(0, null, 1);
+        var client = Quick(script);
+        client.Timeout = TimeSpan.FromSeconds(-1.95);
+        client.Patience = TimeSpan.FromSeconds(0.5);
+        Demand((await Refused(client)).Code == "deadline_exceeded", "no answer");
+        Demand(script.Calls > 1 && script.Cancelled == script.Calls, script.Calls + " calls, of which ended: " + script.Cancelled);
+        var cancel = new CancellationTokenSource();
+        var call = client.CallAsync("S/M", new JObject(), null, cancel.Token);
+        cancel.Cancel();
+        try {
+            await call;
+            Demand(false, "a cancelled call returned");
+        } catch (OperationCanceledException) {
+        }
+    }
+
+    private static async Task Tokens() {
+        var script = new Script(200, Encoding.UTF8.GetBytes("{}"), 5);
+        var abroad = new Client("http://cards.example.org", script);
+        Demand((await Refused(abroad, "secret")).Code == "failed_precondition" && script.Calls == 0, "a token in the clear");
+        abroad.Insecure = true;
+        await abroad.CallAsync("S/M", new JObject(), "secret");
+        Demand(script.Calls == 1, "a token in the clear, wanted");
+        Demand((await Refused(abroad, "secret\n")).Code == "unauthenticated" && script.Calls == 1, "a token that no header carries");
+    }
+
+    private static void RequestIds() {
+        var ids = Enumerable.Range(0, 1000).Select(_ => Json.NewRequestId()).ToList();
+        Demand(ids.Distinct().Count() == 1000, "two requests with one id");
+        Demand(ids.All(each => each[14] == '4' && "89ab".IndexOf(each[19]) >= 0), "no UUID of version 4: " + ids[0]);
+    }
+
+    // With Unity's transport, what waits does so in frames, on the one thread.
+    private static async Task OneThread() {
+        var transport = new UnityTransport();
+        await transport.DelayAsync(TimeSpan.FromSeconds(0.05), CancellationToken.None);
+        UnityEngine.Frames.Current_.MustBeHere();
+        var client = new Client("http://127.0.0.1:1", transport) { Patience = TimeSpan.FromSeconds(0.5) };
+        var tries = 0;
+        client.Retrying += _ => {
+            tries++;
+            UnityEngine.Frames.Current_.MustBeHere();
+        };
+        var error = await Refused(client);
+        Demand(error.Code == "unavailable" && tries > 0, "nobody listens: " + error);
+        UnityEngine.Frames.Current_.MustBeHere();
+    }
+
+    private static Client Quick(ITransport transport) {
+        return new Client("http://127.0.0.1:1", transport);
+    }
+
+    private static Task<CroupierException> Refused(Script script) {
+        var client = Quick(script);
+        client.Patience = TimeSpan.Zero;
+        return Refused(client);
+    }
+
+    private static async Task<CroupierException> Refused(Client client, string token = null) {
+        try {
+            await client.CallAsync("S/M", new JObject(), token);
+            return new CroupierException("ok", "it was not refused");
+        } catch (CroupierException error) {
+            return error;
+        }
+    }
+
+    private static byte[] Envelope(byte flags, string message) {
+        var size = message.Length;
+        return new[] { flags, (byte)(size >> 24), (byte)(size >> 16), (byte)(size >> 8), (byte)size }.Concat(Encoding.UTF8.GetBytes(message)).ToArray();
+    }
+
+    private static IEnumerable<byte> Field(int number, string text) {
+        return Bytes(number, Encoding.UTF8.GetBytes(text));
+    }
+
+    private static IEnumerable<byte> Bytes(int number, byte[] bytes) {
+        return new[] { (byte)(number << 3 | 2), (byte)bytes.Length }.Concat(bytes);
+    }
+
+    private static JObject Detail(string type, IEnumerable<byte> value) {
+        return new JObject { ["type"] = "google.rpc." + type, ["value"] = Convert.ToBase64String(value.ToArray()).TrimEnd('=') };
+    }
+
+    // A server that answers every call alike, or (status 0) never.
+    private sealed class Script : ITransport {
+        private readonly int _status, _size;
+        private readonly byte[] _body;
+        public int Calls, Cancelled;
+
+        public Script(int status, byte[] body, int size) {
+            _status = status;
+            _body = body;
+            _size = size;
+        }
+
+        public Task DelayAsync(TimeSpan time, CancellationToken cancel) {
+            return Task.Delay(time, cancel);
+        }
+
+        public async Task<HttpReply> PostAsync(string url, IDictionary<string, string> headers, byte[] body, Received received, CancellationToken cancel) {
+            Calls++;
+            if (_status == 0) {
+                try {
+                    await Task.Delay(-1, cancel);
+                } finally {
+                    Cancelled++;
+                }
+            }
+            for (var at = 0; at < _body.Length; at += _size) {
+                var piece = _body.Skip(at).Take(_size).ToArray();
+                received(_status, piece, piece.Length);
+                await Task.Yield();
+            }
+            return new HttpReply(_status, null);
+        }
+    }
+}
