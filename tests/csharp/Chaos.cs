@@ -23,6 +23,7 @@ internal static class Chaos {
     private static async Task<int> PlayAllAsync(string[] arguments) {
         var client = new Client(arguments[0], arguments[6] == "unity" ? new UnityTransport() : null);
         client.Patience = TimeSpan.FromMinutes(5); // On a busy machine, a server is away for long.
+        client.Timeout = TimeSpan.FromSeconds(5); // Lines die in silence.
         var failed = 0;
         var begun = 0;
         Func<Task> lane = async () => {

@@ -1,4 +1,4 @@
-"""A line between a client and a server that is slow, is cut, or swallows what is sent."""
+"""A line between a client and a server that is slow, is cut, or dies in silence."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ class Line:
     def __init__(self, target: int) -> None:
         self.cuts = 0  # Connections that were cut.
         self.slow = False
-        self.swallows = False
         self._target = target
         self._writers: set[asyncio.StreamWriter] = set()
+        self._dead: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
@@ -25,6 +25,10 @@ class Line:
     def cut(self) -> None:
         """Breaks all connections, in the middle of whatever passes."""
         self._loop.call_soon_threadsafe(self._cut)
+
+    def lose(self) -> None:
+        """Lets nothing pass on the connections that there are, which stay open; new ones live."""
+        self._dead |= self._writers
 
     def _cut(self) -> None:
         self.cuts += len(self._writers) // 2
@@ -51,13 +55,14 @@ class Line:
                 await asyncio.gather(self._pass(reader, on), self._pass(back, writer))
         finally:
             self._writers -= mine
+            self._dead -= mine
             for each in mine:
                 each.close()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
-            while self.swallows:
-                await asyncio.sleep(0.1)
+            if writer in self._dead:
+                continue
             if self.slow:
                 for at in range(0, len(data), PIECE):
                     await asyncio.sleep(random.uniform(0, 0.05))

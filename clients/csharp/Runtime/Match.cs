@@ -29,7 +29,7 @@ namespace Croupier {
     public sealed class Match {
         private const double SilentIntervals = 2.5; // One sign of life may come late.
         private readonly Client _client;
-        private readonly object _lock = new object();
+        private readonly object _lock = new object(), _turn = new object();
         private Task _replacing = Task.FromResult(true);
         private bool _connected = true;
         private bool _over;
@@ -137,17 +137,23 @@ namespace Croupier {
             JObject due = null, decided = null;
             var news = new TaskCompletionSource<bool>();
             Action<JObject> turn = view => {
-                due = view;
-                news.TrySetResult(true);
+                TaskCompletionSource<bool> told;
+                lock (_turn) {
+                    due = view;
+                    told = news;
+                }
+                told.TrySetResult(true);
             };
             YourTurn += turn;
             using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel)) {
                 var following = FollowAsync(cancel: end.Token);
                 try {
                     while (await Task.WhenAny(following, news.Task) != following) {
-                        news = new TaskCompletionSource<bool>(); // Before `due` is read: no turn is missed.
-                        if (due == decided || IsOld(due)) continue;
-                        decided = due;
+                        lock (_turn) {
+                            news = new TaskCompletionSource<bool>();
+                            if (due == decided || IsOld(due)) continue;
+                            decided = due;
+                        }
                         try {
                             var action = await decide(decided);
                             if (action != null) await SubmitAsync(action, decided, cancel: cancel);
