@@ -33,9 +33,11 @@ namespace Croupier {
                     await done.Task;
                 }
                 cancel.ThrowIfCancellationRequested();
-                // A status such as 404 is an answer.
-                if (request.result != UnityWebRequest.Result.Success && request.result != UnityWebRequest.Result.ProtocolError)
-                    throw new CroupierException("unavailable", request.error);
+                // A status such as 404 is an answer; a certificate that is not trusted stays so.
+                if (request.result != UnityWebRequest.Result.Success && request.result != UnityWebRequest.Result.ProtocolError) {
+                    var lasting = request.error.IndexOf("cert", StringComparison.OrdinalIgnoreCase) >= 0;
+                    throw new CroupierException(lasting ? "failed_precondition" : "unavailable", request.error);
+                }
                 return new HttpReply((int)request.responseCode, request.GetResponseHeader("retry-after"));
             }
         }

@@ -21,9 +21,9 @@ internal static class Program {
     // --8<-- [start:play]
     private static async Task PlayAsync(string server, string game, int iterations) {
         var client = new Client(server);
+        client.Retrying += error => Console.Error.WriteLine("trying again: " + error.Message);
         var match = (await client.CreateMatchAsync(game, Players.Open("Console"), Players.Bot("CASUAL"))).Seats[0];
         Console.WriteLine(match.Name); // With match.Token all that it takes to come back: client.Resume.
-        match.ConnectionChanged += there => Console.WriteLine(there ? "connected again" : "connection lost");
         match.Ended += view => Console.WriteLine("scores " + string.Join(" : ", view["result"]["scores"]));
         await match.PlayAsync(async view => {
             var hint = await match.AnalyzeAsync(
