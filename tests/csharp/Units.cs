@@ -16,6 +16,7 @@ internal static class Units {
         Errors().Wait();
         Deadlines().Wait();
         Tokens().Wait();
+        Reviews().Wait();
         RequestIds();
         UnityEngine.Frames.Run(OneThread);
         Console.WriteLine(_failed == 0 ? "units: all hold" : "units: " + _failed + " FAILED");
@@ -97,6 +98,19 @@ internal static class Units {
         Demand((await Refused(abroad, "secret\n")).Code == "unauthenticated" && script.Calls == 1, "a token that no header carries");
     }
 
+    // Where the server dies in a review, the next one says again what it had said, and how far it is itself.
+    private static async Task Reviews() {
+        Func<int, string, byte[]> report = (judged, found) => Envelope(0, "{\"progress\":{\"decisionsJudged\":" + judged + "}," + found + "}");
+        var first = "\"decision\":{\"version\":\"1\"}";
+        var second = "\"decision\":{\"version\":\"2\"}";
+        var broken = report(1, first);
+        var whole = report(5, first).Concat(report(6, second)).Concat(report(6, "\"summary\":{}")).Concat(Envelope(2, "{}"));
+        var client = Quick(new Script(200, broken, 7, whole.ToArray()));
+        var got = new List<string>();
+        await client.Resume("matches/a", "t").ReviewAsync(each => got.Add((string)each["decision"]?["version"] ?? "summary"));
+        Demand(string.Join(" ", got) == "1 2 summary", "a review that was cut off: " + string.Join(" ", got));
+    }
+
     private static void RequestIds() {
         var ids = Enumerable.Range(0, 1000).Select(_ => Json.NewRequestId()).ToList();
         Demand(ids.Distinct().Count() == 1000, "two requests with one id");
@@ -158,10 +172,11 @@ internal static class Units {
     // A server that answers every call alike, or (status 0) never.
     private sealed class Script : ITransport {
         private readonly int _status, _size;
-        private readonly byte[] _body;
+        private readonly byte[] _body, _later;
         public int Calls, Cancelled;
 
-        public Script(int status, byte[] body, int size) {
+        public Script(int status, byte[] body, int size, byte[] later = null) {
+            _later = later ?? body;
             _status = status;
             _body = body;
             _size = size;
@@ -180,8 +195,9 @@ internal static class Units {
                     Cancelled++;
                 }
             }
-            for (var at = 0; at < _body.Length; at += _size) {
-                var piece = _body.Skip(at).Take(_size).ToArray();
+            var response = Calls == 1 ? _body : _later;
+            for (var at = 0; at < response.Length; at += _size) {
+                var piece = response.Skip(at).Take(_size).ToArray();
                 received(_status, piece, piece.Length);
                 await Task.Yield();
             }

@@ -239,7 +239,8 @@ namespace Croupier {
             var request = new JObject { ["matchName"] = Name, ["iterations"] = iterations, ["deepIterations"] = deepIterations };
             var told = new HashSet<string>(); // Another server begins anew, with the same reports.
             return _client.StreamAsync("ReviewService/ReviewMatch", () => request, Token, response => {
-                if (told.Add(response.ToString(Newtonsoft.Json.Formatting.None))) report(response);
+                var found = response["decision"] ?? response["summary"]; // Beside them is how far it is.
+                if (found == null || told.Add(found.ToString(Newtonsoft.Json.Formatting.None))) report(response);
             }, cancel);
         }
 

@@ -21,7 +21,9 @@ internal static class Program {
     // --8<-- [start:play]
     private static async Task PlayAsync(string server, string game, int iterations) {
         var client = new Client(server);
-        client.Retrying += error => Console.Error.WriteLine("trying again: " + error.Message);
+        client.Retrying += error => {
+            if (error.Reason == "") Console.Error.WriteLine("no server: " + error.Message); // Else it only has to wait.
+        };
         var match = (await client.CreateMatchAsync(game, Players.Open("Console"), Players.Bot("CASUAL"))).Seats[0];
         Console.WriteLine(match.Name); // With match.Token all that it takes to come back: client.Resume.
         match.Ended += view => Console.WriteLine("scores " + string.Join(" : ", view["result"]["scores"]));
