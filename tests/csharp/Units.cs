@@ -17,6 +17,7 @@ internal static class Units {
         Deadlines().Wait();
         Tokens().Wait();
         Reviews().Wait();
+        Silence().Wait();
         RequestIds();
         UnityEngine.Frames.Run(OneThread);
         Console.WriteLine(_failed == 0 ? "units: all hold" : "units: " + _failed + " FAILED");
@@ -111,6 +112,22 @@ internal static class Units {
         Demand(string.Join(" ", got) == "1 2 summary", "a review that was cut off: " + string.Join(" ", got));
     }
 
+    // A stream that has fallen silent, though its connection stays, is resumed behind what it has brought.
+    private static async Task Silence() {
+        var first = Envelope(0, "{\"version\":\"7\",\"view\":{\"version\":\"7\"}}");
+        var last = Envelope(0, "{\"version\":\"8\",\"view\":{\"version\":\"8\",\"result\":{}}}").Concat(Envelope(2, "{}"));
+        var script = new Script(200, first, 100, last.ToArray()) { Silent = true };
+        var match = Quick(script).Resume("matches/a", "t");
+        match.Heartbeat = TimeSpan.FromSeconds(0.1);
+        var got = new List<string>();
+        match.ViewChanged += change => got.Add(Json.Text(change.Version));
+        match.ConnectionChanged += there => got.Add(there ? "there" : "lost");
+        match.Ended += view => got.Add("over");
+        await match.FollowAsync();
+        Demand(string.Join(" ", got) == "7 lost there 8 over", "a silent stream: " + string.Join(" ", got));
+        Demand(script.Cancelled == 1 && script.Request.Contains("\"afterVersion\":\"7\""), "resumed by " + script.Request);
+    }
+
     private static void RequestIds() {
         var ids = Enumerable.Range(0, 1000).Select(_ => Json.NewRequestId()).ToList();
         Demand(ids.Distinct().Count() == 1000, "two requests with one id");
@@ -174,6 +191,8 @@ internal static class Units {
         private readonly int _status, _size;
         private readonly byte[] _body, _later;
         public int Calls, Cancelled;
+        public bool Silent; // Does not end the first response.
+        public string Request; // The newest.
 
         public Script(int status, byte[] body, int size, byte[] later = null) {
             _later = later ?? body;
@@ -188,20 +207,24 @@ internal static class Units {
 
         public async Task<HttpReply> PostAsync(string url, IDictionary<string, string> headers, byte[] body, Received received, CancellationToken cancel) {
             Calls++;
-            if (_status == 0) {
-                try {
-                    await Task.Delay(-1, cancel);
-                } finally {
-                    Cancelled++;
-                }
-            }
+            Request = Encoding.UTF8.GetString(body);
+            if (_status == 0) await ForEver(cancel);
             var response = Calls == 1 ? _body : _later;
             for (var at = 0; at < response.Length; at += _size) {
                 var piece = response.Skip(at).Take(_size).ToArray();
                 received(_status, piece, piece.Length);
                 await Task.Yield();
             }
+            if (Silent && Calls == 1) await ForEver(cancel);
             return new HttpReply(_status, null);
+        }
+
+        private async Task ForEver(CancellationToken cancel) {
+            try {
+                await Task.Delay(-1, cancel);
+            } finally {
+                Cancelled++;
+            }
         }
     }
 }
