@@ -96,16 +96,18 @@ namespace Croupier {
                 request["followRematch"] = followRematch;
                 request["hidePresence"] = HidePresence;
                 CroupierException lost = null;
+                var limit = _client.Timeout; // It may take longer to connect.
                 using (var stream = new MessageStream(_client, "MatchService/WatchMatch", request, token, cancel)) {
                     while (lost == null) {
                         JObject response = null;
                         try {
-                            response = await stream.NextAsync(silence, cancel);
+                            response = await stream.NextAsync(limit, cancel);
                         } catch (CroupierException error) {
                             lost = error;
                             continue;
                         }
                         if (response == null) return; // The match is over.
+                        limit = silence;
                         after = Json.Number(response["version"]);
                         etag = (string)response["etag"] ?? etag;
                         told = true;
