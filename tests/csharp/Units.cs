@@ -13,6 +13,7 @@ internal static class Units {
 
     private static int Main() {
         EnvelopesInPieces().Wait();
+        RefusedStreams().Wait();
         Errors().Wait();
         Deadlines().Wait();
         Tokens().Wait();
@@ -49,6 +50,23 @@ internal static class Units {
                 }
                 Demand(got.SequenceEqual(messages), "messages in pieces of " + size);
                 Demand(end == null ? error.Code == "unknown" : end == "{}" ? error == null : error.Code == "not_found", "an end in pieces of " + size + ": " + error);
+            }
+        }
+    }
+
+    // A response that is no stream, in pieces of each size.
+    private static async Task RefusedStreams() {
+        for (var size = 1; size < 100; size = size * 2 + 1) {
+            foreach (var status in new[] { 429, 200 }) {
+                var body = Encoding.UTF8.GetBytes("{\"code\":\"resource_exhausted\",\"message\":\"no\"}");
+                var client = Quick(new Script(status, body, size));
+                client.Patience = TimeSpan.Zero;
+                try {
+                    await client.StreamAsync("S/M", () => new JObject(), null, each => Demand(false, "a message"), CancellationToken.None);
+                    Demand(false, "a stream that was refused has ended in order");
+                } catch (CroupierException error) {
+                    Demand(error.Code == (status == 429 ? "resource_exhausted" : "unknown"), "refused in pieces of " + size + ": " + error);
+                }
             }
         }
     }
@@ -226,7 +244,7 @@ internal static class Units {
             var response = Calls == 1 ? _body : _later;
             for (var at = 0; at < response.Length; at += _size) {
                 var piece = response.Skip(at).Take(_size).ToArray();
-                received(_status, piece, piece.Length);
+                received(piece, piece.Length);
                 await Task.Yield();
             }
             if (Silent && Calls == 1) await ForEver(cancel);

@@ -112,10 +112,12 @@ def compile_all() -> None:
         subprocess.run([*COMPILE, f"-out:{BUILD}/{name}", *map(str, sources)], check=True)
 
 
-def run(program: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """Runs a program that was compiled."""
+def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs a program that was compiled; shows what it says if it fails, else the last line."""
     command = ["mono", "--debug", str(BUILD / program), *map(str, arguments)]
-    return subprocess.run(command, timeout=LIMIT)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+    print(done.stdout if done.returncode else done.stdout.splitlines()[-1], flush=True)
+    return done
 
 
 def check_words() -> int:

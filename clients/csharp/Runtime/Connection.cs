@@ -101,7 +101,7 @@ namespace Croupier {
             var headers = Headers(token, "application/json", timeout);
             using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel))
             using (var body = new MemoryStream()) {
-                Received received = (_, bytes, count) => body.Write(bytes, 0, count);
+                Received received = (bytes, count) => body.Write(bytes, 0, count);
                 var post = Transport.PostAsync(UrlOf(method), headers, Json.Write(request), received, end.Token);
                 try {
                     await WithinAsync(post, timeout + Grace, cancel);

@@ -41,16 +41,15 @@ namespace Croupier {
                 using (var response = await Guard(sending, cancel))
                 // A read that waits ends by this alone in some frameworks.
                 using (cancel.Register(response.Dispose)) {
-                    var status = (int)response.StatusCode;
                     var stream = await Guard(response.Content.ReadAsStreamAsync(), cancel);
                     var piece = new byte[PieceBytes];
                     int count;
                     while ((count = await Guard(Read(stream, piece, cancel), cancel)) > 0)
-                        received(status, piece, count);
+                        received(piece, count);
                     cancel.ThrowIfCancellationRequested();
                     IEnumerable<string> after;
                     response.Headers.TryGetValues("retry-after", out after);
-                    return new HttpReply(status, after == null ? null : after.First());
+                    return new HttpReply((int)response.StatusCode, after == null ? null : after.First());
                 }
             }
         }

@@ -5,8 +5,8 @@ using System.Threading;
 using System.Threading.Tasks;
 
 namespace Croupier {
-    /// <summary>Takes a piece of the body of a response, with its HTTP status, as soon as it has come.</summary>
-    public delegate void Received(int status, byte[] bytes, int count);
+    /// <summary>Takes a piece of the body of a response, as soon as it has come.</summary>
+    public delegate void Received(byte[] bytes, int count);
 
     /// <summary>How a request over HTTP has ended.</summary>
     public sealed class HttpReply {

@@ -19,7 +19,7 @@ namespace Croupier {
         private int _have;
         private int _flags = -1; // Of the envelope whose message comes; -1: the envelope comes.
         private List<byte> _refused = new List<byte>(); // The body of a response that is no stream.
-        private bool _ended;
+        private bool _begun, _ended;
         private Exception _error;
         private TaskCompletionSource<bool> _news;
 
@@ -80,10 +80,12 @@ namespace Croupier {
             if (news != null) news.TrySetResult(true);
         }
 
-        private void Take(int status, byte[] bytes, int count) {
+        private void Take(byte[] bytes, int count) {
             lock (_lock) {
-                if (status != 200) _refused.AddRange(new ArraySegment<byte>(bytes, 0, count));
+                // No text begins as an envelope does. The status may not be known yet.
+                if (!_begun && count > 0 && bytes[0] > EndFlag || _refused.Count > 0) _refused.AddRange(new ArraySegment<byte>(bytes, 0, count));
                 else Unwrap(bytes, count);
+                _begun |= count > 0;
             }
             Wake();
         }

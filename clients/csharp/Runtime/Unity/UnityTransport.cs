@@ -22,9 +22,7 @@ namespace Croupier {
             string url, IDictionary<string, string> headers, byte[] body, Received received,
             CancellationToken cancel) {
             cancel.ThrowIfCancellationRequested();
-            var pieces = new Pieces(received);
-            using (var request = new UnityWebRequest(url, "POST", pieces, new UploadHandlerRaw(body))) {
-                pieces.Request = request;
+            using (var request = new UnityWebRequest(url, "POST", new Pieces(received), new UploadHandlerRaw(body))) {
                 request.useHttpContinue = false;
                 foreach (var header in headers) request.SetRequestHeader(header.Key, header.Value);
                 var done = new TaskCompletionSource<bool>();
@@ -45,12 +43,11 @@ namespace Croupier {
         /// <summary>Hands on what has come, in each frame.</summary>
         private sealed class Pieces : DownloadHandlerScript {
             private readonly Received _received;
-            public UnityWebRequest Request;
 
             public Pieces(Received received) => _received = received;
 
             protected override bool ReceiveData(byte[] data, int dataLength) {
-                _received((int)Request.responseCode, data, dataLength);
+                _received(data, dataLength);
                 return true;
             }
         }
