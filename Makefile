@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest
 SOURCES := setup.py clients/python/build_proto.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine wire games ai lab -name '*.pyx' -o -name '*.pxd')
 export PYTHON JOBS ARGS
 # Searches take what others leave, and parts beside each other leave nothing.
-test browser conformance examples games: export SEARCH_PRIORITY := normal
+test browser conformance examples check-csharp games: export SEARCH_PRIORITY := normal
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -68,6 +68,9 @@ pictures: web ## draw the pictures of the README anew: docs/table.png and docs/t
 	cp build/pictures/table-light.png docs/table.png
 	$(PY) -m scripts.draw_terminal docs/terminal.svg
 
+check-csharp: tools ## play all games with the client in C# while the server dies and lines are cut (SHORT=1 for fewer; apt-get, root)
+	$(PY) -m tests.csharp.check $(ARGS)
+
 examples: tools ## build the clients in examples/ and play all games with each while their server dies (SHORT=1 for fewer)
 	$(PY) -m scripts.examples $(ARGS)
 
@@ -78,7 +81,7 @@ lines: ## count what is written by hand, by folder, and compare it with the budg
 	@$(PYTHON) scripts/count_code.py
 
 release-check: tools web ## check what `.ci/run` leaves out, as it takes an hour: run it before a release, and when a change touches it
-	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples games browser docs \
+	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples check-csharp games browser docs \
 	    check-deploy alerts 'simulate SHORT=1' 'leaks SHORT=1' 'fuzz ARGS="--share 0.01"' \
 	    'overload ARGS="--attacks long_hints watchers unread_streams --by key --seconds 5"'
 
@@ -125,6 +128,7 @@ release: tools web ## build the packages, the Helm chart, bills of materials, VE
 	rm -rf dist
 	PYTHON=$(PY) scripts/build_packages.sh dist
 	scripts/build_chart.sh dist
+	$(PY) scripts/pack_unity.py dist
 	scripts/describe_release.sh dist
 	$(PY) scripts/write_index.py dist build/index
 

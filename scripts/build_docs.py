@@ -38,6 +38,7 @@ ELSEWHERE = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
+    "clients/csharp/README.md",
     "clients/python/README.md",
     "clients/typescript/README.md",
     "examples/README.md",

@@ -98,7 +98,13 @@ class FailedError(Exception):
 class Server:
     """A server that can be killed and started again with the same port and the same log."""
 
-    def __init__(self, folder: Path, budgets: str, certificate: tuple[Path, Path] | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        budgets: str,
+        certificate: tuple[Path, Path] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         callers = folder / "callers.toml"
         callers.write_text(budgets)
         self.address = f"127.0.0.1:{free_port()}"
@@ -108,6 +114,7 @@ class Server:
         if certificate:
             cert, key = map(str, certificate)
             self._command += ["--tls-cert", cert, "--tls-key", key]
+        self._command += options
         self.start()
 
     def start(self) -> None:

@@ -35,6 +35,7 @@ if [ -z "$built" ]; then
     trap 'rm -rf "$built"' EXIT
     SHORT=1 scripts/build_packages.sh "$built" >/dev/null
     scripts/build_chart.sh "$built"
+    "${PYTHON:-python3}" scripts/pack_unity.py "$built"
 fi
 for path in "$built"/*; do
     name="${path##*/}"

@@ -1,6 +1,7 @@
 """Packages match the sources: versions are pinned consistently, and no file is missing or extra."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -61,6 +62,8 @@ def test_client_and_server_agree():
     assert CLIENT["project"]["version"] == version
     typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
     assert typescript["version"] == version
+    unity = json.loads((ROOT / "clients/csharp/package.json").read_text())
+    assert unity["version"] == version
     needed = RUN["croupier"]
     assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
     shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]
@@ -211,3 +214,28 @@ def test_every_page_installs_from_where_the_packages_are():
     assert len(commands) > 8
     for page, line in commands:
         assert re.search("--find-links dist|--extra-index-url http", line), (page, line)
+
+
+def test_unity_gets_every_file_of_its_package(tmp_path):
+    archives = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        pack = [sys.executable, ROOT / "scripts/pack_unity.py", folder]
+        subprocess.run(pack, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": "1800000000"})
+        archives += folder.iterdir()
+    first, second = (archive.read_bytes() for archive in archives)
+    assert first == second
+    with tarfile.open(archives[0]) as archive:
+        names = archive.getnames()
+        metas = [name for name in names if name.endswith(".meta")]
+        texts = [archive.extractfile(name).read().decode() for name in metas]
+    assert all(name.startswith("package/") for name in names)
+    # Unity looks for them beside files and folders, but not in what ends with a tilde.
+    seen = {name for name in names if name not in metas and "~" not in name}
+    seen |= {str(Path(name).parent) for name in seen} - {"package"}
+    assert set(metas) == {f"{name}.meta" for name in seen}
+    ids = {re.search("^guid: ([0-9a-f]{32})$", text, re.MULTILINE)[1] for text in texts}
+    assert len(ids) == len(metas)
+    assert {"package/package.json", "package/Runtime/Match.cs"} <= seen
+    assert "package/Samples~/Console/Program.cs" in names
