@@ -74,8 +74,11 @@ lines: ## count what is written by hand, by folder, and compare it with the budg
 
 release-check: tools web ## check what `.ci/run` leaves out, as it takes an hour: run it before a release, and when a change touches it
 	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples games browser docs \
-	    check-deploy alerts 'simulate SHORT=1' 'leaks SHORT=1' 'fuzz ARGS="--share 0.01"' \
+	    check-deploy check-godot alerts 'simulate SHORT=1' 'leaks SHORT=1' 'fuzz ARGS="--share 0.01"' \
 	    'overload ARGS="--attacks long_hints watchers unread_streams --by key --seconds 5"'
+
+check-godot: tools ## play whole matches with the addon for Godot while the server dies and lines are cut (SHORT=1 for fewer; root)
+	$(PY) -m scripts.check_godot $(ARGS)
 
 check-deploy: tools .venv/deploy ## validate the files for Docker Compose and Kubernetes in deploy/
 	scripts/check_deploy.sh $(ARGS)
@@ -120,6 +123,7 @@ release: tools web ## build the packages, the Helm chart, bills of materials, VE
 	rm -rf dist
 	PYTHON=$(PY) scripts/build_packages.sh dist
 	scripts/build_chart.sh dist
+	$(PY) scripts/build_addon.py dist
 	scripts/describe_release.sh dist
 	$(PY) scripts/write_index.py dist build/index
 

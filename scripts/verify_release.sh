@@ -35,6 +35,7 @@ if [ -z "$built" ]; then
     trap 'rm -rf "$built"' EXIT
     SHORT=1 scripts/build_packages.sh "$built" >/dev/null
     scripts/build_chart.sh "$built"
+    python3 scripts/build_addon.py "$built"
 fi
 for path in "$built"/*; do
     name="${path##*/}"
