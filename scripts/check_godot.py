@@ -229,6 +229,16 @@ def follow_page() -> None:
     print(f"docs/godot.md: {lines} lines play a whole match with hints", flush=True)
 
 
+def call_the_rest() -> None:
+    """Runs tests/surface.gd, which says each fault."""
+    with serving() as server:
+        url = f"http://127.0.0.1:{server.port}"
+        said = run_godot(PROJECT, "--script", "res://tests/surface.gd", "--", url)
+    if "FAULT" in said or "SCRIPT ERROR" in said or "done" not in said:
+        raise CheckError(f"tests/surface.gd: {said}")
+    print("invitations, decisions ahead, reviews, puzzles, errors: as they should be", flush=True)
+
+
 def run_godot(project: Path, *arguments: str) -> str:
     """Runs a project without a screen; returns what it prints."""
     done = subprocess.run(
@@ -421,11 +431,11 @@ def main() -> int:
     failures: list[str] = []
     FOLDER.mkdir(parents=True, exist_ok=True)
     add_games()
-    try:
-        load()
-        follow_page()
-    except CheckError as error:
-        failures.append(str(error))
+    for check in (load, follow_page, call_the_rest):
+        try:
+            check()
+        except CheckError as error:
+            failures.append(str(error))
     for game in options.games:
         try:
             play(game, options)

@@ -90,15 +90,13 @@ func _heap(item: Dictionary) -> Control:
 		var card := DemoCard.make(words, item.cards[at], 0.72)
 		card.chosen.connect(func(id: String) -> void: card_chosen.emit(id))
 		_cards.append(card)
-		var parts: Array = [card]
 		if at < notes.size() and notes[at]:
-			var note := DemoStyle.label(notes[at], 11, DemoStyle.QUIET, true)
-			note.custom_minimum_size.x = card.custom_minimum_size.x
-			note.horizontal_alignment = HORIZONTAL_ALIGNMENT_CENTER
-			parts.append(note)
-		row.add_child(DemoStyle.stack(parts, false, 2))
+			card.tooltip_text += "\n" + notes[at]
+		row.add_child(card)
 	var more: int = item.get("more", 0)
 	var title: String = item.label + (" (and %d before)" % more if more else "")
+	if notes and notes[-1]:
+		title += ": " + notes[-1]
 	return DemoStyle.stack([DemoStyle.label(title, 13, DemoStyle.QUIET), row], false, 4)
 
 

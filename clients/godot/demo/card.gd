@@ -15,8 +15,6 @@ static var _glyphs := {}
 
 ## The id; empty for a card that lies face down.
 var card := ""
-## A note below the card, such as what happened to it.
-var note := ""
 ## Whether it can be chosen, was chosen, or is what a hint advises.
 var offered := false:
 	set(value):
@@ -41,12 +39,11 @@ var _lift := 0.0
 var _scale := 1.0
 
 
-static func make(words: CroupierWords, id: String, size_scale := 1.0, back_note := "") -> DemoCard:
+static func make(words: CroupierWords, id: String, size_scale := 1.0) -> DemoCard:
 	var made := DemoCard.new()
 	made.card = id if words.cards.has(id) else ""
 	made._about = words.cards.get(id, {})
 	made._scale = size_scale
-	made.note = back_note
 	made.custom_minimum_size = SIZE * size_scale
 	made.size = made.custom_minimum_size
 	if made.card:
@@ -120,8 +117,6 @@ func _draw() -> void:
 		var edge := DemoStyle.box(Color.TRANSPARENT, radius, 0, colour)
 		edge.set_border_width_all(4 if picked or advised else 2)
 		draw_style_box(edge, box)
-	if note:
-		write(note, Rect2(0, box.end.y - 18 * _scale, box.size.x, 16 * _scale), 12 * _scale, DemoStyle.QUIET)
 
 
 ## What every game has: the title on its tint, a picture or the text, and the numbers.

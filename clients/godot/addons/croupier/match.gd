@@ -164,7 +164,7 @@ func suggest(iterations := 1000) -> CroupierReply:
 ## Judges the decisions of a match that is over: a stream of ReviewMatchResponse, the review last.
 ## [param more] are fields of ReviewMatchRequest.
 func review(more := {}) -> CroupierStream:
-	var request := {"name": match_name}
+	var request := {"matchName": match_name}
 	request.merge(more, true)
 	return client.open("ReviewService/ReviewMatch", request, token)
 

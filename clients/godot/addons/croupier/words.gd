@@ -7,7 +7,7 @@ class_name CroupierWords
 extends RefCounted
 
 const _LISTS := "(^|_)(cards|hand|trick|pile|deck|stock|discards|unseen|exposed|plays)$"
-const _SEATS := "^(seat|.+_seat|winner|leader|dealer|starter|kick_off|owner|turn)$"
+const _SEATS := "^(seat|.+_seat|winner|leader|dealer|starter|kick_off)$"
 # Fields of events that are not set for what is hidden, where the phrases do not show it.
 const _HIDDEN := ["picked.card"]
 
