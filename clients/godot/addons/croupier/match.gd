@@ -177,11 +177,12 @@ func rematch() -> CroupierReply:
 ## Replaces the token, which others may know; it is [member token] then, and the match is followed on.
 func replace_token() -> CroupierReply:
 	var follows := _stream != null
+	leave()  # The server would end the stream, as the old token is void.
 	var reply := await ask("ReplaceSeatToken", {"requestId": CroupierClient.new_id()})
 	if reply.ok:
 		token = reply.value.seatToken.token
-		if follows:
-			follow()
+	if follows:
+		follow()
 	return reply
 
 
