@@ -118,7 +118,7 @@ func decide(seat: CroupierMatch, seen: Dictionary, view: Dictionary, answered: A
 	if reply.ok:
 		answered[0] = maxi(answered[0], int(reply.value.view.version))
 		print("decided")
-		seen.done.append(action)
+		seen.done.append([int(view.get("version", "0")), action])
 		if seat.version() < answered[0]:
 			seen.faults.append("the view is older than the answer")
 	else:
