@@ -81,9 +81,12 @@ lines: ## count what is written by hand, by folder, and compare it with the budg
 	@$(PYTHON) scripts/count_code.py
 
 release-check: tools web ## check what `.ci/run` leaves out, as it takes an hour: run it before a release, and when a change touches it
-	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples check-csharp games browser docs \
+	$(PY) scripts/run_parts.py --beside 2 check-image check-wheel examples check-csharp check-godot games browser docs \
 	    check-deploy alerts 'simulate SHORT=1' 'leaks SHORT=1' 'fuzz ARGS="--share 0.01"' \
 	    'overload ARGS="--attacks long_hints watchers unread_streams --by key --seconds 5"'
+
+check-godot: tools ## play whole matches with the addon for Godot while the server dies and lines are cut (SHORT=1 for fewer; root)
+	$(PY) -m scripts.check_godot $(ARGS)
 
 check-deploy: tools .venv/deploy ## validate the files for Docker Compose and Kubernetes in deploy/
 	scripts/check_deploy.sh $(ARGS)
@@ -129,6 +132,7 @@ release: tools web ## build the packages, the Helm chart, bills of materials, VE
 	PYTHON=$(PY) scripts/build_packages.sh dist
 	scripts/build_chart.sh dist
 	$(PY) scripts/pack_unity.py dist
+	$(PY) scripts/build_addon.py dist
 	scripts/describe_release.sh dist
 	$(PY) scripts/write_index.py dist build/index
 

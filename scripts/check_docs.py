@@ -41,7 +41,7 @@ CODE = re.compile(r"`(\w[\w.<>*-]*/[\w.<>*/-]*)(?::([\w.]+))?`")
 SOURCE = re.compile(r"\.(csv|md|proto|pxd|pyi?|pyx|toml|txt)$")
 NOT_RUN = re.compile(r"<!-- not run: .+ -->\s*")
 RUN = ("sh", "python")  # The languages whose blocks a test runs.
-OTHERS = ("csharp", "go", "java", "mermaid", "rust", "text", "toml", "ts")
+OTHERS = ("csharp", "gdscript", "go", "java", "mermaid", "rust", "text", "toml", "ts")
 SNIPPET = re.compile(r'^--8<-- "([^":]+)(?::([\w-]+))?"$', re.MULTILINE)
 # The change log speaks of files as they were.
 HISTORY = ("CHANGELOG.md",)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CYTHON_OR_PYTHON = {".py", ".pyi", ".pyx", ".pxd"}
-SUFFIXES = CYTHON_OR_PYTHON | {".proto", ".sh", ".ts", ".tsx", ".mjs", ".cs"}
+SUFFIXES = CYTHON_OR_PYTHON | {".proto", ".sh", ".ts", ".tsx", ".mjs", ".cs", ".gd"}
 # Tests are named after the modules that they test; examples are shown on pages of their own.
 LEFT_OUT = {"tests", "examples"}
 DOCSTRING = re.compile(r'(?:#[^\n]*\n|\s)*"""(.*?)"""', re.DOTALL)

@@ -64,6 +64,7 @@ def test_client_and_server_agree():
     assert typescript["version"] == version
     unity = json.loads((ROOT / "clients/csharp/package.json").read_text())
     assert unity["version"] == version
+    assert f'version="{version}"' in (ROOT / "clients/godot/addons/croupier/plugin.cfg").read_text()
     needed = RUN["croupier"]
     assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
     shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]

@@ -1,0 +1,122 @@
+## Why a call has failed, as data.
+##
+## Decide by [member reason], never by [member message]. An error without a reason is not of the
+## server: the connection was lost, or a proxy has answered.
+class_name CroupierError
+extends RefCounted
+
+## Codes that a lost connection, or a proxy that has lost its server, can show as.
+const _LOST: Array[String] = [
+	"unavailable", "internal", "unknown", "canceled", "deadline_exceeded", "aborted"
+]
+const _BY_STATUS := {
+	400: "internal", 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented",
+	408: "deadline_exceeded", 429: "unavailable", 502: "unavailable", 503: "unavailable",
+	504: "unavailable",
+}
+
+## The code by its name in Connect, such as "failed_precondition".
+var code: String
+## What happened, in English, for developers.
+var message: String
+## A name of ErrorReason, such as "STALE_VERSION"; empty if the server itself has not answered.
+var reason := ""
+## What the reason comes with, such as "current_version".
+var metadata := {}
+## The fields of the request that are at fault, each with "field", "description" and "reason".
+var fields: Array[Dictionary] = []
+## The seconds after which the same call may succeed; negative if the server has not said.
+var retry_after := -1.0
+
+
+func _init(code_ := "unknown", message_ := "") -> void:
+	code = code_
+	message = message_
+
+
+func _to_string() -> String:
+	return "%s%s: %s" % [code, " (%s)" % reason if reason else "", message]
+
+
+## Whether the same call may succeed later, or at another server.
+func may_pass() -> bool:
+	if reason:
+		return code == "unavailable" or (code == "resource_exhausted" and retry_after >= 0.0)
+	return code in _LOST
+
+
+## The error in an answer of Connect; of any other answer by its status of HTTP.
+static func from_answer(status: int, answer: Variant) -> CroupierError:
+	if answer is not Dictionary or answer.get("code") is not String:
+		return CroupierError.new(_BY_STATUS.get(status, "unknown"), "HTTP status %d" % status)
+	var error := CroupierError.new(answer.code, str(answer.get("message", "")))
+	for detail: Dictionary in answer.get("details", []):
+		error._add(str(detail.get("type", "")), Marshalls.base64_to_raw(_padded(str(detail.get("value", "")))))
+	return error
+
+
+func _add(type: String, bytes: PackedByteArray) -> void:
+	match type.get_slice("/", type.get_slice_count("/") - 1):
+		"google.rpc.ErrorInfo":
+			var info := _read(bytes)
+			if _text(info, 2) == "croupier.v1":
+				reason = _text(info, 1)
+				for entry: PackedByteArray in info.get(3, []):
+					var pair := _read(entry)
+					metadata[_text(pair, 1)] = _text(pair, 2)
+		"google.rpc.BadRequest":
+			for each: PackedByteArray in _read(bytes).get(1, []):
+				var of := _read(each)
+				fields.append(
+					{field = _text(of, 1), description = _text(of, 2), reason = _text(of, 3)}
+				)
+		"google.rpc.RetryInfo":
+			for each: PackedByteArray in _read(bytes).get(1, []):
+				var delay := _read(each)
+				retry_after = delay.get(1, [0])[0] + delay.get(2, [0])[0] / 1e9
+
+
+static func _padded(text: String) -> String:
+	return text + "=".repeat((4 - text.length() % 4) % 4)
+
+
+static func _text(message_: Dictionary, number: int) -> String:
+	return message_[number][0].get_string_from_utf8() if message_.has(number) else ""
+
+
+## The fields of a message in Protobuf's binary form, each with all its values: the details of
+## errors have no other form.
+static func _read(bytes: PackedByteArray) -> Dictionary:
+	var found := {}
+	var at := [0]
+	while at[0] < bytes.size():
+		var key := _varint(bytes, at)
+		var value: Variant
+		match key & 7:
+			0:
+				value = _varint(bytes, at)
+			1, 5:
+				var width := 8 if key & 7 == 1 else 4
+				value = bytes.slice(at[0], at[0] + width)
+				at[0] += width
+			2:
+				var size := _varint(bytes, at)
+				value = bytes.slice(at[0], at[0] + size)
+				at[0] += size
+			_:
+				break
+		found.get_or_add(key >> 3, []).append(value)
+	return found
+
+
+static func _varint(bytes: PackedByteArray, at: Array) -> int:
+	var value := 0
+	var shift := 0
+	while at[0] < bytes.size():
+		var byte := bytes[at[0]]
+		at[0] += 1
+		value |= (byte & 0x7F) << shift
+		shift += 7
+		if byte < 0x80:
+			break
+	return value
