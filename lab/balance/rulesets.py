@@ -60,23 +60,27 @@ def changed(game_id: str, texts: Sequence[str], ruleset: str = "{}") -> str:
     return text
 
 
-def numbers(game: Game) -> Iterator[Number]:
-    """All whole numbers of a ruleset that can be changed: of cards, copies and what they show."""
-    titles = {str(card["id"]): str(card["title"]) for card in game.cards()}
+def numbers(game: Game, named: Game | None = None) -> Iterator[Number]:
+    """All whole numbers of a ruleset that can be changed: of cards, copies and what they show.
+
+    Cards are called as in `named`, since a title may tell a number.
+    """
+    titles = {str(card["id"]): str(card["title"]) for card in (named or game).cards()}
     shown = {"copies"} | {str(name).lower() for card in game.cards() for name in card["numbers"]}
     for name, value in game.ruleset.items():
         if isinstance(value, int) and not isinstance(value, bool):
             yield Number(name, value)
         for n, entry in enumerate(value if isinstance(value, list) else ()):
             for field in sorted(shown & entry.keys()):
-                yield Number(f"{name}.{titles[card_id(game, entry, n)]}.{field}", entry[field])
+                card = card_id(game, entry, n)
+                yield Number(f"{name}.{titles.get(card, card)}.{field}", entry[field])
 
 
 def differences(before: Game, after: Game) -> Iterator[str]:
     """What differs between two rulesets, in words."""
     if before.rules_version != after.rules_version:
         yield f"version {after.rules_version} of the rules"
-    old, new = (dict(numbers(game)) for game in (before, after))
+    old, new = (dict(numbers(game, before)) for game in (before, after))
     for path in [*old, *(new.keys() - old.keys())]:
         if old.get(path) != new.get(path):
             yield f"{path} {old.get(path, 0)} → {new.get(path, 0)}"

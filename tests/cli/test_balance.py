@@ -45,7 +45,7 @@ def test_two_rulesets_are_compared(tmp_path):
         *("--folder", tmp_path, "--matches", "80", "--vary", "hand_size=3", "--until", "90"),
     )
     assert "Skystones: 64 matches" in printed, "it stops once it is known"
-    assert re.search(r"Changed: turns.* -\d", printed)
+    assert re.search(r"Changed: turns.* \+\d", printed)
     assert "hand_size 5 → 3" in (tmp_path / "report.md").read_text()
     assert "policy scores" in printed
 

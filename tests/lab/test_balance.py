@@ -133,6 +133,7 @@ def test_effects_are_of_a_card_against_an_average_card():
     more, both = hands(rng, 8, 4000)
     worth = np.array([4.0, -4, 2, -2, 0, 0, 0, 0]) / 100
     scores = 0.5 + more @ worth + 0.1 * rng.standard_normal(4000)
+    worth -= both.sum(axis=0) @ worth / both.sum()
     for figure, each in zip(card_figures(more, both, scores), worth, strict=True):
         _, low, high = figure.interval()
         assert low < 100 * each < high and high - low < 3
@@ -212,7 +213,7 @@ def test_changes_of_a_ruleset():
 
     assert deck("cards.KING.defend*=1.3")[0]["defend"] == 13
     assert deck("cards.king.defend*=0.75", "cards.Rook.copies+=-1")[0]["defend"] == 7
-    assert {each["copies"] for each in deck("cards.*.copies=2").values()} == {2}
+    assert {each["attack"] for each in deck("cards.*.attack=2").values()} == {2}
     assert rulesets.changed("champion_chess", ["cards.KING.defend=10"]) == "{}"
     for wrong in ("x=1", "cards.X.defend=1", "cards.KING.x=1", "cards=", "hand_size=99", "a.json"):
         with pytest.raises(RulesetError):
