@@ -69,7 +69,7 @@ class Report:
         if not self.figures[-1]:
             return ["There are too few matches for any figure."]
         said = [*self._changed(), *self._stands_out(), *self._proposed()]
-        return said + list(self._told({each.key: each for each in self.figures[-1]}))
+        return said + list(self._told({f.key: f for f in [*self.figures[0], *self.figures[-1]]}))
 
     def _told(self, of: Mapping[str, Figure]) -> Iterator[str]:
         text = f"The first seat scores {_spread(of['first_seat'])} of 100"
@@ -157,11 +157,12 @@ class Report:
         hold = "hold however often somebody looks" if self.looked else "are of 95 %"
         same, count = same_deals(*self.arms), len(self.arms[0])
         text = f"B has {changed}. {DIFFERENCES.format(hold=hold, same=same, count=count)}"
-        before, after = ({each.key: each for each in found} for found in self.figures)
+        before = {each.key: each.estimate for each in self.figures[0]}
         rows = []
         for change in self.changes:
             if change.group in GROUPS or self._certainty(change) > 1:
-                ends = (f"{found[change.key].estimate:.1f}" for found in (before, after))
+                first = before[change.key]
+                ends = (f"{value:.1f}" for value in (first, first + change.estimate))
                 shown = _spread(change, self.looked, "+") + _star(change, self.looked)
                 rows.append((_named(change), *ends, shown, change.unit))
         return text, _table(("", "A", "B", "B less A", ""), rows)

@@ -120,6 +120,8 @@ def _change(game: Game, options: dict[str, Any], path: str, how: str, text: str)
                 raise RulesetError(path, f"is no number of a card: it has {', '.join(entry)}")
             entry[rest[1]] = _new(path, entry[rest[1]], how, value)
             found = True
+    # A card without copies is no card of the list.
+    options[name] = [entry for entry in options[name] if entry.get("copies", 1)]
     if not found:
         raise RulesetError(path, f"names no card: there are {', '.join(titles)}")
 

@@ -135,9 +135,11 @@ class Study:
 
     def changes(self) -> list[Figure]:
         """What the second ruleset changes, of the figures that there are of both."""
-        after = {figure.key: figure for figure in self.figures(1)}
-        before = [figure for figure in self.figures(0) if figure.key in after]
-        return [figure.change(after[figure.key]) for figure in before]
+        # Ids may be places in the list, which move when a card is left out; titles stay then.
+        same = len(self.games[0].cards()) == len(self.games[1].cards())
+        after = {each.key if same else each[:3:2]: each for each in self.figures(1)}
+        before = [(each.key if same else each[:3:2], each) for each in self.figures(0)]
+        return [figure.change(after[name]) for name, figure in before if name in after]
 
 
 def duration(seconds: float) -> str:
