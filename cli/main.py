@@ -27,6 +27,7 @@ COMMANDS = {
         "webhooks",
         "arena",
         "exploit",
+        "balance",
         "train",
         "new-game",
         "check-game",

@@ -27,7 +27,7 @@ import platform
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -36,8 +36,11 @@ from typing import Any, NamedTuple
 
 from ai.luck import Luck
 from engine import games
+from engine.errors import RulesetError
+from engine.events import Event
 from engine.game import Game
 from engine.match import Match
+from engine.position import Position
 from lab import elo
 from lab.player import ConfigurationError, Player, Share
 from lab.players import Configuration
@@ -47,6 +50,7 @@ FORMAT = "croupier-arena/1"
 DRAW = 0.5
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
+Events = Sequence[Event]
 SAMPLES = 8  # Other draws of a step for AIVAT.
 PLAYOUTS = 64  # Of each position, unless AIVAT is told otherwise.
 
@@ -76,6 +80,8 @@ class Task(NamedTuple):
     pair: int
     # For AIVAT, in the playouts of a position; 0: without corrections.
     playouts: int = 0
+    # Options that differ from the default, as JSON, and the version of the rules among them.
+    ruleset: str = "{}"
 
 
 class Pair(NamedTuple):
@@ -120,8 +126,8 @@ def play_pair(task: Task) -> Pair:
     efforts = [Effort(), Effort()]
     started, corrected = time.process_time(), 0.0
     for by_seat in ((FIRST, SECOND), (SECOND, FIRST)):
-        match = Match(_game(task.game_id), secret_of(task))
-        players = [_player(configurations[which]) for which in by_seat]
+        match = Match(game_of(task.game_id, task.ruleset), secret_of(task))
+        players = [player_of(configurations[which]) for which in by_seat]
         steps = Steps(match, task)
         for seat, effort in enumerate(play(match, players, task, steps)):
             efforts[by_seat[seat]] += effort
@@ -149,22 +155,36 @@ class Steps:
         self._task = task
         self._before = match.position
         self._shares: list[Sequence[Share]] = [(), ()]
+        self._joint: dict[int, int] = {}
         self.correction = 0.0
         self.seconds = 0.0
 
-    def decided(self, seat: int, shares: Sequence[Share]) -> None:
-        """Notes a decision that was applied, and corrects the step that it ends, if it does."""
+    def decided(self, seat: int, action: int, shares: Sequence[Share], happened: Events) -> None:
+        """Notes a decision that was applied, and the step that it ends, if it does."""
         self._shares[seat] = shares
-        if self._match.held or not self._task.playouts:
+        self._joint[seat] = action
+        if self._match.held:
             return
-        start = time.process_time()
-        number = _derive(f"luck\0{self._task.seed}\0{self._task.pair}\0{self._match.version}")
-        self.correction += _luck(self._task.game_id, self._task.playouts).correction(
-            self._before, self._shares, self._match.position, int.from_bytes(number[:8], "big")
-        )
+        self.stepped(self._before, self._joint, self._match.position, happened)
         self._before = self._match.position
         self._shares = [(), ()]
-        self.seconds += time.process_time() - start
+        self._joint = {}
+
+    def stepped(
+        self, before: Position, joint: Mapping[int, int], after: Position, happened: Events
+    ) -> None:
+        """Corrects a step; a subclass may note something else of it."""
+        if self._task.playouts:
+            start = time.process_time()
+            luck = luck_of(self._task, SAMPLES)
+            self.correction += luck.correction(before, self._shares, after, self.chance("luck"))
+            self.seconds += time.process_time() - start
+
+    def chance(self, what: str) -> int:
+        """A seed for whatever is measured after this step."""
+        task = self._task
+        number = _derive(f"{what}\0{task.seed}\0{task.pair}\0{self._match.version}")
+        return int.from_bytes(number[:8], "big")
 
 
 def play(
@@ -183,8 +203,8 @@ def play(
             choice = players[seat].choose(match.view(seat), legal, int.from_bytes(chance, "big"))
             efforts[seat] += Effort(1, choice.iterations, time.perf_counter() - start)
             action, shares = choice.action, choice.shares
-        match.apply(seat, action)
-        steps.decided(seat, shares or ((action, 1.0),))
+        happened = match.apply(seat, action)
+        steps.decided(seat, action, shares or ((action, 1.0),), happened)
     return efforts[0], efforts[1]
 
 
@@ -193,17 +213,30 @@ def _derive(what: str) -> bytes:
 
 
 @cache
-def _game(game_id: str) -> Game:
-    return games()[game_id]()
+def game_of(game_id: str, ruleset: str = "{}") -> Game:
+    """The game of a task; raises RulesetError."""
+    options = json.loads(ruleset)
+    version = options.pop("rules_version", None)
+    game = games()[game_id](options)
+    kept = game if version is None else game.under(version)
+    if kept is None:
+        raise RulesetError("rules_version", f"{version} is not kept: it is {game.rules_version}")
+    return kept
+
+
+def luck_of(task: Task, samples: int) -> Luck:
+    """What measures luck in the matches of a task, with so many other draws of a chance."""
+    return _luck(task.game_id, task.ruleset, samples, task.playouts)
 
 
 @cache
-def _luck(game_id: str, playouts: int) -> Luck:
-    return Luck(_game(game_id), SAMPLES, playouts)
+def _luck(game_id: str, ruleset: str, samples: int, playouts: int) -> Luck:
+    return Luck(game_of(game_id, ruleset), samples, playouts)
 
 
 @cache
-def _player(text: str) -> Player:
+def player_of(text: str) -> Player:
+    """The player of a configuration; raises ConfigurationError."""
     return Configuration.read(text).player()
 
 
@@ -315,7 +348,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The whole result as JSON."""
-        game = _game(self.pairing.game_id)
+        game = game_of(self.pairing.game_id)
         return {
             "game": game.id,
             "rules_version": game.rules_version,

@@ -125,12 +125,7 @@ class Corrected(NamedTuple):
     def of(cls, scores: Sequence[float], corrections: Sequence[float]) -> "Corrected":
         """Corrects at least one pair."""
         coefficients = _coefficients(scores, corrections)
-        values = [
-            score + coefficient * correction
-            for score, coefficient, correction in zip(
-                scores, coefficients, corrections, strict=True
-            )
-        ]
+        values = without_luck(scores, corrections)
         mean = statistics.fmean(values)
         before, after = statistics.pvariance(scores), statistics.pvariance(values)
         half = math.inf
@@ -139,6 +134,13 @@ class Corrected(NamedTuple):
         interval = Interval(mean, max(0.0, mean - half), min(1.0, mean + half))
         ratio = after / before if before > 0 else None
         return cls(interval, ratio, statistics.fmean(coefficients))
+
+
+def without_luck(scores: Sequence[float], corrections: Sequence[float]) -> list[float]:
+    """The scores of pairs, or of matches, with their corrections; see Corrected."""
+    coefficients = _coefficients(scores, corrections)
+    triples = zip(scores, coefficients, corrections, strict=True)
+    return [score + coefficient * correction for score, coefficient, correction in triples]
 
 
 def _coefficients(scores: Sequence[float], corrections: Sequence[float]) -> list[float]:

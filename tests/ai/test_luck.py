@@ -264,7 +264,7 @@ def test_corrections_change_no_game_and_are_made_only_if_asked():
 
 def test_the_second_game_counts_for_the_other_seat(monkeypatch):
     class Steps(arena.Steps):
-        def decided(self, seat, shares):
+        def decided(self, seat, action, shares, happened):
             self.correction = 0.25
 
     monkeypatch.setattr(arena, "Steps", Steps)
@@ -284,7 +284,7 @@ def test_a_step_has_the_decisions_of_its_seats(game_id, monkeypatch):
             told.append((before, after, seed))
             return 0.0
 
-    monkeypatch.setattr(arena, "_luck", lambda game_id, playouts: Spy())
+    monkeypatch.setattr(arena, "luck_of", lambda task, samples: Spy())
     arena.play_pair(Task(game_id, "random", "random", 2, 0, playouts=1))
     half = len(told) // 2
     assert told[:half] == told[half:], "both games share the random numbers of their corrections"

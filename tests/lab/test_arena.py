@@ -58,12 +58,12 @@ class Spy:
 def spies(monkeypatch):
     """The list in which two players, "left" and "right", record their views."""
     seen = []
-    arena._player.cache_clear()
+    arena.player_of.cache_clear()
     for name in ("left", "right"):
         spy = Spy(name, seen)
         monkeypatch.setitem(players.KINDS, name, lambda configuration, spy=spy: spy)
     yield seen
-    arena._player.cache_clear()
+    arena.player_of.cache_clear()
 
 
 # Pairs

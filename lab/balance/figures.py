@@ -1,0 +1,248 @@
+"""Figures with intervals: each is an estimate, and what each match has added to it.
+
+An estimate from many matches is, but for terms that vanish, a mean of one number for each match,
+its *influence*: of a mean the value itself, of a ratio or a regression what the delta method says.
+So the error of any figure, and of the difference of two figures over the same deals, which is where
+pairing takes luck away, follow in one way.
+
+    Influence functions: F. R. Hampel, "The influence curve and its role in robust estimation",
+    Journal of the American Statistical Association 69, 1974. Of a regression with leverage, HC3:
+    J. G. MacKinnon, H. White, Journal of Econometrics 29, 1985.
+    Shares of 0 or 1 get the variance of A. Agresti, B. A. Coull, "Approximate is better than
+    'exact' for interval estimation of binomial proportions", The American Statistician 52, 1998.
+    Of k figures that are looked at together, each has an interval of 1 - 5 %/k (Bonferroni).
+    Intervals that hold at all times, however often somebody looks: I. Waudby-Smith, D. Arbour,
+    R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic
+    confidence sequences", Annals of Statistics 52, 2024, theorem 2.2 (a normal mixture). They are
+    asymptotic, so nobody looks before FIRST_LOOK.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.game import Game
+from lab.arena import DRAW
+from lab.balance.matches import Line
+from lab.elo import POINTS, Interval, without_luck
+
+Values = NDArray[np.float64]
+
+RISK = 0.05
+FIRST_LOOK = 64  # Matches; the sequence is narrowest at about four times as many.
+LEAST = 8  # Matches of which a figure is made.
+ENOUGH = 3  # Matches for each card of a regression.
+NOTHING = 1e-9  # A variance that is only rounding.
+# The regressions on cards, and how the report calls them.
+EFFECTS = {
+    "opening": "in the opening hand",
+    "held": "ever in hand",
+    "played": "played",
+    "left": "left in hand at the end",
+}
+
+
+class Figure(NamedTuple):
+    """A figure of many matches, in its unit."""
+
+    group: str
+    key: str
+    title: str
+    unit: str  # "points" of a hundred, "%", or what is counted.
+    estimate: float
+    influence: Values  # One for each match, with a mean of 0.
+    tests: int = 1  # How many figures are looked at together.
+    least_variance: float = 0.0
+
+    def interval(self, looked: bool = False) -> Interval:
+        """The interval of 95 %; with `looked`, one that holds however often somebody looks."""
+        n = len(self.influence)
+        if n < 2:
+            return Interval(self.estimate, -math.inf, math.inf)
+        variance = max(float(np.mean(self.influence**2)) * n / (n - 1), self.least_variance)
+        width = (mixture if looked else fixed)(n, RISK / self.tests)
+        half = width * math.sqrt(variance) if variance > NOTHING else 0.0
+        return Interval(self.estimate, self.estimate - half, self.estimate + half)
+
+    def change(self, other: "Figure") -> "Figure":
+        """What `other` is more than this one, over the same deals."""
+        n = min(len(self.influence), len(other.influence))
+        return self._replace(
+            estimate=other.estimate - self.estimate,
+            influence=other.influence[:n] - self.influence[:n],
+            tests=max(self.tests, other.tests),
+            least_variance=0.0,
+        )
+
+
+def fixed(n: int, risk: float) -> float:
+    """How wide the interval of a mean of n is to each side, in deviations of one match."""
+    z = NormalDist().inv_cdf(1 - risk / 2)
+    # Student's t, by the first term of its expansion.
+    return (z + (z**3 + z) / (4 * max(n - 1, 1))) / math.sqrt(n)
+
+
+def mixture(n: int, risk: float) -> float:
+    """The same of an interval that holds for all n at once."""
+    if n < FIRST_LOOK:
+        return math.inf
+    spread = -2 * math.log(risk)
+    rho2 = (spread + math.log(spread + 1)) / (4 * FIRST_LOOK)
+    m = n * rho2 + 1
+    return math.sqrt(2 * m / (n * n * rho2) * math.log(math.sqrt(m) / risk))
+
+
+# Of one ruleset
+
+
+def figures(lines: Sequence[Line], pairs: Sequence[Line], game: Game) -> list[Figure]:
+    """All figures of matches under one ruleset, and of pairs of a stronger player."""
+    if len(lines) < LEAST:
+        return []
+    found = [*_fairness(lines, pairs), *_course(lines), *_luck(lines), *_endings(lines)]
+    return [*found, *_cards(lines, game)]
+
+
+def _mean(
+    group: str, key: str, title: str, unit: str, values: Sequence[float], tests: int = 1
+) -> Figure:
+    scale = POINTS if unit in ("points", "%") else 1
+    each = scale * np.asarray(values, float)
+    n, estimate, least = len(each), float(each.mean()), 0.0
+    if unit == "%":
+        share = (estimate / scale * n + 2) / (n + 4)
+        least = scale * scale * share * (1 - share)
+    return Figure(group, key, title, unit, estimate, each - estimate, tests, least)
+
+
+def _ratio(
+    group: str, key: str, title: str, unit: str, above: Values, below: Values, tests: int = 1
+) -> Figure:
+    scale = POINTS if unit == "%" else 1
+    estimate = float(above.sum() / below.sum())
+    influence = scale * (above - estimate * below) / below.mean()
+    return Figure(group, key, title, unit, scale * estimate, influence, tests)
+
+
+def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
+    group, scores = "fairness", [line["score"] for line in lines]
+    luck = [line["deal"] + line["later"] for line in lines]
+    values = without_luck(scores, luck)
+    yield _mean(group, "first_seat", "score of the first seat", "points", values)
+    if all(line["starter"] is not None for line in lines):
+        # Without the luck that followed, but with that of who starts.
+        values = without_luck(scores, [line["after_start"] for line in lines])
+        own = [1 - v if line["starter"] else v for line, v in zip(lines, values, strict=True)]
+        yield _mean(group, "starter", "score of whoever decides alone first", "points", own)
+    draws = [float(score == DRAW) for score in scores]
+    yield _mean(group, "draws", "draws", "%", draws)
+    if len(pairs) >= LEAST:
+        won = [pair["score"] for pair in pairs]
+        yield _mean(group, "stronger", "score of the stronger player", "points", won)
+
+
+def _course(lines: Sequence[Line]) -> Iterator[Figure]:
+    for key, title, unit in (
+        ("turns", "turns; a decision of both seats at once is one", "turns"),
+        ("decisions", "decisions of both seats", "decisions"),
+        ("minutes", "length, if people think 8 s about each choice", "minutes"),
+        ("leads", "how often the lead changes", "times"),
+        ("decided", "part of the match at which it is decided", "%"),
+        ("comeback", "wins by a seat that had expected less than 25 points", "%"),
+    ):
+        figure = _mean("course", key, title, unit, [float(line[key]) for line in lines])
+        yield figure if key == "comeback" else figure._replace(least_variance=0.0)
+    forced, all_ = (
+        np.array([float(line[key]) for line in lines]) for key in ("forced", "decisions")
+    )
+    yield _ratio("course", "forced", "decisions without a choice", "%", forced, all_)
+
+
+def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
+    # The terms of a review add up to the result, so their covariances with it add up to its
+    # variance.
+    result = np.array([line["score"] for line in lines])
+    deal, later = (-np.array([line[key] for line in lines]) for key in ("deal", "later"))
+    spread = result - result.mean()
+    variance = float((spread**2).mean())
+    if variance < NOTHING:
+        return
+    for key, title, term in (
+        ("luck_deal", "of the result: luck of the deal", deal),
+        ("luck_later", "of the result: later luck", later),
+        ("luck_none", "of the result: decisions, and what was hidden", result - deal - later),
+    ):
+        product = (term - term.mean()) * spread
+        share = float(product.mean()) / variance
+        influence = (product - share * spread**2) / variance
+        yield Figure("luck", key, title, "%", POINTS * share, POINTS * influence)
+
+
+def _endings(lines: Sequence[Line]) -> Iterator[Figure]:
+    kinds = Counter(line["ending"] for line in lines if line["ending"])
+    for kind, _ in sorted(kinds.items(), key=lambda each: (-each[1], each[0])):
+        values = [float(line["ending"] == kind) for line in lines]
+        title = kind.replace("_", " ")
+        yield _mean("endings", f"ending.{kind}", title, "%", values, len(kinds))
+
+
+# Of cards
+
+
+def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
+    titles = [(str(card["id"]), str(card["title"])) for card in game.cards()]
+    scores = [line["score"] for line in lines]
+    later = without_luck(scores, [line["later"] for line in lines])
+    for name in EFFECTS:
+        own, other = (_counts(lines, name, seat, len(titles)) for seat in (0, 1))
+        # What a card is worth in the opening hand is no part of the luck that came later.
+        values = np.array(later if name == "opening" else scores)
+        for card, estimate, influence, tests in effects(own - other, own + other, values):
+            key, title = f"{name}.{titles[card][0]}", titles[card][1]
+            yield Figure(name, key, title, "points", estimate, influence, tests)
+    could, did = (
+        _counts(lines, name, 0, len(titles)) + _counts(lines, name, 1, len(titles))
+        for name in ("could", "did")
+    )
+    seen = [card for card in range(len(titles)) if np.any(could[:, card])]
+    for card in seen:
+        key, title = f"use.{titles[card][0]}", titles[card][1]
+        yield _ratio("use", key, title, "%", did[:, card], could[:, card], len(seen))
+
+
+def _counts(lines: Sequence[Line], name: str, seat: int, cards: int) -> Values:
+    found = np.zeros((len(lines), cards))
+    for row, line in zip(found, lines, strict=True):
+        for card, count in line["cards"][name][seat].items():
+            row[int(card)] = count
+    return found
+
+
+def effects(more: Values, all_: Values, scores: Values) -> Iterator[tuple[int, float, Values, int]]:
+    """What a copy of each card adds to the score, in points, against an average card in its place.
+
+    `more` has for each match how many more copies the first seat had, `all_` those of both. It is a
+    regression on all cards at once, so the rest of the hand is taken into account. Yields the card,
+    the estimate, its influence, and how many cards there are; nothing if there are too few matches.
+    """
+    cards = np.flatnonzero(more.std(axis=0) > NOTHING)
+    n = len(scores)
+    if not len(cards) or n < ENOUGH * len(cards):
+        return
+    x = more[:, cards] - more[:, cards].mean(axis=0)
+    inverse = np.linalg.pinv(x.T @ x, hermitian=True)
+    slopes = inverse @ (x.T @ (scores - scores.mean()))
+    leverage = np.einsum("ij,jk,ik->i", x, inverse, x) + 1 / n
+    rest = (scores - scores.mean() - x @ slopes) / np.maximum(1 - leverage, 1 / n)
+    influence = n * (x * rest[:, None]) @ inverse
+    weights = all_[:, cards].sum(axis=0)
+    weights = weights / weights.sum()
+    slopes = slopes - weights @ slopes
+    influence = influence - (influence @ weights)[:, None]
+    for place, card in enumerate(cards):
+        yield int(card), POINTS * float(slopes[place]), POINTS * influence[:, place], len(cards)

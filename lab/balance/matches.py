@@ -1,0 +1,218 @@
+"""One match for a report on balance: played by the arena, and noted as one line of JSON.
+
+A match of two equal players is a function of its number: the second game of a pair would be the
+same match, so each number is one deal. Under two rulesets it has the same deal and the same chance
+as far as both allow it. Pairs of a stronger player against the usual one exchange the seats.
+
+What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
+A card is *played* where an action names it, but for names that begin with "discard".
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import wire
+from croupier.phrases import Words, kind_of
+from engine.game import SEATS, SPECTATOR, Game
+from engine.match import Match
+from engine.packages import PackageError
+from engine.position import Position
+from lab import arena
+from lab.arena import DRAW, Events, Task
+from service.api.catalog_service import describe
+
+Line = dict[str, Any]
+Counts = Counter[int]  # By the place of a card in the catalog.
+
+GRID = 20  # Parts of a match for which its expected score is kept.
+DEALS = 64  # Other deals, for the luck of the deal.
+LEADS = 0.6  # A seat that expects more leads.
+DECIDED = 0.9  # A match is decided once a seat expects more for good.
+BEHIND = 0.25  # Who expected less and won has come back.
+THINKING, OBVIOUS = 8.0, 1.0  # Seconds of a person for a decision with a choice, and without.
+NOTED = ("opening", "held", "played", "left", "could", "did")
+
+
+class Order(NamedTuple):
+    """What is to be played: by equal players under ruleset 0 or 1, or a pair of two strengths."""
+
+    kind: str  # "match" or "pair".
+    arm: int
+    task: Task
+
+
+def play(order: Order) -> Line:
+    """Plays a match or a pair, and returns what is noted of it."""
+    head = {"kind": order.kind, "arm": order.arm, "match": order.task.pair}
+    if order.kind == "pair":
+        return head | {"score": arena.play_pair(order.task._replace(playouts=0)).score}
+    task = order.task
+    match = Match(arena.game_of(task.game_id, task.ruleset), arena.secret_of(task))
+    trace = Trace(match, task)
+    arena.play(match, [arena.player_of(each) for each in (task.first, task.second)], task, trace)
+    return head | trace.line()
+
+
+class Trace(arena.Steps):
+    """What happens in a match, from the deal on."""
+
+    def __init__(self, match: Match, task: Task) -> None:
+        super().__init__(match, task)
+        self._luck = arena.luck_of(task, arena.SAMPLES)
+        self.deal, _ = arena.luck_of(task, DEALS).deal(match.position, self.chance("deal"))
+        self.later = self.after_start = 0.0
+        self.values = [self._luck.mean_score(match.position, self.chance("value"))]
+        self.starter: int | None = None
+        self.turns = self.decisions = self.forced = 0
+        self.seconds_of_people = 0.0
+        self.cards: dict[str, tuple[Counts, Counts]] = {
+            each: (Counter(), Counter()) for each in NOTED
+        }
+        self._hands = [hand(match.position, seat) for seat in range(SEATS)]
+        dealt = [owned(match.position, seat) for seat in range(SEATS)]
+        for seat in range(SEATS):
+            self.cards["opening"][seat].update(self._hands[seat] or dealt[seat])
+            self.cards["held"][seat].update(self._hands[seat])
+        self._turn: tuple[int, ...] = ()
+        self._ending = ""
+
+    def stepped(
+        self, before: Position, joint: Mapping[int, int], after: Position, happened: Events
+    ) -> None:
+        deciders = tuple(sorted(joint))
+        if self.starter is None and len(deciders) == 1:
+            self.starter = deciders[0]
+        self.turns += deciders != self._turn or len(deciders) == SEATS
+        self._turn = deciders
+        legal = {seat: before.legal(seat) for seat in deciders}
+        free = sum(len(each) > 1 for each in legal.values())
+        self.decisions += len(deciders)
+        self.forced += len(deciders) - free
+        self.seconds_of_people += THINKING if free else OBVIOUS
+        alone: list[list[tuple[int, float]]] = [[], []]
+        for seat, action in joint.items():
+            alone[seat] = [(action, 1.0)]
+            if len(legal[seat]) > 1:
+                self._choose(before.game, seat, action, legal[seat])
+        luck = self._luck.correction(before, alone, after, self.chance("luck"))
+        self.later += luck
+        self.after_start += luck if self.starter is not None else 0.0
+        self.values.append(self._luck.mean_score(after, self.chance("value")))
+        for seat in range(SEATS):
+            now = hand(after, seat)
+            self.cards["held"][seat].update(now - self._hands[seat])
+            self._hands[seat] = now
+        if after.over:
+            self._ending = ending(after, happened)
+
+    def _choose(self, game: Game, seat: int, action: int, legal: tuple[int, ...]) -> None:
+        # It could play a card, or not, if some of its actions play it, and some do not.
+        holds = self._hands[seat]
+        played = [card for card in named(game, action) if card in holds]
+        options = [set(named(game, each)) & set(holds) for each in legal]
+        choices = set().union(*options) - options[0].intersection(*options)
+        self.cards["played"][seat].update(played)
+        self.cards["could"][seat].update(choices)
+        self.cards["did"][seat].update(choices & set(played))
+
+    def line(self) -> Line:
+        """What is noted of the match, which is over."""
+        assert self._match.scores is not None
+        score = self._match.scores[0]
+        values = [*self.values[:-1], score]
+        leaders = [value > DRAW for value in values if abs(value - DRAW) > LEADS - DRAW]
+        winner = score if score > DRAW else 1 - score
+        of_winner = [value if score > DRAW else 1 - value for value in values]
+        open_until = max((n for n, each in enumerate(of_winner) if each < DECIDED), default=-1)
+        last = len(values) - 1
+        for seat in range(SEATS):
+            self.cards["left"][seat].update(self._hands[seat])
+        cards = {
+            name: [{str(card): n for card, n in sorted(each.items())} for each in both]
+            for name, both in self.cards.items()
+        }
+        return {
+            "score": score,
+            "starter": self.starter,
+            # As AIVAT has them: what to add to the score.
+            "deal": round(self.deal, 5),
+            "later": round(self.later, 5),
+            "after_start": round(self.after_start, 5),
+            "turns": self.turns,
+            "decisions": self.decisions,
+            "forced": self.forced,
+            "minutes": self.seconds_of_people / 60,
+            "leads": sum(a != b for a, b in pairwise(leaders)),
+            # 1 if it never was before its end, as of a draw.
+            "decided": min(open_until + 1, last) / last if winner > DRAW else 1.0,
+            "comeback": winner > DRAW and min(of_winner) < BEHIND,
+            "values": [round(values[n * last // GRID], 3) for n in range(GRID + 1)],
+            "ending": self._ending,
+            "cards": cards,
+        }
+
+
+def hand(position: Position, seat: int) -> Counts:
+    """The cards in the hand of a seat, as the places say that it hides from the other."""
+    return _of_places(position, seat, lambda name: name.endswith("hand"))
+
+
+def owned(position: Position, seat: int) -> Counts:
+    """All cards of a seat that the other does not see, whatever their place."""
+    return _of_places(position, seat, lambda name: name.startswith("opponent"))
+
+
+def _of_places(position: Position, seat: int, fits: Any) -> Counts:
+    found: Counts = Counter()
+    for name, counts in position.hidden(1 - seat).items():
+        if fits(name):
+            found.update({card: n for card, n in enumerate(counts) if n})
+    return found
+
+
+def ending(position: Position, happened: Events) -> str:
+    """The kind of the end: as the game tells it, or else who won."""
+    try:
+        told = wire.write_ending(position.view(SPECTATOR), happened)
+    except (LookupError, ImportError, PackageError):
+        told = None
+    return told.id if told else ""
+
+
+@lru_cache(1 << 17)
+def named(game: Game, action: int) -> tuple[int, ...]:
+    """The cards that an action plays, by their places in the catalog, each as often as it does."""
+    if game.reference:  # It is for study, and has no messages.
+        return ()
+    message = wire.messages(game.id).read(wire.write_action(game, action))
+    kind = kind_of(message)
+    if kind is None or kind.name.startswith("discard"):
+        return ()
+    inner, found = getattr(message, kind.name), []
+    for field in _fields_of_cards(game, kind.message_type):
+        value = getattr(inner, field.name)
+        for each in value if field.is_repeated else [value]:
+            found += _place(game, field, each)
+    return tuple(found)
+
+
+@cache
+def _catalog(game: Game) -> tuple[Words, dict[str, list[int]]]:
+    catalog = describe(game)
+    return Words(catalog), {card.id.lower(): [n] for n, card in enumerate(catalog.cards)}
+
+
+@cache
+def _fields_of_cards(game: Game, message: Any) -> list[Any]:
+    words, _ = _catalog(game)
+    fields = [field for field in message.fields if words.holds_cards(field)]
+    return [field for field in fields if not field.name.startswith("discard")]
+
+
+@cache
+def _place(game: Game, field: Any, value: Any) -> list[int]:
+    words, places = _catalog(game)
+    return places.get(words.value(field, value).keys[0], [])

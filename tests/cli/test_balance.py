@@ -1,0 +1,71 @@
+"""`croupier balance` writes a report, continues it, and refuses what it cannot do."""
+
+import json
+import re
+
+import pytest
+
+from engine import games
+from tests.support.commands import croupier
+
+GAMES = [game_id for game_id, game in games().items() if not game.reference]
+
+
+def run(*words, status=0):
+    ended = croupier("balance", *words)
+    assert ended.status == status, ended.err
+    return ended.err if status else ended.out
+
+
+@pytest.mark.parametrize("game_id", [*GAMES, "kuhn_poker"])
+def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
+    command = (game_id, "--player", "random", "--workers", "1", "--folder", tmp_path)
+    printed = run(*command, "--matches", "16")
+    assert "16 matches" in printed and "The first seat scores" in printed
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") >= 2 and page.count("<table>") >= 3
+    assert not re.search(r"<script|<link|@import|src=|https?://(?!www\.w3\.org)", page)
+    assert "{body}" not in page and "#203040" not in page, "colours are those of the page"
+    head, *figures = map(json.loads, (tmp_path / "figures.jsonl").read_text().splitlines())
+    assert head["format"] == "croupier-balance/1" and head["player"] == "random"
+    assert {"revision", "model", "seed", "rulesets", "rules_version"} <= head.keys()
+    assert all(each["low"] <= each["estimate"] <= each["high"] for each in figures)
+    for sentence in head["said"]:
+        assert sentence in printed and sentence in (tmp_path / "report.md").read_text()
+    # It goes on where it was, and ends as if it had not stopped.
+    before = (tmp_path / "matches.jsonl").read_text()
+    run(*command, "--matches", "18")
+    after = (tmp_path / "matches.jsonl").read_text()
+    assert after.startswith(before) and after.count("\n") == 18
+
+
+def test_two_rulesets_are_compared(tmp_path):
+    printed = run(
+        *("skystones", "--player", "random", "--stronger", "policy", "--workers", "1"),
+        *("--folder", tmp_path, "--matches", "80", "--vary", "hand_size=3", "--until", "90"),
+    )
+    assert "Skystones: 64 matches" in printed, "it stops once it is known"
+    assert re.search(r"Changed: turns.* \+\d", printed)
+    assert "hand_size 5 → 3" in (tmp_path / "report.md").read_text()
+    assert "policy scores" in printed
+
+
+def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
+    command = ("skystones", "--player", "random", "--workers", "1", "--folder", tmp_path)
+    printed = run(*command, "--matches", "16", "--propose", "--target", "turns=40..70")
+    assert "Proposed: no change. All targets hold then" in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("chess",), "no game is called chess"),
+        (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
+        (("skystones", "--vary", "cards.X.north=1"), "names no card"),
+        (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
+        (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
+        (("skystones", "--propose", "--vary", "hand_size=3"), "do not go together"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(given, said, tmp_path):
+    assert said in run(*given, "--folder", tmp_path, status=2)

@@ -1,0 +1,282 @@
+"""Balance: what is noted of matches, figures and their intervals, comparisons, and the search."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from engine import games
+from engine.errors import RulesetError
+from engine.position import Position
+from lab import arena
+from lab.arena import Task
+from lab.balance import rulesets, targets
+from lab.balance.figures import FIRST_LOOK, RISK, Figure, effects, figures, fixed, mixture
+from lab.balance.matches import NOTED, Order, hand, play
+from lab.balance.report import Report
+from lab.balance.study import LINES, Settings, Study
+from lab.balance.targets import Change, Search, Target, findings, read
+from lab.training.state import StateError
+
+GAMES = list(games())
+HOSTED = [game_id for game_id in GAMES if not games()[game_id].reference]
+
+
+def settings(game_id, *given, player="random", stronger="", seed=3):
+    return Settings(game_id, player, stronger, seed, given or ("{}",), playouts=4)
+
+
+def study(game_id, count, *given, folder=None, **more):
+    made = Study(settings(game_id, *given, **more), folder, 1)
+    made.play(count)
+    return made
+
+
+def of(found):
+    return {figure.key: figure for figure in found}
+
+
+# Matches
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_match_is_that_of_the_arena_and_notes_what_its_hands_held(game_id):
+    task = Task(game_id, "random", "random", 3, 5, playouts=4)
+    line = play(Order("match", 0, task))
+    assert line["score"] == arena.play_pair(task).scores[0]
+    assert json.loads(json.dumps(line)) == line
+    assert line["forced"] <= line["decisions"] and line["turns"] <= line["decisions"]
+    assert line["values"][-1] == pytest.approx(line["score"], abs=1e-3) and 0 < line["decided"] <= 1
+    cards = {name: line["cards"][name] for name in NOTED}
+    for seat in (0, 1):
+        for card, count in cards["did"][seat].items():
+            assert count <= cards["could"][seat][card], "what was played could be played"
+        assert sum(cards["left"][seat].values()) <= sum(cards["held"][seat].values())
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_the_hidden_places_tell_the_hand(game_id):
+    position = Position.deal(games()[game_id](), 7)
+    for seat in (0, 1):
+        counts = next(n for place, n in position.hidden(1 - seat).items() if place.endswith("hand"))
+        assert [hand(position, seat)[card] for card in range(len(counts))] == counts
+
+
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_cards_are_played_in_each_hosted_game(game_id):
+    found = of(study(game_id, 30).figures())
+    used = [figure.estimate for figure in found.values() if figure.group == "use"]
+    assert len(used) > 3 and all(0 <= each <= 100 for each in used) and max(used) > min(used)
+    shares = [found[f"luck_{name}"].estimate for name in ("deal", "later", "none")]
+    assert sum(shares) == pytest.approx(100)
+    assert sum(f.estimate for f in found.values() if f.group == "endings") == pytest.approx(100)
+
+
+# Intervals
+
+
+def test_intervals_cover_in_95_of_100_repetitions():
+    # Uniform play in Kuhn poker gives the first seat 17/32 of the score, over all deals and lines.
+    truth, count = 53.125, 40
+    lines = study("kuhn_poker", 60 * count).of(0)
+    game = games()["kuhn_poker"]()
+    parts = [lines[n * count : (n + 1) * count] for n in range(60)]
+    found = [of(figures(part, [], game)) for part in parts]
+    for key in ("first_seat", "starter"):
+        intervals = [each[key].interval() for each in found]
+        assert sum(low <= truth <= high for _, low, high in intervals) >= 53, key
+        assert sum(low <= truth + 15 <= high for _, low, high in intervals) <= 30, "they are narrow"
+
+
+def test_a_sequence_of_intervals_holds_at_all_times():
+    walks = np.random.default_rng(1).exponential(size=(400, 1500)) - 1
+    times = np.arange(FIRST_LOOK, 1500)
+    means = (walks.cumsum(axis=1) / np.arange(1, 1501))[:, times - 1]
+    for width, least, most in ((mixture, 0, 30), (fixed, 80, 400)):
+        half = np.array([width(int(n), RISK) for n in times])
+        left = int((np.abs(means) > half).any(axis=1).sum())
+        assert least <= left <= most, width
+    assert mixture(FIRST_LOOK - 1, RISK) == np.inf
+
+
+def hands(rng, cards, matches):
+    """How many more copies the first seat has of each card, and how many both have."""
+    drawn = np.zeros((2, matches, cards))
+    for row in range(matches):
+        pack = rng.permutation(np.repeat(np.arange(cards), 4))
+        for seat in (0, 1):
+            drawn[seat, row] = np.bincount(pack[5 * seat : 5 * seat + 5], minlength=cards)
+    return drawn[0] - drawn[1], drawn.sum(axis=0)
+
+
+def card_figures(more, both, scores):
+    for card, estimate, influence, tests in effects(more, both, scores):
+        yield Figure("opening", f"opening.{card}", str(card), "points", estimate, influence, tests)
+
+
+def test_a_strong_card_is_named_first_and_no_other_one():
+    rng, wanted, alarms = np.random.default_rng(2), [read("cards=-5..5")], 0
+    for _ in range(10):
+        more, both = hands(rng, 12, 1500)
+        even = (rng.random(1500) < 0.5).astype(float)
+        alarms += len(findings(list(card_figures(more, both, even)), wanted))
+        planted = (rng.random(1500) < 0.5 + 0.15 * np.clip(more[:, 4], -3, 3)).astype(float)
+        found = findings(list(card_figures(more, both, planted)), wanted)
+        assert found and found[0].figure.title == "4"
+        assert len(found) == 1
+    assert alarms == 0
+
+
+def test_effects_are_of_a_card_against_an_average_card():
+    rng = np.random.default_rng(3)
+    more, both = hands(rng, 8, 4000)
+    worth = np.array([4.0, -4, 2, -2, 0, 0, 0, 0]) / 100
+    scores = 0.5 + more @ worth + 0.1 * rng.standard_normal(4000)
+    worth -= both.sum(axis=0) @ worth / both.sum()
+    for figure, each in zip(card_figures(more, both, scores), worth, strict=True):
+        _, low, high = figure.interval()
+        assert low < 100 * each < high and high - low < 3
+    assert not list(card_figures(more[:20], both[:20], scores[:20])), "too few matches"
+
+
+# Two rulesets
+
+
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_an_equal_ruleset_changes_nothing(game_id):
+    made = study(game_id, 12, "{}", "{}")
+    changes = made.changes()
+    assert changes
+    for change in changes:
+        assert change.interval()[:3] == (0, 0, 0), change.key
+    assert "Nothing has surely changed." in Report(made, []).sentences()
+
+
+def test_the_same_deals_show_a_change_in_fewer_matches():
+    varied = rulesets.changed("champion_chess", ["cards.ROOK.defend=12"])
+    made = study("champion_chess", 60, "{}", varied)
+    change = of(made.changes())["first_seat"].interval()
+    alone = [of(made.figures(arm))["first_seat"].interval() for arm in (0, 1)]
+    unpaired = sum((each.estimate - each.low) ** 2 for each in alone)
+    assert (change.estimate - change.low) ** 2 < unpaired / 2
+
+
+def test_a_comparison_stops_once_it_is_known_well_enough():
+    varied = rulesets.changed("champion_chess", ["cards.ROOK.defend=9"])
+    made = Study(settings("champion_chess", "{}", varied), None, 1)
+    made.play(400, until=60.0)
+    assert made.stopped and made.count == FIRST_LOOK
+    interval = of(made.changes())["first_seat"].interval(looked=True)
+    assert interval.estimate - interval.low <= 60
+
+
+# Kept in a folder
+
+
+def test_a_study_that_was_interrupted_ends_as_if_it_had_not_been(tmp_path):
+    whole = study("skystones", 9, folder=tmp_path / "whole", stronger="policy")
+    study("skystones", 3, folder=tmp_path / "part", stronger="policy")
+    path = tmp_path / "part" / LINES
+    path.write_bytes(path.read_bytes()[:-40])
+    again = study("skystones", 9, folder=tmp_path / "part", stronger="policy")
+    assert again.lines == whole.lines and len(again.of(0, "pair")) == 2
+    assert path.read_bytes() == (tmp_path / "whole" / LINES).read_bytes()
+    with pytest.raises(StateError):
+        study("skystones", 9, folder=tmp_path / "part", seed=4)
+
+
+# Rulesets in words
+
+
+@pytest.mark.parametrize("game_id", HOSTED)
+def test_each_number_can_be_changed_by_its_path_and_is_told(game_id):
+    game = arena.game_of(game_id)
+    tried = 0
+    for number in list(rulesets.numbers(game))[::7]:
+        for value in (number.value + 1, number.value - 1):
+            try:
+                text = rulesets.changed(game_id, [f"{number.path}={value}"])
+            except RulesetError:
+                continue
+            tried += 1
+            other = arena.game_of(game_id, text)
+            told = list(rulesets.differences(game, other))
+            assert told == [f"{number.path} {number.value} → {value}"]
+    assert tried > 3
+
+
+def test_changes_of_a_ruleset():
+    def deck(*texts):
+        options = json.loads(rulesets.changed("champion_chess", texts))
+        return {each["card"]: each for each in options["cards"]}
+
+    assert deck("cards.KING.defend*=1.3")[0]["defend"] == 13
+    assert deck("cards.king.defend*=0.75", "cards.Rook.copies+=-1")[0]["defend"] == 7
+    assert {each["attack"] for each in deck("cards.*.attack=2").values()} == {2}
+    assert rulesets.changed("champion_chess", ["cards.KING.defend=10"]) == "{}"
+    for wrong in ("x=1", "cards.X.defend=1", "cards.KING.x=1", "cards=", "hand_size=99", "a.json"):
+        with pytest.raises(RulesetError):
+            rulesets.changed("champion_chess", [wrong])
+
+
+def test_a_deck_may_be_a_file(tmp_path):
+    path = tmp_path / "deck.json"
+    path.write_text('{"hand_size": 5}')
+    assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
+    path.write_text('{"championChess": {"handSize": 5}}')
+    assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
+
+
+# The search for changes
+
+
+@dataclasses.dataclass
+class Told:
+    """A study without matches, whose figures follow from the numbers of its ruleset."""
+
+    ruleset: str
+
+    def figures(self):
+        game = arena.game_of("champion_chess", self.ruleset)
+        numbers = dict(rulesets.numbers(game))
+        rng = np.random.default_rng(5)
+        values = {
+            "opening.ROOK": ("Rook", 3.0 * (numbers["cards.Rook.defend"] - 8)),
+            "opening.PAWN": ("Pawn", 2.5 * (numbers["cards.Pawn.attack"] - 2)),
+            "turns": ("turns", 20.0 + 4 * (numbers["hand_size"] - 7)),
+        }
+        for key, (title, value) in values.items():
+            noise = rng.standard_normal(400)
+            group = key.partition(".")[0]
+            yield Figure(group, key, title, "points", value, noise - noise.mean())
+
+
+def test_the_search_undoes_three_changes_without_being_told_where_they_are(monkeypatch):
+    def played(search, made, count):
+        text = search._ruleset(made)
+        return search._studies.setdefault(text, Told(text))
+
+    monkeypatch.setattr(Search, "_played", played)
+    monkeypatch.setattr(Told, "figures", lambda told, own=Told.figures: list(own(told)))
+    planted = ["cards.ROOK.defend=12", "cards.PAWN.attack=6", "hand_size=5"]
+    begun = settings("champion_chess", rulesets.changed("champion_chess", planted))
+    wanted = [read("cards=-5..5"), Target("turns", 18, 30)]
+    found = Search(begun, wanted, 400, 1).run()
+    assert not found.findings
+    assert {each.path for each in found.changes} == {
+        "cards.Rook.defend",
+        "cards.Pawn.attack",
+        "hand_size",
+    }
+    fair = Search(settings("champion_chess"), wanted, 400, 1).run()
+    assert fair.changes == () and fair.tried == 1
+
+
+def test_a_target_is_a_range():
+    assert read("first_seat=49..51") == Target("first_seat", 49, 51)
+    assert [Target("turns", 20, 30).miss(value) for value in (20, 35, 10)] == [0, 1, 2]
+    for wrong in ("turns", "turns=5", "turns=9..3", "=1..2"):
+        with pytest.raises(ValueError, match="is not KEY=LOW"):
+            targets.read(wrong)
+    assert Change("hand_size", 7, 6).text == "hand_size=6"
