@@ -68,7 +68,7 @@ from croupier.mcp_answers import (
     shortest,
     size,
 )
-from croupier.phrases import origin_sentence
+from croupier.phrases import offered_to, origin_sentence
 from croupier.streams import ended
 from croupier.terminal import drawing, hints, texts
 from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
@@ -285,6 +285,14 @@ def make_server(
         at = table(context, match, token, brief)
         return at.tell(at.seat.resign())
 
+    @told(shape=Position)
+    def answer(context: Context, match: Match, token: Token, agree: bool) -> _Told:
+        """Agree to what the other seat asks for, or decline it; in a pause, agree to go on."""
+        at = table(context, match, token)
+        if agree and at.now.HasField("pause_end_time"):
+            return at.tell(at.seat.resume())
+        return at.tell(at.seat.answer_offer(at.now.offer, agree=agree))
+
     @told(read_only=True)
     def review(
         context: Context,
@@ -451,6 +459,7 @@ class _Table:
                 *_, (least, _) = draw.screens(view, WIDTH)
                 wide = drawn(draw.title(view), least, width=10 * WIDTH)
                 lines += shortest(wide, VIEW_BYTES)
+        lines += offered_to(self.number, view)
         if view.HasField("result"):
             lines.append(draw.over(view))
             lines.append(f"The match is over. {draw.result(view)} You are seat {self.number}.")
@@ -534,8 +543,8 @@ class _Follower:
             self._lines += [line.plain for line in events if line is not None]
             self._view = news.view if news.HasField("view") else self._view
             self._after = news.version
-            decides = self._view is not None and bool(self._view.legal_actions)
-            decides = decides and table.seat.version == news.version
+            seen = self._view if table.seat.version == news.version else None
+            decides = bool(seen and (seen.legal_actions or offered_to(table.number, seen)))
             waits = news.up_to_date and not decides
             if decides or waits:
                 break

@@ -388,6 +388,17 @@ def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[s
     return phrase.replace("{seat}", who or game.seat_titles[loser])
 
 
+def offered_to(seat: int, view: game_pb2.View) -> list[str]:
+    """Returns what a seat can answer now, to an offer or in a pause: a sentence, or nothing."""
+    if view.HasField("pause_end_time"):
+        return ["The match is paused. To go on: answer, agree=true."]
+    if not view.HasField("offer") or view.offer.seat == seat:
+        return []
+    takeback = view.offer.kind == game_pb2.OFFER_KIND_TAKEBACK
+    asked = "to take its last decision back" if takeback else "for a pause"
+    return [f"The other seat asks {asked}: answer, agree=true or false, or decide."]
+
+
 def origin_sentence(origin: game_pb2.Origin, say: Callable[[str], str] = str) -> str:
     """Returns where a match began that was played on from another one; `say` translates."""
     told = say(ORIGIN).format(version=origin.version, name=origin.name)

@@ -359,6 +359,34 @@ class Seat(Spectator):
         response: match_pb2.AbortMatchResponse = self._call(self._stub.AbortMatch, request)
         return self._seen(response.view)
 
+    def offer(self, kind: str) -> game_pb2.View:
+        """Offers the other seat a "takeback" or a "pause"; returns the view.
+
+        It comes about when the other seat agrees, and with a bot at once. Raises CroupierError with
+        the reason OFFER_NOT_ALLOWED if the seat cannot offer it now.
+        """
+        request = match_pb2.MakeOfferRequest(name=self.match, kind=f"OFFER_KIND_{kind.upper()}")
+        response: match_pb2.MakeOfferResponse = self._call(self._stub.MakeOffer, request)
+        return self._seen(response.view)
+
+    def answer_offer(self, offer: game_pb2.Offer, *, agree: bool) -> game_pb2.View:
+        """Agrees to an offer of the other seat, or declines it, or withdraws this seat's own.
+
+        Returns the view. Raises CroupierError with the reason OFFER_NOT_OPEN if the offer was
+        answered, or a seat has decided since.
+        """
+        request = match_pb2.AnswerOfferRequest(
+            name=self.match, offer_version=offer.version, agree=agree
+        )
+        response: match_pb2.AnswerOfferResponse = self._call(self._stub.AnswerOffer, request)
+        return self._seen(response.view)
+
+    def resume(self) -> game_pb2.View:
+        """Ends a pause, if there is one; returns the view."""
+        request = match_pb2.ResumeMatchRequest(name=self.match)
+        response: match_pb2.ResumeMatchResponse = self._call(self._stub.ResumeMatch, request)
+        return self._seen(response.view)
+
 
 def waits(view: game_pb2.View) -> bool:
     """Whether the seat of a view has decided ahead, so that the server makes its next decision."""

@@ -23,6 +23,11 @@ class Event(NamedTuple):
         """Whether a viewer (seat 0, seat 1 or SPECTATOR) sees it while the match runs."""
         return bool(self.audience & (1 << viewer))
 
+    def tells(self, seat):
+        """Whether it tells a seat something that is not about itself."""
+        # What no record has only stands for something hidden, which another event tells.
+        return self.seat != seat and self.recorded and self.seen_by(seat)
+
     @property
     def recorded(self):
         """Whether it belongs to the record, which is read after the end of the match."""

@@ -15,6 +15,7 @@ class Match:
     since: list[int]
     held: dict[int, int]
     events: list[Event]
+    revealed: bool
     def __init__(
         self,
         game: Game,

@@ -3,17 +3,45 @@
 import hashlib
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from libc.string cimport memset
 
 from engine.chance cimport Rng, rng_seed
 from engine.events cimport EventLog, read_log
 from engine.faults cimport raise_fault
-from engine.game cimport SEATS, STATE_BYTES, Action, Game
+from engine.game cimport (
+    CARD_TYPES, MAX_PLACES, SEATS, STATE_BYTES, Action, Cards, Game, State,
+)
 from engine.integers cimport uint8_t
 from engine.position cimport Position
 
-from engine.errors import ActionError
+from engine.errors import ActionError, RulesFault
 
 TAPE_BYTES = 136           # One block of SHAKE-256. A longer tape begins with the same bytes.
+
+
+cdef bint shows(Game game, const State* before, const State* after) except -1:
+    # Whether a card that was at a hidden place, as a seat names them, is at none any more. A game
+    # that names none may have shown anything.
+    cdef Cards[MAX_PLACES] was, now
+    cdef int seat, card, place, places = len(game.hidden_places), gone
+    if not places:
+        return True
+    for seat in range(SEATS):
+        memset(was, 0, sizeof(was))
+        memset(now, 0, sizeof(now))
+        game.hidden(before, seat, was)
+        game.hidden(after, seat, now)
+        try:
+            raise_fault()
+        except RulesFault:
+            return True            # An action that the rules allow is worth more.
+        for card in range(CARD_TYPES):
+            gone = 0
+            for place in range(places):
+                gone += was[place][card] - now[place][card]
+            if gone > 0:
+                return True
+    return False
 
 
 cdef class Match:
@@ -32,6 +60,8 @@ cdef class Match:
     cdef readonly list since      # By seat: see `apply`.
     cdef readonly dict held       # The held actions, by seat.
     cdef readonly list events     # Those of the deal; empty in a match that was copied or loaded.
+    # Whether what was applied last has drawn chance, or told a seat more than its own decision.
+    cdef readonly bint revealed
 
     def __init__(
         self, Game game not None, bytes secret not None, str match_id="", int version=0,
@@ -86,6 +116,10 @@ cdef class Match:
                 source = hashlib.shake_256(domain + version.to_bytes(8, "big") + self.secret)
             tape = source.digest(8 * len(tape) or TAPE_BYTES)
         events = read_log(self.game.event_kinds, &log)
+        self.revealed = (
+            source is not None
+            or any([event.tells(seat) for event in events for seat in range(SEATS)])
+            or shows(self.game, &self.position.state, &after.state))
         self.position = after
         return events
 
@@ -134,6 +168,7 @@ cdef class Match:
         if len(joint) < len(self.position.deciders):
             self.version += 1
             self.held = joint
+            self.revealed = False
             self.since[seat] = self.version
             return []
         events = self.draw(joint, self.version + 1)

@@ -26,6 +26,11 @@ REVIEW = "v reviews the match: who erred where, and what was luck."
 NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
 
 
+class _MovedOn(Exception):
+    # The match is another one than that in which the player was asked.
+    pass
+
+
 class Session:
     """A match in progress."""
 
@@ -116,8 +121,34 @@ class Session:
             if view.HasField("result"):
                 self._show(view)
                 return view
+            self._answer(view)
             if view.legal_actions and not waits(view):
                 self._decide(view)
+
+    def _answer(self, view: game_pb2.View) -> None:
+        # To an offer of the other player, or to a pause, which the player may end.
+        offer = view.offer
+        asks = view.HasField("offer") and offer.seat != self.settings.seat
+        paused = view.HasField("pause_end_time")
+        if not (asks or paused) or self.settings.auto:
+            return
+        self._show_events()
+        with suppress(CroupierError):  # It is over, or somebody was first.
+            if paused:
+                if self.screen.agrees("The match is paused. Go on?"):
+                    self.seat.resume()
+            else:
+                self.seat.answer_offer(offer, agree=self.screen.agrees("Agree?"))
+
+    def _offer(self, kind: str) -> None:
+        try:
+            view = self.seat.offer(kind)
+        except CroupierError as error:
+            self._tell("{}", error)
+            return
+        if not view.HasField("offer"):
+            raise _MovedOn
+        self._tell("Asked. The match goes on when you play.")
 
     def _begin(self, view: game_pb2.View) -> None:
         self.draw.read_ruleset(view)
@@ -148,7 +179,11 @@ class Session:
         self.hint = None
         try:
             self._decide_in_time(view)
+        except _MovedOn:
+            pass  # The stream tells how.
         except CroupierError as error:
+            if error.reason in ("MATCH_PAUSED", "STALE_VERSION"):
+                return
             if error.reason != "MATCH_OVER":
                 raise
             in_time = END_REASONS[self.seat.view().result.reason] != "time"
@@ -226,6 +261,8 @@ class Session:
             ("p", "play"): lambda: self._tell("There is no hint yet: h asks for one."),
             ("v", "view"): lambda: self._show_all(view),
             ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game, self.say)),
+            ("t", "takeback"): lambda: self._offer("takeback"),
+            ("pause",): lambda: self._offer("pause"),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
             ("?", "help"): lambda: self._tell(texts.HELP, self.draw.example(view)),
         }

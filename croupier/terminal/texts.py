@@ -14,6 +14,8 @@ l, list [words]  list the legal actions, or those with these words
 v, view          draw the whole match, also what a low screen leaves out
 c, cards         show the cards of the game and their numbers
 rules            show the rules in short
+t, takeback      ask the other player to take your last decision back
+pause            ask the other player for a pause of the clocks
 r, resign        resign the match
 q, quit          leave; the match stays as it is
 ?, help          show this help"""
@@ -28,6 +30,8 @@ l, list [Wörter] zeigt die erlaubten Aktionen, oder die mit diesen Wörtern
 v, view          zeichnet die ganze Partie, auch was auf einem niedrigen Schirm fehlt
 c, cards         zeigt die Karten des Spiels und ihre Zahlen
 rules            zeigt die Regeln in Kürze
+t, takeback      bittet darum, deine letzte Entscheidung zurückzunehmen
+pause            bittet um eine Pause, in der die Uhren stehen
 r, resign        gibt die Partie auf
 q, quit          geht; die Partie bleibt, wie sie ist
 ?, help          zeigt diese Hilfe"""
@@ -54,6 +58,9 @@ GERMAN = {
     "waiting for {}": "warten: {}",
     "{} decides": "{} überlegt",
     "{} is away": "{} ist gerade nicht da",
+    "The match is paused. Go on?": "Die Partie pausiert. Weiterspielen?",
+    "Agree?": "Einverstanden?",
+    "Asked. The match goes on when you play.": "Gefragt. Wenn du spielst, geht die Partie weiter.",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",
     "Too late: your time was up.": "Zu spät: Deine Zeit war um.",
     "You can only play: {}": "Du kannst nur eines spielen: {}",

@@ -29,7 +29,8 @@ from service.hosting.entries import Abort, Entropy, EntropyHash, EntryKind, Join
 from service.hosting.feed import PAGE as FEED_PAGE
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
-from service.hosting.matches import Matches
+from service.hosting.matches import Ask, Matches
+from service.hosting.offers import AnswerOffer, MakeOffer, Resume
 from service.hosting.seats import Caller, check_display_name, check_seat
 from service.hosting.views import (
     list_item,
@@ -340,16 +341,27 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return self._matches.watch(match.removeprefix("matches/"))
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, call: Call) -> bytes:
-        caller = await self._authenticator.admit(call, request.name)
-        check_seat(caller)
-        write = partial(_write_view, viewer=caller.seat)
-        return await self._matches.carry_out(caller, Resignation.ask, write)
+        return await self._decide(request.name, call, Resignation.ask)
 
     async def AbortMatch(self, request: match_pb2.AbortMatchRequest, call: Call) -> bytes:
-        caller = await self._authenticator.admit(call, request.name)
+        return await self._decide(request.name, call, Abort.ask)
+
+    async def MakeOffer(self, request: match_pb2.MakeOfferRequest, call: Call) -> bytes:
+        return await self._decide(request.name, call, partial(MakeOffer.ask, offered=request.kind))
+
+    async def AnswerOffer(self, request: match_pb2.AnswerOfferRequest, call: Call) -> bytes:
+        answer = partial(AnswerOffer.ask, offer_version=request.offer_version, agreed=request.agree)
+        return await self._decide(request.name, call, answer)
+
+    async def ResumeMatch(self, request: match_pb2.ResumeMatchRequest, call: Call) -> bytes:
+        return await self._decide(request.name, call, Resume.ask)
+
+    async def _decide(self, match: str, call: Call, ask: Ask) -> bytes:
+        # What a seat asks for that is answered with its view.
+        caller = await self._authenticator.admit(call, match)
         check_seat(caller)
         write = partial(_write_view, viewer=caller.seat)
-        return await self._matches.carry_out(caller, Abort.ask, write)
+        return await self._matches.carry_out(caller, ask, write)
 
     async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
         state = await self._authenticator.read(call, request.name)
@@ -364,14 +376,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, call: Call
     ) -> bytes:
-        caller = await self._authenticator.admit(call, request.name)
-        check_seat(caller)
         if request.HasField("entropy_hash"):
             contribute = partial(EntropyHash.ask, data=request.entropy_hash)
         else:
             contribute = partial(Entropy.ask, data=request.entropy)
-        write = partial(_write_view, viewer=caller.seat)
-        return await self._matches.carry_out(caller, contribute, write)
+        return await self._decide(request.name, call, contribute)
 
     async def Rematch(
         self, request: match_pb2.RematchRequest, call: Call

@@ -80,7 +80,7 @@ def stopped(ahead: bytes, seat: int, events: Sequence[Event], match: Match | Non
         return ahead
     message = game_pb2.DecisionsAhead.FromString(ahead)
     sees_first = message.then_unless == game_pb2.THEN_UNLESS_SHOWN
-    if sees_first and any(_tells(event, seat) for event in events):
+    if sees_first and any(event.tells(seat) for event in events):
         message.end_reason = game_pb2.AHEAD_END_SHOWN
     elif match is not None and seat in match.deciders and not _is_legal(match, seat, message):
         message.end_reason = game_pb2.AHEAD_END_ILLEGAL
@@ -94,11 +94,6 @@ def _without_first(ahead: bytes, made: bytes) -> bytes:
     message = game_pb2.DecisionsAhead.FromString(ahead)
     del message.actions[0]
     return _write(message) if message.actions else b""
-
-
-def _tells(event: Event, seat: int) -> bool:
-    # What no record has only stands for something hidden, which another event tells.
-    return event.seat != seat and event.recorded and event.seen_by(seat)
 
 
 def _is_legal(match: Match, seat: int, message: game_pb2.DecisionsAhead) -> bool:

@@ -18,8 +18,9 @@ from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester, SearchTask
 from wire.errors import Refusal
 
-# The reasons of a refusal when another server, or a clock, was first.
+# The reasons of a refusal when another server, a clock, or a pause was first.
 _DECIDED = (
+    ErrorReason.ERROR_REASON_MATCH_PAUSED,
     ErrorReason.ERROR_REASON_MATCH_OVER,
     ErrorReason.ERROR_REASON_STALE_VERSION,
     ErrorReason.ERROR_REASON_NOT_TO_DECIDE,

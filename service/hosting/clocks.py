@@ -7,7 +7,7 @@ since 1970, as in the log.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
@@ -100,6 +100,19 @@ class Clocks(NamedTuple):
         for seat in seats:
             since[seat] = at
         return self._replace(since=tuple(since))
+
+    def paused(self, milliseconds: int) -> "Clocks":
+        """The clocks after a time in which they stood still."""
+        return self._replace(since=tuple(since + milliseconds for since in self.since))
+
+    def taken_back(self, left: Iterable[int | None], owing: Sequence[int], at: int) -> "Clocks":
+        """The clocks when a decision is taken back before which the seats had this time left.
+
+        What was used since stays used, by the decision and by those who owe one at the time.
+        """
+        now = [self.left_at(seat, at, owes=seat in owing) for seat in (0, 1)]
+        least = [a if a is None or b is None else min(a, b) for a, b in zip(left, now, strict=True)]
+        return self._replace(left=tuple(least), since=(at, at))
 
     def left_at(self, seat: int, at: int, *, owes: bool) -> int | None:
         """The milliseconds that a seat has left for the match at a time; None for no limit."""

@@ -18,9 +18,10 @@ from croupier.v1.game_pb2 import EndReason, MatchAction, ThenUnless
 from engine.errors import ActionError
 from engine.match import Match
 from service.hosting.ahead import decided_ahead
+from service.hosting.ends import EarlyEnd
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import REQUEST_END
-from service.hosting.match_state import KINDS, EarlyEnd, Kind, MatchState
+from service.hosting.match_state import KINDS, Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
 from service.store import Entry, chain
 from wire.errors import Refusal
@@ -40,6 +41,9 @@ class EntryKind(IntEnum):
     TOKEN = 8
     DECLINE = 9
     ABORT = 10
+    OFFER = 12
+    ANSWER = 13
+    RESUME = 14
 
 
 class Reply(NamedTuple):
@@ -557,8 +561,8 @@ class Token(Kind, number=EntryKind.TOKEN):
         seat, generation = caller.seat, state.seats.generations[caller.seat]
         replaced = state.version_of(seat, request_id)
         if replaced is not None and caller.generation == generation - 1:
-            later = [version for version in state.seats.replacements if version > replaced]
-            if not any(state.entry(version).seat == seat for version in later):
+            later = state.entries[replaced:]
+            if not any((each.kind, each.seat) == (EntryKind.TOKEN, seat) for each in later):
                 return Reply(state, state.version)
         state.seats.check_token(caller)
         state.check_running()
@@ -584,6 +588,3 @@ class Token(Kind, number=EntryKind.TOKEN):
 
     def seats_after(self, seats: Seats, version: int, entry: Entry) -> Seats:
         return seats.after_replacement(version, entry.seat)
-
-
-BY_FIELD = {kind.field: kind for kind in KINDS.values()}  # By their names in RecordEntry.

@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.metadata import packages_distributions, version
@@ -27,6 +27,7 @@ from engine.events import Event
 from engine.game import Game
 from engine.match import Match
 from service.hosting.clocks import Clocks, Control
+from service.hosting.consent import NO_UNDO, Undo
 from service.store import Entry, Head, Header, Snapshot, chain
 from wire.errors import Refusal
 
@@ -162,37 +163,66 @@ def read_game(header: Header) -> Game:
     )
 
 
+_LENGTH_BYTES = 4
 _CLOCKS = struct.Struct("<4q")  # As `left` of each seat, -1 for None, and `since`.
 
 
-def write_snapshot(game: Game, head: Head, match: Match, clocks: Clocks | None) -> Snapshot:
-    """A snapshot of a match as it is at a version."""
+def write_snapshot(
+    game: Game,
+    head: Head,
+    match: Match,
+    clocks: Clocks | None,
+    undo: Sequence[Undo | None] = NO_UNDO,
+) -> Snapshot:
+    """A snapshot of a match as it is at a version, and of what takebacks would take it back to."""
     data = bytes(match)
+    for each in undo:
+        back = b""
+        if each is not None:
+            back = _pack_clocks(each.left or (None, None), (each.version, 0)) + bytes(each.match)
+        data = len(back).to_bytes(_LENGTH_BYTES) + back + data
     if clocks is not None:
-        left = (-1 if each is None else each for each in clocks.left)
-        data = _CLOCKS.pack(*left, *clocks.since) + data
+        data = _pack_clocks(clocks.left, clocks.since) + data
     return Snapshot(head.version, _digest(game, head, data) + data)
+
+
+def _pack_clocks(left: Iterable[int | None], since: Iterable[int]) -> bytes:
+    return _CLOCKS.pack(*(-1 if each is None else each for each in left), *since)
+
+
+def _unpack_clocks(data: bytes) -> tuple[tuple[int | None, ...], tuple[int, int]]:
+    *left, one, other = _CLOCKS.unpack_from(data)
+    return tuple(None if each < 0 else each for each in left), (one, other)
 
 
 def read_snapshot(
     game: Game, control: Control | None, snapshot: Snapshot, digest: bytes
-) -> tuple[Match, Clocks | None] | None:
-    """The match in a snapshot; None unless it is the version of this digest, by this engine."""
+) -> tuple[Match, Clocks | None, tuple[Undo | None, Undo | None]] | None:
+    """What is in a snapshot; None unless it is of the version of this digest, by this engine."""
     found, data = snapshot.data[:_DIGEST_BYTES], snapshot.data[_DIGEST_BYTES:]
     # The engine trusts these bytes as it trusts its own.
     if found != _digest(game, Head(snapshot.version, digest), data):
         return None
     clocks = None
     if control is not None:
-        *left, one, other = _CLOCKS.unpack_from(data)
-        clocks = Clocks(control, tuple(None if each < 0 else each for each in left), (one, other))
+        clocks = Clocks(control, *_unpack_clocks(data))
         data = data[_CLOCKS.size :]
-    return Match.from_bytes(game, data), clocks
+    undo: list[Undo | None] = []
+    for _ in NO_UNDO:
+        end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES])
+        back, data = data[_LENGTH_BYTES:end], data[end:]
+        if back:
+            left, (version, _) = _unpack_clocks(back)
+            back_to = Match.from_bytes(game, back[_CLOCKS.size :])
+            undo.insert(0, Undo(version, back_to, None if control is None else left))
+        else:
+            undo.insert(0, None)
+    return Match.from_bytes(game, data), clocks, (undo[0], undo[1])
 
 
 def _digest(game: Game, head: Head, data: bytes) -> bytes:
     # The digest of the version covers the header.
-    digest = hashlib.sha256(code_of(game.id))
+    digest = hashlib.sha256(b"2" + code_of(game.id))  # The second form of snapshots.
     digest.update(b"%d %s" % (head.version, head.digest))
     digest.update(data)
     return digest.digest()

@@ -3,18 +3,19 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
-import wire
 from croupier.v1 import feed_pb2, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError, RulesFault
 from engine.events import Event
-from engine.game import SPECTATOR, Game
+from engine.game import Game
 from engine.match import Match
 from engine.position import Position
 from service.common.errors import log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.ahead import NOTHING, Ahead, next_ahead, stopped
 from service.hosting.clocks import Clocks, read_control
+from service.hosting.consent import NO_CONSENT, NO_UNDO, Consent, Undo, undo_after
+from service.hosting.ends import EarlyEnd, tell_ending
 from service.hosting.entropy import Contributions
 from service.hosting.history import (
     History,
@@ -29,21 +30,6 @@ from service.hosting.seats import Seats
 from service.store import Entry, Head, Header, MatchStatus, Snapshot, StoredMatch, chain
 from wire.errors import Refusal
 from wire.fields import Fields
-
-
-class EarlyEnd(NamedTuple):
-    """An end of a match that the rules of the game did not bring."""
-
-    reason: game_pb2.EndReason
-    losers: tuple[int, ...]  # If both seats lose, or none does, the match is a draw.
-    outcome: str  # How the metrics name it.
-
-    @property
-    def scores(self) -> tuple[float, ...]:
-        """The score of each seat; empty where there is no result."""
-        if len(self.losers) != 1:
-            return () if self.reason == game_pb2.EndReason.END_REASON_ABORTED else (0.5, 0.5)
-        return float(self.losers[0] != 0), float(self.losers[0] != 1)
 
 
 class Written:
@@ -81,6 +67,10 @@ class MatchState(NamedTuple):
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     # By seat: played for it since it last submitted an action. (0, 0) without clocks.
     default_actions: tuple[int, int]
+    consent: Consent  # What the seats agree on.
+    undo: tuple[
+        Undo | None, Undo | None
+    ]  # By seat: what its takeback would take the match back to.
     # Of the newest version alone: no entry tells it.
     ahead: Ahead
     written: Written  # Kept for speed alone: it grows, and whether it has something shows nowhere.
@@ -126,6 +116,8 @@ class MatchState(NamedTuple):
             over=match is not None and match.over,
             early_end=None,
             default_actions=(0, 0),
+            consent=NO_CONSENT,
+            undo=NO_UNDO,
             ahead=NOTHING,
             written=Written(),
         )
@@ -166,12 +158,12 @@ class MatchState(NamedTuple):
         read = read_snapshot(state.game, control, snapshot, digest)
         if read is None:
             return (yield from state.replaying(entries))
-        match, clocks = read
+        match, clocks, undo = read
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
         if skipped and KINDS[skipped[-1].kind].ends and not skipped[-1].action:
             # Such an entry does not change what a snapshot holds.
             rest.insert(0, skipped.pop())
-        history, seats, default_actions = state.history, state.seats, (0, 0)
+        history, seats, default_actions, consent = state.history, state.seats, (0, 0), NO_CONSENT
         for version, entry in enumerate(skipped):
             before = history.digest(version)
             chain.check_next(stored.header.match_id, version + 1, before, entry)
@@ -179,6 +171,7 @@ class MatchState(NamedTuple):
             history = history.after(version, entry, None)
             seats = kind.seats_after(seats, version + 1, entry)
             default_actions = kind.default_actions_after(default_actions, entry)
+            consent = kind.consent_after(consent, version + 1, entry)
             yield
         state = state._replace(
             history=history,
@@ -187,9 +180,11 @@ class MatchState(NamedTuple):
             contributions=None,
             clocks=clocks,
             version=len(skipped),
-            deciders=match.deciders,
+            deciders=() if consent.paused else match.deciders,
             over=match.over,
             default_actions=default_actions,
+            consent=consent,
+            undo=undo,
         )
         state = yield from state.replaying(rest)
         if state.over and not state.knows_events(state.version):  # They tell how it ended.
@@ -198,7 +193,7 @@ class MatchState(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the match, which must be dealt."""
-        return write_snapshot(self.game, self.head, self.dealt(), self.clocks)
+        return write_snapshot(self.game, self.head, self.dealt(), self.clocks, self.undo)
 
     # The next states
 
@@ -256,6 +251,8 @@ class MatchState(NamedTuple):
         clocks = self.clocks
         if clocks is not None:
             clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
+        by_clock = KINDS[entry.kind].by_clock
+        here = Undo(self.version, self.match, self.clocks and self.clocks.left)
         # Field by field, since nearly all entries are actions, and `_replace` takes four times as
         # long.
         return MatchState(
@@ -273,6 +270,8 @@ class MatchState(NamedTuple):
             match.over,
             self.early_end,
             KINDS[entry.kind].default_actions_after(self.default_actions, entry),
+            self.consent.after_decision(),
+            undo_after(self.undo, entry.seat, here, match, by_clock=by_clock),
             self.ahead.after(entry, events, match),
             Written(),
         )
@@ -293,7 +292,9 @@ class MatchState(NamedTuple):
 
     def with_end(self, entry: Entry, end: EarlyEnd) -> "MatchState":
         """The match after an entry that ends it early."""
-        return self.with_entry(entry, early_end=end, over=True, deciders=(), ahead=NOTHING)
+        return self.with_entry(
+            entry, early_end=end, over=True, deciders=(), undo=NO_UNDO, ahead=NOTHING
+        )
 
     def with_head(self, head: Head) -> "MatchState":
         """The match, whose head this is, with what its seats have decided ahead; raises Damaged."""
@@ -329,7 +330,11 @@ class MatchState(NamedTuple):
 
     def start_here(self, *, logged: bool = False) -> Start:
         """The start of a match that is played on from this one, as `write_start` says."""
-        actions = [each for each in self.entries if each.action and KINDS[each.kind].decides]
+        actions = [
+            each
+            for version, each in enumerate(self.entries, 1)
+            if each.action and KINDS[each.kind].decides and version not in self.seats.aside
+        ]
         return write_start(self.header, self.version, self.dealt(), actions, logged=logged)
 
     # What the match is
@@ -346,6 +351,7 @@ class MatchState(NamedTuple):
 
     def check_decides(self, seat: int) -> None:
         """Raises Refusal unless a seat owes a decision."""
+        self.consent.check_running()
         if seat not in self.deciders:
             raise Refusal(
                 ErrorReason.ERROR_REASON_NOT_TO_DECIDE, f"seat {seat} owes no decision now"
@@ -375,17 +381,9 @@ class MatchState(NamedTuple):
             self.written.result = game_pb2.MatchResult(
                 scores=self.dealt().scores,
                 reason=game_pb2.EndReason.END_REASON_RULES,
-                ending=self._ending(),
+                ending=tell_ending(self.dealt(), self.events(self.version)),
             )
         return self.written.result
-
-    def _ending(self) -> game_pb2.Ending | None:
-        try:
-            return wire.write_ending(self.dealt().view(SPECTATOR), self.events(self.version))
-        # A sentence is not worth a match, and the code may be that of a package.
-        except Exception as error:
-            log_failure(f"telling the ending of a match of {self.game.id}", error)
-            return None
 
     @property
     def ahead_due(self) -> tuple[int, bytes] | None:
@@ -451,7 +449,7 @@ class MatchState(NamedTuple):
     def is_stale(self, seat: int, version: int) -> bool:
         """Whether the seat's decision has changed since a version, or the version is to come."""
         since = 0 if self.match is None else self.seats.match_version(self.match.since[seat])
-        return not since <= version <= self.version
+        return not max((since, *self.consent.takebacks[-1:])) <= version <= self.version
 
     # Its clocks
 
@@ -489,9 +487,11 @@ class MatchState(NamedTuple):
 
     @property
     def deadline(self) -> int | None:
-        """When the time of a seat is up, if a clock runs."""
+        """When the time of a seat is up, if a clock runs, or that of a pause."""
         if self.clocks is None:
             return None
+        if self.consent.paused and not self.over:
+            return self.consent.pause_end
         return min((self.clocks.deadline(seat) for seat in self._clocked()), default=None)
 
     def expired(self, at: int) -> tuple[int, ...]:
@@ -564,6 +564,10 @@ class Kind:
     def default_actions_after(self, counts: tuple[int, int], entry: Entry) -> tuple[int, int]:
         """`MatchState.default_actions` after an entry."""
         return counts
+
+    def consent_after(self, consent: Consent, version: int, entry: Entry) -> Consent:
+        """What the seats agree on after the entry that makes a version."""
+        return consent.after_decision() if self.decides and entry.action else consent
 
     def write(self, entry: Entry, message: Any) -> None:
         """Fills in what a record says of an entry: the message of `field`."""

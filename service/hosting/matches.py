@@ -33,6 +33,7 @@ from service.hosting.history import code_of
 from service.hosting.leases import is_due, leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import KINDS, MatchState
+from service.hosting.offers import Resume
 from service.hosting.records import writing_record
 from service.hosting.seats import Caller
 from service.hosting.views import show_all
@@ -591,4 +592,4 @@ class Matches:
 
 def _due(state: MatchState, at: int) -> Entry | None:
     # The entry that comes before any other at a time.
-    return Action.due(state, at) or Expiry.due(state, at)
+    return Resume.due(state, at) or Action.due(state, at) or Expiry.due(state, at)

@@ -16,8 +16,8 @@ from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service.common.event_loop import Work, finish_now
-from service.hosting.entries import BY_FIELD
 from service.hosting.match_state import KINDS, MatchState
+from service.hosting.offers import BY_FIELD
 from service.hosting.played_on import StartError, replaying_start
 from service.hosting.seats import write_seats
 from service.store import Entry, Header

@@ -6,9 +6,10 @@ seat has a generation, from 0 on, and only the newest one is valid. Both are ent
 (`Join` and `Token` in `service/hosting/entries.py`), so that of two that race, one is first, and a
 server that acts on an older state cannot add its entry and reads the newer ones.
 
-A replacement makes a version of the match, but none of its chance: chance is drawn by the number of
-versions that are no replacement. Otherwise a seat that conspires with the server could replace its
-token until it likes what the next shuffle is going to be.
+A replacement makes a version of the match, but none of the engine's match, by whose versions chance
+is drawn. Otherwise a seat that conspires with the server could replace its token until it likes
+what the next shuffle is going to be. The same holds for what seats offer each other
+(`service/hosting/offers.py`), and for decisions that were taken back.
 """
 
 import re
@@ -72,7 +73,7 @@ class Seats(NamedTuple):
     display_names: tuple[str, ...]  # By seat: the name that its player has given, or empty.
     joined: frozenset[int] = frozenset()  # The invited seats that were joined.
     generations: tuple[int, ...] = (0, 0)  # By seat: of the token that is valid.
-    replacements: tuple[int, ...] = ()  # The versions at which a token was replaced, ascending.
+    aside: tuple[int, ...] = ()  # The versions that make none of the engine's match, ascending.
 
     @staticmethod
     def begin(header: Header) -> "Seats":
@@ -127,21 +128,27 @@ class Seats(NamedTuple):
         generations[seat] += 1
         if generations[seat] > MAX_GENERATION:
             raise ActionError("seat", f"the token of seat {seat} was replaced too often")
-        return self._replace(
-            generations=tuple(generations), replacements=(*self.replacements, version)
-        )
+        return self._replace(generations=tuple(generations)).after_aside(version)
 
-    # The versions of the engine's match count no replacements.
+    def after_aside(self, version: int, taken_back: int | None = None) -> "Seats":
+        """The seats after a version that makes none of the engine's match.
+
+        What followed version `taken_back` makes none any more either.
+        """
+        if taken_back is None:
+            return self._replace(aside=(*self.aside, version))
+        before = (each for each in self.aside if each <= taken_back)
+        return self._replace(aside=(*before, *range(taken_back + 1, version + 1)))
 
     def engine_version(self, version: int) -> int:
         """The version of the engine's match at a version of the match."""
-        return version - sum(replaced <= version for replaced in self.replacements)
+        return version - sum(each <= version for each in self.aside)
 
     def match_version(self, engine_version: int) -> int:
         """The version of the match that made a version of the engine's match."""
         version = engine_version
-        for replaced in self.replacements:
-            version += replaced <= version
+        for each in self.aside:
+            version += each <= version
         return version
 
 

@@ -11,7 +11,9 @@ from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2
 from engine.events import TO_PUBLIC
 from engine.game import SPECTATOR
 from service.hosting.clocks import Clocks
+from service.hosting.consent import NO_CONSENT
 from service.hosting.match_state import KINDS, MatchState
+from service.hosting.offers import TAKEBACK, why_not
 from service.hosting.seats import write_seats
 from service.store import ListedMatch
 from wire import field, number_field
@@ -76,6 +78,7 @@ _SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
 _ETAG = game_pb2.View.ETAG_FIELD_NUMBER
 _AHEAD = game_pb2.View.DECISIONS_AHEAD_FIELD_NUMBER
 _HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
+_TAKEBACK_VERSION = game_pb2.View.TAKEBACK_VERSION_FIELD_NUMBER
 
 
 def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
@@ -133,7 +136,26 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
     if viewer != SPECTATOR and state.ahead[viewer] and (whole or "decisions_ahead" in fields):
         ahead = field(_AHEAD, state.ahead[viewer])
         parts.append(ahead if whole else _prune(ahead, fields, "decisions_ahead"))
+    if state.consent is not NO_CONSENT:
+        parts.append(_write(_write_consent(state), fields))
+    undo = None if viewer == SPECTATOR or why_not(state, viewer, TAKEBACK) else state.undo[viewer]
+    if undo is not None and (whole or "takeback_version" in fields):
+        parts.append(number_field(_TAKEBACK_VERSION, undo.version))
     return b"".join(parts)
+
+
+def _write_consent(state: MatchState) -> game_pb2.View:
+    consent = state.consent
+    view = game_pb2.View(takeback_count=len(consent.takebacks))
+    if state.over:
+        return view
+    if consent.offer is not None:
+        seat, kind, version = consent.offer
+        offer = game_pb2.Offer(seat=seat, kind=game_pb2.OfferKind.Name(kind), version=version)
+        view.offer.CopyFrom(offer)
+    if consent.pause_end is not None:
+        view.pause_end_time.FromMilliseconds(consent.pause_end)
+    return view
 
 
 def _write(part: game_pb2.View, fields: Fields) -> bytes:
@@ -164,13 +186,13 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
     for seat, bot in enumerate(state.header.bots):
         if bot:
             continue
-        # When a match ends early, the clock of a seat that owed a decision stops.
+        # When a match ends early or pauses, the clock of a seat that owed a decision stops.
         owes = state.match is not None and seat in state.match.deciders
         clock = message.seats.add(seat=seat)
-        left = clocks.left_at(seat, state.time, owes=owes)
+        left = clocks.left_at(seat, state.consent.paused or state.time, owes=owes)
         if left is not None:
             clock.time_left.FromMilliseconds(left)
-        if owes and state.early_end is None:
+        if owes and state.deciders:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
         clock.default_actions = state.default_actions[seat]
     return message

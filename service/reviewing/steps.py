@@ -53,6 +53,12 @@ def reading_steps(record: match_pb2.MatchRecord) -> Work[Steps]:
         state = after_entry(before, entry, f"entries[{number}]")
         steps += _dealt(before, state)
         if before.match is not None and state.match is not None:
+            if len(state.consent.takebacks) > len(before.consent.takebacks):
+                # What was taken back decided nothing.
+                back = entry.offer_answered.takeback_version or entry.offer_made.takeback_version
+                decisions = [each for each in decisions if each.version < back]
+                steps = [each for each in steps if each.version <= back]
+                continue
             seat, action = _action(before, entry)
             if entry.HasField("action"):
                 position = before.match.position

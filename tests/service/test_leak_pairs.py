@@ -46,6 +46,7 @@ ASKED = 0.15 if PAIRS > 1 else 0.07
 MOST = 10**6 if PAIRS > 1 else 60  # Versions: the short form leaves out the ends of long matches.
 LIMITS = hint_pb2.SearchLimits(iterations=30)
 HOUR = clock_pb2.TimeControl(per_decision={"seconds": 3600})
+TAKEN_BACK = 0.3  # The share of the decisions that are taken back, where they can be.
 DURATIONS = re.compile(r'"time": "[^"]+"|"duration_ms": [\d.]+|[\d.]+ ms')
 
 
@@ -129,7 +130,7 @@ def play_pair(pair, take_log, game_id, name, rng, played_on):
     assert first.create(request) == second.create(request)
     second.turn_into_another_world(first, viewer, rng)
     take_log()
-    replaced = 0
+    replaced, turned, taken_back = 0, 0, 0
     actions = []  # Of earlier positions: most are not legal later.
     for world in pair:
         world.watch(viewers)
@@ -180,6 +181,7 @@ def play_pair(pair, take_log, game_id, name, rng, played_on):
             if first.state.over:
                 break
             second.turn_into_another_world(first, viewer, rng)
+            turned = first.state.version
             for world in pair:
                 world.watch(viewers)
         else:
@@ -187,9 +189,37 @@ def play_pair(pair, take_log, game_id, name, rng, played_on):
                 assert answers[0] == answers[1]
             assert first.streamed() == second.streamed()
             assert write_update(first.state) == write_update(second.state)
+            if rng.random() < TAKEN_BACK and take_back(pair, viewer, turned, rng):
+                taken_back += 1
+                take_log()
     for world in pair:
         world.unwatch()
-    return replaced, first.state.version
+    return replaced, first.state.version, taken_back
+
+
+def take_back(pair, viewer, turned, rng):
+    """Take a decision back in both matches, made since a version; return whether there is one."""
+    undo = [[each and each.version for each in world.state.undo] for world in pair]
+    # Whether there is one, the viewer sees.
+    assert undo[0][viewer] == undo[1][viewer]
+    takers = [seat for seat in (0, 1) if undo[0][seat] == undo[1][seat] is not None]
+    takers = [seat for seat in takers if undo[0][seat] >= turned]
+    if not takers:
+        return False
+    taker, name = rng.choice(takers), pair[0].players[0].match
+    offer = match_pb2.MakeOfferRequest(name=name, kind=game_pb2.OFFER_KIND_TAKEBACK)
+    version = pair[0].state.version + 1
+    answer = match_pb2.AnswerOfferRequest(name=name, offer_version=version, agree=True)
+    for seat, method, request in (taker, "MakeOffer", offer), (1 - taker, "AnswerOffer", answer):
+        answers = [
+            received(getattr(world.client.matches, method), request, world.players[seat])
+            for world in pair
+        ]
+        assert seat != viewer or answers[0] == answers[1]
+        assert pair[0].streamed() == pair[1].streamed()
+    assert pair[0].state.version == version + 1
+    assert pair[0].state.match.view(viewer) == pair[1].state.match.view(viewer)
+    return True
 
 
 def play_ahead(pair, game_id, rng):
@@ -363,7 +393,7 @@ def test_pairs_of_matches_tell_the_same(
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))
     names = [case.values[1] for case in hosted_cases() if case.values[0] == game_id]
-    replaced = versions = 0
+    replaced = versions = taken_back = 0
     numbers = range(first, min(first + BLOCK, PAIRS))
     for number in numbers:
         name = names[number % len(names)] if PAIRS > 1 else "default"
@@ -373,7 +403,9 @@ def test_pairs_of_matches_tell_the_same(
                 more = play_pair(pair, take_log, game_id, name, rng, played_on)
             replaced += more[0]
             versions += more[1]
+            taken_back += more[2]
     assert replaced < versions or played_on  # A match can be played on from its end.
     counted = f"{len(numbers)} pairs, {versions} versions, replaced {replaced} times"
     kind = "played on" if played_on else "whole"
-    print(f"{game_id}, {kind}, over {gateway} from {first}: {counted}, seed {SEED}", flush=True)
+    what = f"{game_id}, {kind}, over {gateway} from {first}: {counted}, {taken_back} taken back"
+    print(f"{what}, seed {SEED}", flush=True)

@@ -100,6 +100,8 @@ def play(client, game, seed):
         look()
     while play_one(table, rng):
         look()
+        if rng.randrange(3) == 0:
+            take_back(table, seen, look)
         if left == 0:
             table.players[rng.randrange(2)].resign()
             look()
@@ -119,6 +121,24 @@ def play_one(table, rng):
             return True
         table.spectator.wait_later(now.version + 1).result()
     return False
+
+
+def take_back(table, seen, look):
+    """Takes a decision back, if a seat can."""
+    for seat, player in table.players.items():
+        back = player.view().takeback_version
+        if player.view().HasField("takeback_version"):
+            offer = player.offer("TAKEBACK").offer
+            look()
+            if offer.version:
+                table.players[1 - seat].answer(offer)
+            now, before = player.view(), seen.get((back, seat), b"")
+            before = game_pb2.View.FromString(before)
+            if now.takeback_count and before.version == back and before.seat == seat:
+                game = now.WhichOneof("game")
+                assert getattr(now, game) == getattr(before, game)
+            look()
+            return
 
 
 def viewer_of(view):

@@ -114,6 +114,10 @@ class _Walk:
             self.gone[seat] = False
         elif entry.kind in (EntryKind.EXPIRY, EntryKind.TOKEN):
             message.Clear()
+        elif entry.kind in (EntryKind.OFFER, EntryKind.ANSWER) and tuple(entry.action) == (1, 1):
+            for each in self.waiting:  # A decision was taken back.
+                each.Clear()
+            self.gone = [False, False]
 
     def _stop(self, course, seat, happened):
         message = self.waiting[seat]

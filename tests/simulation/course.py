@@ -11,6 +11,10 @@ from service.hosting.match_state import MatchState
 from service.store.chain import SALT_BYTES, first_digest
 from tests.simulation import endings
 
+TAKEBACK, PAUSE = game_pb2.OFFER_KIND_TAKEBACK, game_pb2.OFFER_KIND_PAUSE
+WEEK = 7 * 24 * 3600 * 1000  # Milliseconds.
+MOST_OFFERS = 100
+
 
 def courses(stored):
     """The course at each version, the entry that has made it, if one has, and its events.
@@ -60,6 +64,12 @@ class Course:
         self.left = [limit, limit]
         self.since = [header.created, header.created]
         self._known = [None, None]
+        self.offer = None  # The seat, the kind and the version of the one that is open.
+        self.asked, self.offers = set(), [0, 0]
+        self.paused, self.takebacks = None, 0
+        # By seat: the version, the match and the time left before its last decision, if that can be
+        # taken back.
+        self._back = [None, None]
         self._happened = ()
         open_seats = [seat for seat in (0, 1) if not header.bots[seat]]
         self._contributors = open_seats if header.entropy_from_seats else []
@@ -74,7 +84,24 @@ class Course:
     @property
     def deciders(self):
         """The seats that owe a decision."""
-        return () if self.over or self.match is None else self.match.deciders
+        waits = self.over or self.match is None or self.paused is not None
+        return () if waits else self.match.deciders
+
+    @property
+    def pause_end(self):
+        """When a pause is over."""
+        return None if self.paused is None else self.paused + WEEK
+
+    def may_offer(self, seat, kind):
+        """Whether a seat may offer something now."""
+        busy = self.over or self.match is None or self.paused is not None or self.offer is not None
+        if busy or (seat, kind) in self.asked or self.offers[seat] >= MOST_OFFERS:
+            return False
+        return self.control is not None if kind == PAUSE else self._back[seat] is not None
+
+    def back_to(self, seat):
+        """The version to which the takeback of a seat leads."""
+        return self._back[seat][0]
 
     def owed(self, contributed):
         """The seats that have not contributed something yet."""
@@ -116,6 +143,31 @@ class Course:
                 return f"version {version} says that a time is up which is not"
         elif first is not None and entry.at >= first:
             return f"version {version} was made {entry.at - first} ms after a time was up"
+        if self.paused is not None and (entry.at >= self.pause_end) != (
+            entry.kind == EntryKind.RESUME and entry.action != b""
+        ):
+            return f"version {version} comes though a pause is over, or ends it too early"
+        if entry.kind == EntryKind.RESUME and self.paused is None:
+            return f"version {version} ends a pause in a match that goes on"
+        if entry.kind == EntryKind.OFFER:
+            kind, agreed = entry.action
+            if not self.may_offer(entry.seat, kind) or agreed != bool(
+                self.header.bots[1 - entry.seat]
+            ):
+                return f"version {version} is an offer that seat {entry.seat} may not make"
+            if entry.expected_version != (self.back_to(entry.seat) if kind == TAKEBACK else 0):
+                return f"version {version} offers to go back to another version"
+        if entry.kind == EntryKind.ANSWER:
+            kind, agreed = entry.action
+            if (
+                self.offer is None
+                or kind != self.offer[1]
+                or (agreed and self.offer[0] == entry.seat)
+            ):
+                return f"version {version} answers what nobody has offered"
+            back = self.back_to(self.offer[0]) if agreed and kind == TAKEBACK else 0
+            if entry.expected_version != back:
+                return f"version {version} goes back to another version"
         if entry.kind == EntryKind.ACTION and entry.seat not in self.deciders:
             return f"version {version} is a decision of seat {entry.seat}, which owed none"
         hashed = self.hashes.get(entry.seat) == hashlib.sha256(entry.action).digest()
@@ -149,18 +201,55 @@ class Course:
                 events = self._begin(mixed.digest(32))
         elif entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY) and entry.action:
             number = wire.parse_action(self.game, entry.action)
+            here = self.version - 1, self.match.copy(), list(self.left)
             if self.left[entry.seat] is not None:
                 used = entry.at - self.since[entry.seat]
                 increment = self.control.increment.ToMilliseconds()
                 self.left[entry.seat] = max(0, self.left[entry.seat] - used) + increment
             events = list(self.match.apply(entry.seat, number))
+            self.offer, self.asked = None, set()
+            if self.match.revealed or self.match.over or entry.kind == EntryKind.EXPIRY:
+                self._back = [None, None]
+            else:
+                self._back[entry.seat] = here
             self._restart()
             default = entry.kind == EntryKind.EXPIRY
             self.played[entry.seat] = self.played[entry.seat] + 1 if default else 0
+        elif entry.kind == EntryKind.OFFER:
+            self.offer = entry.seat, entry.action[0], self.version
+            self.asked.add(self.offer[:2])
+            self.offers[entry.seat] += 1
+            if entry.action[1]:
+                self._come_about(entry)
+        elif entry.kind == EntryKind.ANSWER:
+            if entry.action[1]:
+                self._come_about(entry)
+            self.offer = None
+        elif entry.kind == EntryKind.RESUME:
+            self.since = [since + self.time - self.paused for since in self.since]
+            self.paused = None
+        if self.early is not None:
+            self._back = [None, None]
         ended = self.match is not None and self.match.over
         self.over = self.over or self.early is not None or ended
         self._happened = events
         return events
+
+    def _come_about(self, entry):
+        (seat, kind, _), self.offer = self.offer, None
+        if kind == PAUSE:
+            self.paused = self.time
+            return
+        _, match, left = self._back[seat]
+        for each in (0, 1):
+            if self.left[each] is not None:
+                owes = each in self.match.deciders
+                now = max(0, self.left[each] - (self.time - self.since[each] if owes else 0))
+                self.left[each] = min(now, left[each])
+        self.match = match.copy()
+        self.since, self._known = [self.time] * 2, list(match.since)
+        self._back = [None, None]
+        self.takebacks += 1
 
     def _begin(self, secret):
         self._deal(secret)

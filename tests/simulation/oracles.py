@@ -82,7 +82,7 @@ def _decisions(stored):
         Decision(entry.seat, entry.action, is_made_ahead(entry, stored.header))
         if entry.kind == EntryKind.ACTION and not bots[entry.seat]
         else ASIDE
-        if entry.kind == EntryKind.TOKEN
+        if entry.kind in (EntryKind.TOKEN, EntryKind.OFFER, EntryKind.ANSWER, EntryKind.RESUME)
         else None
         for entry in stored.entries
     ]
@@ -272,6 +272,8 @@ def _of_log(table, stored):
 def _due(course, *, ahead=False):
     # When a server must act after the newest entry. A lease to decide ends before a deadline.
     deadline = min((course.deadline(seat) for seat in course.clocked()), default=math.inf)
+    if course.paused is not None and not course.over:
+        return course.pause_end
     if ahead or any(course.header.bots[seat] for seat in course.deciders):
         return min(course.time + LEASE_MILLISECONDS, deadline - 1)
     return None if math.isinf(deadline) else deadline

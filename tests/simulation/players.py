@@ -22,7 +22,7 @@ from tests.support.history import Decision, Read, Refused, Write, view_bytes
 
 WAIT_SECONDS = 60.0
 # The reasons for which a careful player may be refused: others, or a clock, were first.
-FIRST = ("STALE_VERSION", "MATCH_OVER")
+FIRST = ("STALE_VERSION", "MATCH_OVER", "MATCH_PAUSED")
 WITHOUT_ITS_HASH = ("INVALID_FIELD", "ENTROPY_NOT_OWED")
 HINT, HINT_RESPONSE = "/croupier.v1.HintService/SuggestAction", hint_pb2.SuggestActionResponse
 ANALYZE = "/croupier.v1.HintService/AnalyzePosition"
@@ -59,7 +59,9 @@ class Player:
                 self.world.counts["players who left"] += 1
                 return
             owed = view.entropy_owed
-            if self.seat in view.deciders and view.legal_actions and not waits(view):
+            if await self._agree(view):
+                view = await self._look()
+            elif self.seat in view.deciders and view.legal_actions and not waits(view):
                 await self._think(view)
                 view = await self._decide(view) or await self._look()
             elif self.seat in (owed.hash_seats or owed.entropy_seats):
@@ -77,6 +79,46 @@ class Player:
                 if self.hinted and self.rng.random() < 0.02:
                     await self._ask(view)
                 view = await self._look(wait_for_version=view.version + 1)
+
+    async def _agree(self, view):
+        # Offers something, answers or resumes, now and then; whether it has.
+        rng, offer, name = self.rng, view.offer, self.table.name
+        if view.HasField("pause_end_time"):
+            await asyncio.sleep(rng.expovariate(1 / 20))
+            await self._consent("ResumeMatch", match_pb2.ResumeMatchRequest(name=name), "resumed")
+            return True
+        if view.HasField("offer"):
+            if rng.random() < 0.3:
+                return False
+            agree = offer.seat != self.seat and rng.random() < 0.7
+            if not agree and rng.random() < 0.7:
+                return False
+            request = match_pb2.AnswerOfferRequest(
+                name=name, offer_version=offer.version, agree=agree
+            )
+            what = "agreed" if agree else "declined"
+            await self._consent("AnswerOffer", request, f"{offer.kind} {what}")
+            return True
+        kinds = [game_pb2.OFFER_KIND_PAUSE] if view.HasField("clocks") else []
+        if view.HasField("takeback_version"):
+            kinds += [game_pb2.OFFER_KIND_TAKEBACK] * 6
+        if not kinds or view.HasField("entropy_owed") or rng.random() > 0.08:
+            return False
+        request = match_pb2.MakeOfferRequest(name=name, kind=rng.choice(kinds))
+        await self._consent("MakeOffer", request, "offered")
+        return True
+
+    async def _consent(self, method, request, what):
+        called = self.world.now
+        try:
+            response = await self._call(self.client, method, request)
+        except CallError as error:
+            # The other player may have decided, offered or answered first.
+            if error.reason not in ("MATCH_OVER", "OFFER_NOT_ALLOWED", "OFFER_NOT_OPEN"):
+                self.world.fail(f"{self.table}: {method} fails: {error}")
+            return
+        self._note_view(response.view, called)
+        self.world.counts[f"offers: {what}"] += 1
 
     async def _cancel_ahead(self, view):
         request = match_pb2.CancelDecisionsAheadRequest(name=self.table.name)

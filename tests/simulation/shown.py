@@ -25,6 +25,7 @@ import wire
 from croupier.v1 import feed_pb2, game_pb2, match_pb2
 from engine.game import SPECTATOR
 from service.hosting.entries import EntryKind
+from tests.simulation.course import TAKEBACK
 
 _CHANGES = {
     EntryKind.ACTION: "DECIDED",
@@ -33,6 +34,9 @@ _CHANGES = {
     EntryKind.ENTROPY: "CONTRIBUTED",
     EntryKind.JOIN: "JOINED",
     EntryKind.TOKEN: "TOKEN_REPLACED",
+    EntryKind.OFFER: "OFFERED",
+    EntryKind.ANSWER: "ANSWERED",
+    EntryKind.RESUME: "RESUMED",
 }
 
 
@@ -69,6 +73,13 @@ def view(course, viewer, etag):
         shown.entropy_owed.hash_seats.extend(course.owed(course.hashes))
         shown.entropy_owed.entropy_seats.extend(course.owed(course.entropy))
     shown.players.extend(players(course))
+    shown.takeback_count = course.takebacks
+    if course.offer is not None and not course.over:
+        shown.offer.seat, shown.offer.kind, shown.offer.version = course.offer
+    if course.paused is not None and not course.over:
+        shown.pause_end_time.FromMilliseconds(course.pause_end)
+    if viewer != SPECTATOR and course.may_offer(viewer, TAKEBACK):
+        shown.takeback_version = course.back_to(viewer)
     return shown
 
 
@@ -97,9 +108,10 @@ def _write_clocks(course, clocks):
         clock = clocks.seats.add(seat=seat, default_actions=course.played[seat])
         left = course.left[seat]
         if left is not None:
-            used = course.time - course.since[seat] if owes else 0
+            now = course.time if course.paused is None else course.paused
+            used = now - course.since[seat] if owes else 0
             clock.time_left.FromMilliseconds(max(0, left - used))
-        if owes and course.early is None:
+        if owes and course.early is None and course.paused is None:
             clock.deadline.FromMilliseconds(course.deadline(seat))
 
 
@@ -123,6 +135,13 @@ def events(course, entry, happened, viewer):
         add(seat_aborted={"seat": seat})
     elif kind == EntryKind.TOKEN:
         add(seat_token_replaced={"seat": seat})
+    elif kind == EntryKind.OFFER:
+        add(offer_made={"seat": seat, "kind": entry.action[0], **_back_to(entry)})
+    elif kind == EntryKind.ANSWER:
+        offered, agreed = entry.action
+        add(offer_answered={"seat": seat, "kind": offered, "agreed": agreed, **_back_to(entry)})
+    elif kind == EntryKind.RESUME:
+        add(match_resumed={} if entry.action else {"seat": seat})
     elif kind == EntryKind.EXPIRY:
         add(time_expired={"seats": course.late or [seat]})
     told += [
@@ -136,6 +155,10 @@ def events(course, entry, happened, viewer):
     if course.over:
         add(match_ended={"result": course.result()})
     return told
+
+
+def _back_to(entry):
+    return {"takeback_version": entry.expected_version}
 
 
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)

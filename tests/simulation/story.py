@@ -12,6 +12,9 @@ _METHODS = {
     EntryKind.ENTROPY_HASH: "ContributeEntropy",
     EntryKind.ENTROPY: "ContributeEntropy",
     EntryKind.TOKEN: "ReplaceSeatToken",
+    EntryKind.OFFER: "MakeOffer",
+    EntryKind.ANSWER: "AnswerOffer",
+    EntryKind.RESUME: "ResumeMatch",
 }
 _ID = re.compile(r"\b[a-z2-7]{26}\b")
 

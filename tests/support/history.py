@@ -102,7 +102,7 @@ class History(NamedTuple):
 
 
 # The only reasons for which a client is refused if it sends an action that is legal in its view.
-_OTHERS_WERE_FIRST = ("STALE_VERSION", "MATCH_OVER")
+_OTHERS_WERE_FIRST = ("STALE_VERSION", "MATCH_OVER", "MATCH_PAUSED")
 
 
 def violations(history: History, log: Sequence[Decision | None]) -> list[str]:

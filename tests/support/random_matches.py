@@ -7,8 +7,10 @@ import pytest
 
 import wire
 from service.common.event_loop import finish_now
+from service.hosting.consent import MAX_PAUSE_MILLISECONDS
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
+from service.hosting.offers import PAUSE, TAKEBACK, AnswerOffer, MakeOffer, Resume, why_not
 from service.hosting.records import RecordError, digest, verify
 from service.store import Entry, Header
 from tests.support.play import note_on_failure
@@ -52,8 +54,8 @@ def random_match(
     """Plays a random match to its end, and returns its match state.
 
     `seats` has the strength of the bot at each seat, 0 for an open one. `resign_at` is a version.
-    With `replaced`, the tokens of both seats are replaced now and then. The match was played on
-    `played_on` times in a row, from one match after the other.
+    With `replaced`, the tokens of both seats are replaced now and then, and decisions are
+    taken back. The match was played on `played_on` times in a row, from one match after the other.
     """
     start = b""
     if played_on:
@@ -97,10 +99,34 @@ def random_match(
             break
         if replaced and rng.randrange(4) == 0:
             state = state.after(Entry(EntryKind.TOKEN, rng.randrange(2), at))
+        if replaced and rng.randrange(3) == 0:
+            state = after_offer(state, rng, at)
+            at = state.time
         seat = rng.choice(state.deciders)
         action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
         data = action.SerializeToString(deterministic=True)
         state = state.after(Entry(EntryKind.ACTION, seat, at, data, state.version))
+    return state
+
+
+def after_offer(state, rng, at):
+    """A match after an offer at a time, with its answer, if there is one, and after its pause.
+
+    It is the same match where the offer that chance chooses is not allowed.
+    """
+    seat, kind = rng.randrange(2), rng.choice((TAKEBACK, PAUSE))
+    if state.header.bots[seat] or why_not(state, seat, kind):
+        return state
+    state = state.after(MakeOffer.entry(state, at, seat, kind))
+    offer = state.consent.offer
+    if offer is not None and rng.randrange(4):
+        agreed = rng.randrange(4) > 0
+        answering = 1 - seat if agreed else rng.randrange(2)
+        state = state.after(AnswerOffer.entry(state, at, answering, offer, agreed))
+    if state.consent.paused:
+        at += rng.choice((0, 1000, MAX_PAUSE_MILLISECONDS))
+        resumed = Entry(EntryKind.RESUME, seat, at)
+        state = state.after(Resume.due(state, at) or resumed)
     return state
 
 
@@ -154,12 +180,14 @@ def check_state(state):
     assert len(state.entries) == state.version < len(state.history.events)
     assert (match is None) == bool(state.seats.missing or state.contributions)
     assert over == (state.early_end is not None or (match is not None and match.over))
-    assert state.deciders == (() if over or match is None else match.deciders)
-    assert bool(state.deciders) == (not over and match is not None)
+    paused = state.consent.paused is not None
+    assert state.deciders == (() if over or match is None or paused else match.deciders)
+    assert bool(state.deciders) == (not over and match is not None and not paused)
     assert (state.clocks is None) == (not state.header.time_control)
     assert state.clocks is not None or state.default_actions == (0, 0)
     assert (state.start is None) == (not state.header.start) == (not state.origin)
-    return match and bytes(match), state.seats, state.clocks, state.deciders, state.entries
+    kept = state.seats, state.clocks, state.deciders, state.entries, state.consent, state.undo
+    return match and bytes(match), *kept
 
 
 def check_forgeries(record, *changes):

@@ -319,6 +319,20 @@ class Player:
         request = match_pb2.WatchMatchRequest(name=self.match, after_version=after)
         return self._call(self._client.matches.WatchMatch, request)
 
+    def offer(self, kind):
+        request = match_pb2.MakeOfferRequest(name=self.match, kind=f"OFFER_KIND_{kind}")
+        return self._call(self._client.matches.MakeOffer, request).view
+
+    def resume(self):
+        request = match_pb2.ResumeMatchRequest(name=self.match)
+        return self._call(self._client.matches.ResumeMatch, request).view
+
+    def answer(self, offer, agree=True):
+        request = match_pb2.AnswerOfferRequest(
+            name=self.match, offer_version=offer.version, agree=agree
+        )
+        return self._call(self._client.matches.AnswerOffer, request).view
+
     def resign(self):
         request = match_pb2.ResignMatchRequest(name=self.match)
         return self._call(self._client.matches.ResignMatch, request).view

@@ -164,6 +164,44 @@ def check_hints(client, table, policy):
             assert refused(list, player.analysis(limits=LIMITS))[:2] == NO_HINTS
 
 
+# Takebacks and pauses
+
+
+def test_an_offer_outlives_the_servers_and_so_does_what_came_of_it(cluster):
+    creator, friend = cluster.clients
+    clock = {"per_match": {"seconds": 3600}}
+    table = two_strangers(creator, friend, time_control=clock)
+    ann, ben = table.players[0], table.players[1]
+
+    def crash():
+        cluster.crash()
+        for player, client in zip(table.everyone(), [*cluster.clients, None], strict=True):
+            player.move_to(client or cluster.clients[0])
+
+    before = ann.view()
+    ann.submit(before.legal_actions[0], before.version)
+    offer = ann.offer("TAKEBACK").offer
+    crash()
+    assert ben.view().offer == offer
+    back = ben.answer(offer)
+    crash()
+    assert ben.answer(offer) == back
+    view = ann.view()
+    assert (view.takeback_count, view.skystones) == (1, before.skystones)
+    ben.answer(ann.offer("PAUSE").offer)
+    crash()
+    assert ann.view().HasField("pause_end_time")
+    refusal = refused(ann.submit, before.legal_actions[0], ann.view().version)
+    assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "MATCH_PAUSED")
+    assert ann.resume().deciders
+    crash()
+    # Versions and requests from before the takeback are what they were.
+    assert refused(ann.submit, before.legal_actions[0], before.version).reason == "STALE_VERSION"
+    ann.submit(before.legal_actions[0], ann.view().version)
+    ann.resign()
+    verify(ben.record())
+
+
 # Rematches
 
 

@@ -8,10 +8,20 @@ import uuid
 import pytest
 
 import wire
-from croupier.client import INVITED, Client, CroupierError, Operator, Seat, bot, open_seat
+from croupier.client import (
+    INVITED,
+    Client,
+    CroupierError,
+    Operator,
+    Seat,
+    bot,
+    clock,
+    open_seat,
+)
 from croupier.v1 import feed_pb2, match_pb2
 from croupier.v1.game_pb2 import END_REASON_ABORTED
 from service.admission.budgets import Budget, Ledger
+from service.hosting.consent import MAX_PAUSE_MILLISECONDS
 from service.hosting.records import RecordError, verify
 from service.store import Query, queries
 from tests.support.manual_clock import ManualClock
@@ -380,6 +390,99 @@ def test_a_match_is_aborted_until_both_have_decided(house, game):
     for seat in seats:
         assert refusal(seat.abort) == "BOTH_DECIDED"
     assert not spectator.view().HasField("result")
+
+
+# Takebacks and pauses
+
+
+def agreed(seats, seat, kind):
+    """Lets a seat offer something and the other one agree; returns the view of that one."""
+    seats[seat].offer(kind)
+    other = seats[1 - seat]
+    return other.answer_offer(other.view().offer, agree=True)
+
+
+def kinds_told(spectator, version):
+    """The kinds of the events after a version of a match that is over."""
+    told = [each for response in spectator.watch(version) for each in response.events]
+    return [each.WhichOneof("event") for each in told]
+
+
+def test_two_accounts_take_a_decision_back_and_a_spectator_sees_it(house):
+    seats, spectator = two(house)
+    before = [each.view() for each in (*seats, spectator)]
+    assert refusal(seats[0].offer, "takeback") == "OFFER_NOT_ALLOWED"
+    seats[0].submit(before[0].legal_actions[0], then=[before[0].legal_actions[0]])
+    asked = seats[0].offer("takeback")
+    assert seats[0].offer("takeback") == asked
+    assert spectator.view().offer == seats[1].view().offer == asked.offer
+    assert refusal(seats[0].answer_offer, asked.offer, agree=True) == "OFFER_NOT_ALLOWED"
+    watcher = Seat(spectator.client, spectator.match, spectator.token)
+    assert refusal(watcher.offer, "takeback") == "SPECTATOR"
+    back = seats[1].answer_offer(asked.offer, agree=True)
+    assert seats[1].answer_offer(asked.offer, agree=True) == back
+    assert refusal(seats[1].answer_offer, asked.offer, agree=False) == "OFFER_NOT_OPEN"
+    for was, seat in zip(before, (*seats, spectator), strict=True):
+        view = seat.view()
+        assert (view.takeback_count, view.HasField("offer")) == (1, False)
+        assert view.skystones == was.skystones
+        assert (view.legal_actions, view.deciders) == (was.legal_actions, was.deciders)
+        assert not view.HasField("decisions_ahead")
+    seats[0].resign()
+    told = kinds_told(spectator, before[0].version)
+    assert told == ["seat_decided", "offer_made", "offer_answered", "match_ended"]
+    record = spectator.record()
+    verify(record)
+    assert any(
+        entry.offer_answered.takeback_version == before[0].version for entry in record.entries
+    )
+
+
+def test_two_accounts_pause_and_either_resumes(house):
+    seats, spectator = two(house, time_control=clock(per_match=60))
+    action = seats[0].view().legal_actions[0]
+    seats[0].offer("pause")
+    seats[0].answer_offer(seats[0].view().offer, agree=False)  # Withdrawn.
+    paused = agreed(seats, 1, "pause")
+    assert paused.HasField("pause_end_time") and not paused.deciders
+    assert spectator.view().pause_end_time == paused.pause_end_time
+    assert refusal(seats[0].submit, action, paused.version) == "MATCH_PAUSED"
+    house.pass_time(3600_000)
+    assert seats[0].view() == paused
+    resumed = seats[0].resume()
+    assert seats[1].resume().version == resumed.version
+    assert resumed.deciders and not resumed.HasField("pause_end_time")
+    left = [each.deadline.ToMilliseconds() - house.clock.now() for each in resumed.clocks.seats]
+    assert all(50_000 < each <= 60_000 for each in left)
+    decide(seats)
+    seats[1].resign()
+    assert "match_resumed" in kinds_told(spectator, 0)
+    verify(spectator.record())
+
+
+def test_a_pause_ends_by_itself(house):
+    seats, _ = two(house, time_control=clock(per_match=60))
+    paused = agreed(seats, 0, "pause")
+    house.pass_time(MAX_PAUSE_MILLISECONDS)
+    resumed = seats[0].view(wait_for_version=paused.version + 1)
+    assert resumed.deciders and not resumed.HasField("result")
+    house.pass_time(60_000)
+    assert seats[0].view(wait_for_version=resumed.version + 1).HasField("result")
+
+
+def test_a_bot_agrees_at_once_and_waits_in_a_pause(house):
+    match = house.client("ann").create_match(
+        GAME, (open_seat(), bot("random")), time_control=clock(per_match=60)
+    )
+    seat = match.seats[0]
+    for _ in range(3):
+        paused = seat.offer("pause")
+        assert paused.HasField("pause_end_time")
+        view = seat.resume()
+        seat.submit(view.legal_actions[0], view.version)
+        next(seat.turns())
+    view = seat.offer("takeback") if seat.view().HasField("takeback_version") else seat.view()
+    assert next(seat.turns()).legal_actions
 
 
 def test_a_match_that_waits_is_aborted_and_the_feed_tells_it(house):

@@ -103,6 +103,7 @@ def test_every_method(caller, grpc_client):
         assert versions == list(range(view.version + 2))
     match = call("MatchService.GetMatch", token, name=created.name).hosted_match
     assert match.version == view.version + 1
+    call("MatchService.ResumeMatch", token, name=created.name)
     call("MatchService.ResignMatch", token, name=created.name)
     assert call("MatchService.GetRecord", token, name=created.name).record.HasField("result")
     rematch = call("MatchService.Rematch", token, name=created.name)
@@ -116,6 +117,8 @@ def test_every_method(caller, grpc_client):
     for name, fields, reason in (
         ("ContributeEntropy", {"name": created.name, "entropy": bytes(16)}, None),
         ("ListMatches", {}, "NOT_OPERATOR"),
+        ("MakeOffer", {"name": created.name, "kind": 2}, "MATCH_OVER"),
+        ("AnswerOffer", {"name": created.name, "offer_version": 1}, "MATCH_OVER"),
     ):
         failure = failure_of(call, f"MatchService.{name}", token, **fields)
         assert failure.reason and reason in (None, failure.reason)

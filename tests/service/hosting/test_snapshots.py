@@ -12,7 +12,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.records import writing_record
 from service.store import Entry, Snapshot, chain
 from tests.support.play import seeded
-from tests.support.random_matches import begin
+from tests.support.random_matches import after_offer, begin, check_state
 from tests.support.serving import shown, view_of
 from tests.support.stores import bare, stored_match
 
@@ -40,6 +40,12 @@ def match_states(game_id, resigned=False, invited=()):
             entry = Entry(EntryKind.TOKEN, state.version % 2, 6, request_id=request_id)
         state = state.after(entry)
         matches.append(state)
+        if invited and not state.over:
+            before, state = state, after_offer(state, rng, state.time)
+            matches += [
+                before.after(*state.entries[before.version : n])
+                for n in range(before.version + 1, state.version + 1)
+            ]
     return matches
 
 
@@ -60,6 +66,7 @@ def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned, 
         stored = stored_match(last, snapshot=match.snapshot())
         loaded = MatchState.load(stored)
         assert loaded.match == last.match
+        assert check_state(loaded) == check_state(last)
         assert (loaded.entries, loaded.early_end) == (last.entries, last.early_end)
         # The events of entries before the snapshot were not computed, except for the end.
         skipped = match.version - (match.early_end is not None)
@@ -102,7 +109,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     good = middle.snapshot()
     game, header = middle.game, middle.header
     digest = middle.head.digest
-    assert read_snapshot(game, None, good, digest) == (middle.match, None)
+    assert read_snapshot(game, None, good, digest) == (middle.match, None, (None, None))
     broken = [
         good._replace(version=good.version + 1),
         good._replace(data=b""),

@@ -11,6 +11,7 @@ import {
 	HintPolicy,
 	HintService,
 	MatchService,
+	type OfferKind,
 	PuzzleService,
 	type ReplayMatchResponse,
 	ReviewService,
@@ -186,6 +187,15 @@ export function watchMatch(
 
 export const resignMatch = (access: Access) =>
 	matches.resignMatch({ name: access.match }, as(access));
+
+export const makeOffer = (access: Access, kind: OfferKind) =>
+	matches.makeOffer({ name: access.match, kind }, as(access));
+
+export const answerOffer = (access: Access, offerVersion: bigint, agree: boolean) =>
+	matches.answerOffer({ name: access.match, offerVersion, agree }, as(access));
+
+export const resumeMatch = (access: Access) =>
+	matches.resumeMatch({ name: access.match }, as(access));
 
 export const rematch = (access: Access) => matches.rematch({ name: access.match }, as(access));
 

@@ -33,21 +33,6 @@ export function playerOfSeat(context: Context, seat: number): string {
 
 export const botOf = (strength: string) => `${t().bot} · ${t().strengths[strength] ?? strength}`;
 
-/** Whether an event is of the game itself, and not of every match. */
-export const inGame = ({ event }: Event) =>
-	event.case !== undefined && !GENERAL.includes(event.case);
-
-const GENERAL: readonly string[] = [
-	"seatDecided",
-	"matchEnded",
-	"timeExpired",
-	"seatJoined",
-	"seatTokenReplaced",
-	"seatDeclined",
-	"entropyHash",
-	"entropy",
-];
-
 /** An action in a few words. */
 export const describeAction = (action: Action, { catalog: { words } }: Context) =>
 	words.about(action)?.text ?? "";
@@ -56,7 +41,10 @@ export const describeAction = (action: Action, { catalog: { words } }: Context) 
 export function describeEvent(event: Event, context: Context): Line | undefined {
 	const { words, module } = context.catalog;
 	const told = words.about(event, readerOf(context));
-	const strong = inGame(event) ? module.strong?.(event) : STRONG.includes(event.event.case ?? "");
+	const kind = event.event.case ?? "";
+	// An event of the game itself, and not one of every match, such as a later release may add.
+	const inGame = kind === context.view.ruleset?.game.case;
+	const strong = inGame ? module.strong?.(event) : STRONG.includes(kind);
 	const cards = words.cardsIn(event);
 	return told && { ...told, cards, strong: strong ?? false };
 }

@@ -205,6 +205,9 @@ export const de: Texts = {
 		BUDGET_EXHAUSTED: "Zu viele Anfragen. Versuch es gleich noch einmal.",
 		MATCH_OVER: "Die Partie ist beendet.",
 		HINTS_NOT_ALLOWED: "Während dieser Partie gibt es keine Tipps.",
+		OFFER_NOT_ALLOWED: "Das lässt sich gerade nicht anbieten.",
+		OFFER_NOT_OPEN: "Das Angebot gibt es nicht mehr.",
+		MATCH_PAUSED: "Die Partie pausiert.",
 		REMATCH_NOT_OFFERED: "Die Revanche wird nicht mehr angeboten oder hat schon begonnen.",
 	},
 	confirm: "Spielen",
@@ -219,6 +222,14 @@ export const de: Texts = {
 	withdrawSure: "Diese Einladung zurückziehen?",
 	withdrawText: "Der Link gilt dann nicht mehr, und es werden keine Karten gegeben.",
 	withdrawYes: "Ja, zurückziehen",
+	takeback: "Letzten Zug zurücknehmen",
+	pause: "Um eine Pause bitten",
+	offered: (pause, who) => {
+		const what = pause ? "eine Pause machen" : "den letzten Zug zurücknehmen";
+		return who ? `${who} möchte ${what}.` : `Du möchtest ${what}. Die Antwort steht aus.`;
+	},
+	paused: "Die Partie pausiert. Die Uhren stehen still.",
+	resume: "Weiterspielen",
 	rematch: "Revanche",
 	rematchWaiting: (who) =>
 		`Du hast eine Revanche angeboten. Warten auf ${who.replace(/^Dein /, "dein ")} …`,

@@ -203,6 +203,9 @@ export const en = {
 		BUDGET_EXHAUSTED: "Too many requests. Try again in a moment.",
 		MATCH_OVER: "The match is over.",
 		HINTS_NOT_ALLOWED: "There are no hints during this match.",
+		OFFER_NOT_ALLOWED: "That cannot be offered now.",
+		OFFER_NOT_OPEN: "The offer is gone.",
+		MATCH_PAUSED: "The match is paused.",
 		REMATCH_NOT_OFFERED: "The rematch is no longer on offer, or has begun.",
 	} as Record<string, string>,
 	confirm: "Play",
@@ -217,6 +220,14 @@ export const en = {
 	withdrawSure: "Withdraw this invitation?",
 	withdrawText: "The link then no longer works, and no cards are dealt.",
 	withdrawYes: "Yes, withdraw it",
+	takeback: "Take my last move back",
+	pause: "Ask for a pause",
+	offered: (pause: boolean, who?: string) => {
+		const what = pause ? "pause" : "take back the last move";
+		return who ? `${who} would like to ${what}.` : `You have asked to ${what}.`;
+	},
+	paused: "The match is paused. Its clocks stand still.",
+	resume: "Go on",
 	rematch: "Rematch",
 	rematchWaiting: (who: string) =>
 		`You have offered a rematch. Waiting for ${who.replace(/^Your /, "your ")}…`,

@@ -1,4 +1,5 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Click, Key } from "../games/choices";
 import { type Context, cardOf } from "../games/module";
@@ -18,6 +19,8 @@ export function ActionBar(props: {
 	message: string | undefined;
 	/** Takes back what the server keeps until it is due. */
 	cancelAhead?: () => void;
+	/** What waits for an answer, or keeps the match from going on. */
+	offer?: ComponentChildren;
 }) {
 	const { context, chooser, shown, state } = props;
 	const { view, me } = context;
@@ -79,6 +82,7 @@ export function ActionBar(props: {
 					</p>
 				)}
 			</div>
+			{props.offer}
 			{props.cancelAhead && keptAhead(view).length > 0 && (
 				<div class="buttons">
 					<Button class="quiet" data-testid="takeback" onClick={props.cancelAhead}>
@@ -127,6 +131,7 @@ function Status(props: { context: Context; chooser: Chooser; state: string; mine
 	const { view, me } = context;
 	if (state === "submitting") return <>{t().submitting}</>;
 	if (view.result) return <>{t().over}</>;
+	if (view.pauseEndTime) return <>{t().paused}</>;
 	if (me === undefined) {
 		const names = view.deciders.map((seat) => nameOfSeat(context, seat));
 		return (

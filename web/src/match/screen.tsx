@@ -25,6 +25,7 @@ import { HintPanel, hintsAllowed } from "./hintpanel";
 import { Hints } from "./hints";
 import { useKeys } from "./keys";
 import { Log } from "./log";
+import { MakeOffers, Offered } from "./offers";
 import { showing, useChooser } from "./picker";
 import { Session } from "./session";
 import { type Panel, rulesPanel, Table } from "./table";
@@ -160,6 +161,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 						<ActionBar
 							{...{ context, chooser, state }}
 							cancelAhead={() => void session.cancelAhead()}
+							offer={<Offered key={`${view.version}`} {...{ seat, context }} />}
 							shown={clicks}
 							message={refusal && inWords(refusal)}
 						/>
@@ -234,6 +236,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					{backTo(seat.back)}
 				</a>
 			)}
+			<MakeOffers {...{ seat, context }} />
 			{seat.seat !== undefined && !context.view.result && (
 				<Button class="quiet danger" onClick={() => setAsking(true)}>
 					{words.act}

@@ -94,6 +94,54 @@ describe("friends", () => {
 		await leave(page, bert.page);
 	});
 
+	it("take a move back and pause when both agree", async () => {
+		const { anna, link } = await invite({ clock: "rapid" }, { locale: "de-DE" }, "skystones");
+		const bert = await visit(site.browser, link);
+		await bert.page.fill("input[name=displayname]", "Bert");
+		await bert.page.click("[data-testid=join]");
+		const { page } = anna;
+		const offer = (of: Page) => of.waitForSelector("[data-testid=offer]");
+		await page.waitForSelector(CARD);
+		expect(await page.locator("[data-testid=ask-takeback]").count()).toBe(0);
+		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		await page.click("[data-testid=ask-takeback]");
+		for (const each of [page, bert.page]) {
+			await offer(each);
+			expect(await audit(each)).toEqual([]);
+		}
+		await bert.page.click("[data-testid=decline]");
+		await page.waitForSelector("[data-testid=offer]", { state: "detached" });
+		await page.click("[data-testid=ask-pause]");
+		await bert.page.click("[data-testid=agree]");
+		await page.waitForSelector("[data-testid=resume]");
+		expect(await text(page, "prompt")).toContain("Die Partie pausiert");
+		expect(await audit(page)).toEqual([]);
+		expect(await bert.page.locator(CARD).count()).toBe(0);
+		await page.reload();
+		await bert.page.waitForSelector("[data-testid=resume]");
+		await page.click("[data-testid=resume]");
+		await bert.page.waitForSelector(`${CARD}:not(.chosen)`);
+		await leave(page, bert.page);
+	});
+
+	it("choose anew after a move that was taken back", async () => {
+		const { anna, link } = await invite({}, {}, "skystones");
+		const bert = await visit(site.browser, link);
+		await bert.page.click("[data-testid=join]");
+		const { page } = anna;
+		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		await page.click("[data-testid=ask-takeback]");
+		await bert.page.click("[data-testid=agree]");
+		await page.waitForSelector(`${CARD}:not(.chosen)`);
+		expect(await page.locator(".hand .chosen").count()).toBe(0);
+		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		await page.waitForSelector(KEPT);
+		await leave(page, bert.page);
+	});
+
 	it("are told who is at the table, unless one hides", async () => {
 		const { anna, bert } = await pair({}, { locale: "de-DE" });
 		const there = (of: Page) => of.innerText(".player.far [data-testid=there]");
