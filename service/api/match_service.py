@@ -74,14 +74,19 @@ def read_page(
     size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
     if not request.page_token:
         return query, size
+    return query._replace(before=_read_place(request.page_token, _filters(query))), size
+
+
+def _read_place(page_token: str, filters: object) -> tuple[int, str]:
+    # When a match was created, and its id.
     try:
-        created, match_id = read_page_token(request.page_token, _filters(query))
-        before = (int(created), match_id)
+        created, match_id = read_page_token(page_token, filters)
+        place = (int(created), match_id)
     except ValueError:
         raise invalid_page_token() from None
-    if not 0 <= before[0] < 2**63 or not match_id.isalnum():
+    if not 0 <= place[0] < 2**63 or not match_id.isalnum():
         raise invalid_page_token()
-    return query._replace(before=before), size
+    return place
 
 
 def _read_time(time: Timestamp) -> int:
@@ -454,10 +459,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 "must be set, or player_id, unless the call comes with a player or a signed token"
             )
             raise invalid_field("name", "MISSING", rule)
-        after = FIRST
-        if request.page_token:
-            created, match_id = read_page_token(request.page_token, player)
-            after = int(created), match_id
+        after = _read_place(request.page_token, player) if request.page_token else FIRST
         done = await self._erasing.of_player(player, after)
         # The call itself was counted. Each match that was changed costs what a call for it would.
         self._admission.charge(call, Budget.CALLS, done.matches)

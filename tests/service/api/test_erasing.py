@@ -9,6 +9,7 @@ import pytest
 import wire
 from croupier.client import INVITED, Operator, Seat, bot, open_seat
 from croupier.v1 import feed_pb2, match_pb2
+from service.api.paging import write_page_token
 from service.hosting.records import RecordError, digest, verify
 from tests.support.houses import OPERATOR, refusal
 from tests.support.serving import ruleset_of
@@ -181,7 +182,14 @@ def test_who_may_erase_what(house):
     assert refused(nobody, player_id="ann") == "INVALID_FIELD"
     assert refused(nobody) == refused(studio) == "INVALID_FIELD"
     assert refused(studio, seats[0].token, name=name, player_id="ann") == "INVALID_FIELD"
-    assert refused(studio, player_id="ann", page_token="rubbish") == "INVALID_FIELD"
+    player = house.servers.run(house.stores[0].list_players(name.removeprefix("matches/")))[
+        0
+    ].player
+    forged = [
+        write_page_token(player, *place) for place in ((1, "a", "b"), ("x", "a"), (2**63, "a"))
+    ]
+    for token in ("rubbish", write_page_token("another", 1, "a"), *forged):
+        assert refused(studio, player_id="ann", page_token=token) == "INVALID_FIELD"
     assert refused(studio, name="matches/UP") == "INVALID_FIELD"
     token = seats[1].token
     seats[1].replace_token()
@@ -271,6 +279,22 @@ def test_names_are_erased_while_the_match_goes_on(house, number):
         assert not (late and view.players[1].display_name)
     eraser.join()
     assert [each.view().players[1].display_name for each in (*others, *both)] == [""] * 4
+
+
+def test_a_spectator_who_waits_is_not_shown_the_name_either(house):
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(GAME, (open_seat("Ann"), INVITED), spectator_delay=60)
+    joined = bob.join(match.invitations[1], display_name="Bob")
+    seats = [match.seats[0], joined.seats[1]]
+    house.pass_time(60_000)
+    for _ in range(3):
+        decide(house, seats)
+    holders = [moved(house, joined.spectator) for _ in range(2)]
+    before = [each.view() for each in holders]
+    assert {each.version for each in before} == {seats[0].view().version - 3}
+    assert {each.players[1].display_name for each in before} == {"Bob"}
+    seats[1].erase_names()
+    assert [each.view() for each in holders] == [without(each, {1}) for each in before]
 
 
 # What stays verifiable
