@@ -481,9 +481,6 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             caller = await self._authenticator.admit(call, request.name)
             check_seat(caller)
             seats = 1 << caller.seat
-        # Who will join a seat has no name yet.
-        for seat in state.seats.missing:
-            seats &= ~(1 << seat)
         return await self._erasing.in_match(state.header.match_id, seats)
 
 

@@ -34,7 +34,7 @@ class Erasing:
         self._matches = matches
 
     async def in_match(self, match_id: str, seats: int) -> bool:
-        """Erases the names of seats, the bits of a number; returns whether there were any.
+        """Erases the names that seats, the bits of a number, have; returns whether there were any.
 
         Raises Refusal, also for a match that is damaged.
         """

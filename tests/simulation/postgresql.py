@@ -121,6 +121,7 @@ class Database:
         }
         kinds = {row[0] for rows in lost.values() for row in rows}
         same = now.matches.keys() == standby.matches.keys() and now.ended == standby.ended
+        same = same and now.erased == standby.erased
         if not same or kinds != {EntryKind.ACTION}:
             return None
         return {match_id for match_id, rows in lost.items() if rows}

@@ -130,6 +130,9 @@ def test_a_front_end_erases_a_player_in_all_its_matches(house, monkeypatch):
     house.pass_time(1)
     again = seats[0].rematch()
     tables.append((seats[1].rematch().seats[0], 1))
+    house.pass_time(1)
+    tables[0][0].resign()
+    tables.append((tables[0][0].rematch().seats[1], 1 - tables[0][1]))
     alone = house.client("ann").create_match(GAME, (open_seat("Ann"), bot("random")))
     tables.append((alone.seats[0], 0))
     invited = other.create_match(GAME, (open_seat("Eve"), INVITED))
@@ -150,7 +153,7 @@ def test_a_front_end_erases_a_player_in_all_its_matches(house, monkeypatch):
     first = next(house.client().erase_names("ann"))
     assert (first.erased_matches, bool(first.next_page_token)) == (2, True)
     done = list(house.client().erase_names("ann"))
-    assert [each.erased_matches for each in done] == [0, 2, 2, 2, 1]
+    assert [each.erased_matches for each in done] == [0, 2, 2, 2, 2, 0]
     after = shown()
     for names, now, (_, seat) in zip(before, after, tables, strict=True):
         assert now[seat] == ""
@@ -162,7 +165,7 @@ def test_a_front_end_erases_a_player_in_all_its_matches(house, monkeypatch):
     assert new.view().players[0].display_name == "Ann"
     # The player itself may, too.
     assert sum(each.erased_matches for each in house.client("ann").erase_names()) == 1
-    assert sum(each.erased_matches for each in house.client("bob").erase_names()) == 7
+    assert sum(each.erased_matches for each in house.client("bob").erase_names()) == 8
     assert {name for names in shown() for name in names} == {"", "Eve"}
 
 

@@ -105,6 +105,8 @@ async def test_some_names_go_and_all_else_stays(place, seed):
             ]
             assert names_of(after) == left
             assert after.header.erased_seats == erased
+            # With the salt, the hash would tell whether a name is right.
+            assert (after.header.salt == b"") == bool(erased or not before.header.salt)
             assert chain.first_digest(after.header) == chain.first_digest(before.header)
             after.check_header()
             assert [each[:6] for each in after.entries] == [each[:6] for each in before.entries]
