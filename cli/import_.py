@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cli import arguments, verify
 from cli.arguments import CommandError, Commands
+from croupier.v1.match_pb2 import MatchRecord
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.observability.metrics import Metrics
@@ -74,7 +75,7 @@ async def add(store: Store, state: MatchState) -> bool:
         await store.create(added.header, _INCOMPLETE)
     else:
         added = MatchState.load(stored)
-        if added.over and write_record(added) == write_record(state):
+        if added.over and _without_erased(added, state) == _without_erased(state, added):
             return False
         if not _is_part(added, state):
             raise ValueError(f"the log holds another match named matches/{match_id}")
@@ -85,6 +86,20 @@ async def add(store: Store, state: MatchState) -> bool:
         if not await store.append(match_id, before, added.entry(added.version), status):
             raise ValueError(f"another process adds to matches/{match_id}")
     return True
+
+
+def _without_erased(state: MatchState, other: MatchState) -> MatchRecord:
+    # The record of a match without the names that were erased in it or in the other one.
+    record, seats = write_record(state), state.header.erased_seats | other.header.erased_seats
+    for seat, config in enumerate(record.seats):
+        if seats >> seat & 1:
+            config.ClearField("display_name")
+    for entry in record.entries:
+        if entry.HasField("seat_joined") and seats >> entry.seat_joined.seat & 1:
+            entry.seat_joined.ClearField("display_name")
+    record.ClearField("erased_seats")
+    record.ClearField("digest")
+    return record
 
 
 def _is_part(added: MatchState, whole: MatchState) -> bool:

@@ -98,6 +98,9 @@ def run(chosen: argparse.Namespace) -> int:
             origin = MatchStart.FromString(header.start).origin
             vouched = "logged" if origin.logged else "not logged"
             told += f", played on from version {origin.version} of {origin.name} ({vouched})"
+        if erased := write_record(state).erased_seats:
+            seats = " and ".join(map(str, erased))
+            told += f", the names of seat {seats} were erased"
         return told
 
     verified, wrong = verify_all(chosen.records, check)

@@ -342,6 +342,22 @@ class Client(Connection):
                 return
             request.page_token = response.next_page_token
 
+    def erase_names(self, player_id: str = "") -> Iterator[match_pb2.EraseNamesResponse]:
+        """Erases the names of a player in all its matches for good; yields what each call has done.
+
+        `player_id` is a player of the API key, or empty for whom the client calls. Nothing more is
+        erased once this is not iterated any more; begun again, it finishes.
+        """
+        request = match_pb2.EraseNamesRequest(player_id=player_id)
+        while True:
+            response: match_pb2.EraseNamesResponse = self.persist(
+                self.match_stub.EraseNames, request
+            )
+            yield response
+            if not response.next_page_token:
+                return
+            request.page_token = response.next_page_token
+
     def views(self, holders: Sequence[Spectator]) -> list[feed_pb2.ViewResult]:
         """Returns what each of at most 100 holders of tokens knows: a view, or an error."""
         request = feed_pb2.BatchGetViewsRequest(tokens=[each.token for each in holders])
@@ -451,6 +467,14 @@ class Operator:
             patience=patience,
             operator_token=self.token,
         )
+
+    def erase_names(self, match: str) -> bool:
+        """Erases the names of both seats of a match for good; returns whether there were any."""
+        request = match_pb2.EraseNamesRequest(name=match)
+        response: match_pb2.EraseNamesResponse = self.client.persist(
+            self.client.match_stub.EraseNames, request, token=self.token
+        )
+        return response.erased_matches > 0
 
     def match(self, name: str) -> match_pb2.Match:
         """Returns a match by its name: its state and seats, but no cards."""

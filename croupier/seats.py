@@ -387,6 +387,12 @@ class Seat(Spectator):
         response: match_pb2.ResumeMatchResponse = self._call(self._stub.ResumeMatch, request)
         return self._seen(response.view)
 
+    def erase_names(self) -> bool:
+        """Erases the names of the seat for good; returns whether it had any."""
+        request = match_pb2.EraseNamesRequest(name=self.match)
+        response: match_pb2.EraseNamesResponse = self._call(self._stub.EraseNames, request)
+        return response.erased_matches > 0
+
 
 def waits(view: game_pb2.View) -> bool:
     """Whether the seat of a view has decided ahead, so that the server makes its next decision."""

@@ -1,6 +1,7 @@
 """What CreateMatch and BatchCreateMatches ask for: read, admitted and answered."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,8 +22,10 @@ from service.hosting.played_on import Start, StartError, drawing_on
 from service.hosting.records import RecordError, replaying_record
 from service.hosting.seats import Caller, check_display_name
 from service.puzzles.library import Library
-from service.store import Header
+from service.store import Header, Seated
 from wire.errors import Refusal, invalid_field, within
+
+_OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 
 
 class MatchCreation:
@@ -128,12 +131,13 @@ class MatchCreation:
             players=self._players(request, call),
         )
 
-    def _players(self, request: match_pb2.CreateMatchRequest, call: Call) -> tuple[str, ...]:
-        seats = request.seats or [match_pb2.SeatConfig(open=match_pb2.OpenSeat())]
-        found = {
-            self._tokens.player(call, each.player_id) for each in seats if each.HasField("open")
-        }
-        return tuple(sorted(found - {""}))
+    def _players(self, request: match_pb2.CreateMatchRequest, call: Call) -> tuple[Seated, ...]:
+        held: Counter[str] = Counter()
+        for seat, each in enumerate(request.seats or [_OPEN, _OPEN]):
+            if each.HasField("open"):
+                held[self._tokens.player(call, each.player_id)] |= 1 << seat
+        del held[""]
+        return tuple(Seated(*each) for each in sorted(held.items()))
 
     def _answer(self, state: MatchState) -> match_pb2.CreateMatchResponse:
         header = state.header

@@ -26,6 +26,7 @@ from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
 from service.hosting.delayed import Untold
 from service.hosting.entries import Abort, Entropy, EntropyHash, EntryKind, Join, Resignation, Token
+from service.hosting.erasing import BOTH, FIRST, Erasing
 from service.hosting.feed import PAGE as FEED_PAGE
 from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState
@@ -44,7 +45,7 @@ from service.observability.metrics import Metrics
 from service.store import ListedMatch, Query
 from service.store.chain import Damaged
 from service.store.presence import OtherSeat, Place
-from wire.errors import Refusal
+from wire.errors import Refusal, invalid_field
 from wire.fields import ALL, Fields, read_mask
 
 PAGE_SIZE = 50
@@ -74,14 +75,19 @@ def read_page(
     size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
     if not request.page_token:
         return query, size
+    return query._replace(before=_read_place(request.page_token, _filters(query))), size
+
+
+def _read_place(page_token: str, filters: object) -> tuple[int, str]:
+    # When a match was created, and its id.
     try:
-        created, match_id = read_page_token(request.page_token, _filters(query))
-        before = (int(created), match_id)
+        created, match_id = read_page_token(page_token, filters)
+        place = (int(created), match_id)
     except ValueError:
         raise invalid_page_token() from None
-    if not 0 <= before[0] < 2**63 or not match_id.isalnum():
+    if not 0 <= place[0] < 2**63 or not match_id.isalnum():
         raise invalid_page_token()
-    return query._replace(before=before), size
+    return place
 
 
 def _read_time(time: Timestamp) -> int:
@@ -110,10 +116,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         metrics: Metrics,
         clock: Clock,
         admission: Admission,
+        erasing: Erasing,
         tell_presence: bool = True,
     ) -> None:
         self._creation = creation
         self._admission = admission
+        self._erasing = erasing
         self._matches = matches
         self._tokens = tokens
         self._authenticator = authenticator
@@ -256,7 +264,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             skip_own, viewer = request.skip_own_actions, caller.seat
             interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
             beat = interval is not None  # Whether nothing was sent for so long.
-            ahead = _ahead(state, viewer)  # As the caller knows it.
+            beside = _beside(state, viewer)  # As the caller knows it.
             watch.seat = None if viewer == SPECTATOR else viewer
             with (
                 self._metrics.watchers.track_inprogress(),
@@ -273,7 +281,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                             if not state.knows_events(version):
                                 await self._matches.recall_events(state, version)
                             yield _write_change(state, version, viewer, fields)
-                        sent, ahead = version, _ahead(state, viewer)
+                        sent, beside = version, _beside(state, viewer)
                         # The view comes with the newest version, so that must be the newest there
                         # is.
                         state = watch.next(state)
@@ -283,13 +291,16 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     # Only the log can say that nothing is newer.
                     if beat and self._matches.reads:
                         state = watch.refreshed(state)
-                        known, ahead = ahead, _ahead(state, viewer)
-                        view = _write_changed_view(state, viewer, fields) if ahead != known else b""
+                        known, beside = beside, _beside(state, viewer)
+                        changed = beside != known
+                        view = _write_changed_view(state, viewer, fields) if changed else b""
                         yield _write_heartbeat(max(version, 0), other_seat()) + view
                     if state.over:
                         break
                     newer = await watch.newer(state, interval)
-                    beat, state = newer is state and interval is not None, newer
+                    # Names were erased where a newer state is of the same version.
+                    beat = newer.version == state.version and interval is not None
+                    state = newer
                 else:
                     raise shutting_down(sent)
                 async for response in self._follow_rematch(caller, state, interval, other_seat):
@@ -443,6 +454,44 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
         return response
 
+    async def EraseNames(
+        self, request: match_pb2.EraseNamesRequest, call: Call
+    ) -> match_pb2.EraseNamesResponse:
+        if request.name:
+            erased = await self._erase_in_match(request, call)
+            return match_pb2.EraseNamesResponse(erased_matches=int(erased))
+        if request.player_id and not key_name(call):
+            raise invalid_field("player_id", "NO_KEY", "is for a caller with an API key only")
+        player = self._tokens.player(call, request.player_id)
+        if not player:
+            rule = (
+                "must be set, or player_id, unless the call comes with a player or a signed token"
+            )
+            raise invalid_field("name", "MISSING", rule)
+        after = _read_place(request.page_token, player) if request.page_token else FIRST
+        done = await self._erasing.of_player(player, after)
+        # The call itself was counted. Each match that was changed costs what a call for it would.
+        self._admission.charge(call, Budget.CALLS, done.matches)
+        response = match_pb2.EraseNamesResponse(erased_matches=done.matches)
+        for match_id, refusal in done.errors:
+            name = f"matches/{match_id}"
+            response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
+        if done.end is not None:
+            response.next_page_token = write_page_token(player, *done.end)
+        return response
+
+    async def _erase_in_match(self, request: match_pb2.EraseNamesRequest, call: Call) -> bool:
+        for field in ("player_id", "page_token"):
+            if getattr(request, field):
+                raise invalid_field(field, "WITH_NAME", "is for all matches of a player")
+        state = await self._authenticator.read(call, request.name)
+        seats = BOTH
+        if not self._authenticator.is_operator(call):
+            caller = await self._authenticator.admit(call, request.name)
+            check_seat(caller)
+            seats = 1 << caller.seat
+        return await self._erasing.in_match(state.header.match_id, seats)
+
 
 # All responses with a view have it in a field of the same number, but that of WatchMatch.
 _VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
@@ -458,9 +507,10 @@ def _write_heartbeat(version: int, other_seat: match_pb2.SeatPresence) -> bytes:
     return response.SerializeToString()
 
 
-def _ahead(state: MatchState, viewer: int) -> bytes:
-    # What the viewer has decided ahead.
-    return b"" if viewer == SPECTATOR else state.ahead[viewer]
+def _beside(state: MatchState, viewer: int) -> tuple[bytes, int]:
+    # What changes in a view without a version: what was decided ahead, and names that were erased.
+    ahead = b"" if viewer == SPECTATOR else state.ahead[viewer]
+    return ahead, state.header.erased_seats
 
 
 def _write_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:

@@ -49,6 +49,7 @@ NAMES = (
     "commit",
     "committed",  # What follows a commit.
     "due match",
+    "erased names",  # Emptying what SQLite has written before names were erased.
     "due time",  # Correcting when a match is due.
     "handshake",
     "idle match",

@@ -11,7 +11,7 @@ from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Rul
 from service.hosting.match_state import MatchState
 from service.hosting.played_on import Start
 from service.searching.options import Models
-from service.store import Header
+from service.store import Header, Seated
 from wire.errors import invalid_field
 
 _ID_BYTES = 16
@@ -39,7 +39,7 @@ class NewMatch(NamedTuple):
     hint_policy: int = 0  # 0: hints are allowed where a bot plays.
     start: Start | None = None  # From where it is played on.
     owner: str = ""  # As in `Header`.
-    players: tuple[str, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
+    players: tuple[Seated, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
     path: str = ""  # Where it is in a request, for refusals.
     spectator_delay: int = 0  # As in `Header`.
 
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     """A match of a header that shall exist; the rest is as in `NewMatch`."""
 
     header: Header
-    players: tuple[str, ...] = ()
+    players: tuple[Seated, ...] = ()
     path: str = ""
     once: bool = True  # Whether it may exist already.
 
@@ -145,6 +145,7 @@ def rematch_header(
         salt=b"",
         names_hash=b"",
         course=b"",
+        erased=b"",
     )
 
 
@@ -161,14 +162,17 @@ def asks_for(asked: Header, found: Header) -> bool:
     """Whether a match is the one that is asked for.
 
     When it was created, from where, with which API key, under which version of the rules, and by
-    which model its bots decide, does not matter. Its secret matters only if it follows from a seed,
-    which the caller has chosen, and its limit of default actions only if the caller has chosen one.
+    which model its bots decide, does not matter, nor do names that were erased since. Its secret
+    matters only if it follows from a seed, which the caller has chosen, and its limit of default
+    actions only if the caller has chosen one.
     """
     chosen = asked if asked.seeded else asked._replace(secret=found.secret)
     if not TimeControl.FromString(asked.time_control).max_default_actions:
         control = TimeControl.FromString(found.time_control)
         control.max_default_actions = 0
         found = found._replace(time_control=_serialize(control))
+    if found.erased_seats:
+        chosen = chosen.without_names(found.erased_seats)
     return found == chosen._replace(
         created=found.created,
         creator=found.creator,
@@ -179,6 +183,7 @@ def asks_for(asked: Header, found: Header) -> bool:
         salt=found.salt,
         names_hash=found.names_hash,
         course=found.course,
+        erased=found.erased,
     )
 
 

@@ -50,7 +50,12 @@ class Delayed:
         if version == state.version:
             return state
         known = self._shown.get(match_id)
-        if known is None or known.version > version or not state.follows(known):
+        if (
+            known is None
+            or known.version > version
+            or not state.follows(known)
+            or state.lacks_names_of(known)
+        ):
             known = await self._long_work.finish(MatchState.beginning(state.header))
         if version < 0:
             return Untold(*known._replace(match=None, deciders=(), over=False, written=Written()))

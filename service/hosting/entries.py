@@ -23,7 +23,7 @@ from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import REQUEST_END
 from service.hosting.match_state import KINDS, Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
-from service.store import Entry, chain
+from service.store import Entry, Seated, chain
 from wire.errors import Refusal
 
 
@@ -59,7 +59,7 @@ class Commit(NamedTuple):
     """The request adds an entry: the match with it, to be committed before it is answered."""
 
     state: MatchState
-    players: tuple[str, ...] = ()  # Who has joined a seat by it, as in `MatchStatus`.
+    players: tuple[Seated, ...] = ()  # Who has joined a seat by it, as in `MatchStatus`.
 
 
 # Decisions
@@ -513,7 +513,7 @@ class Join(Kind, number=EntryKind.JOIN):
             )
         state.check_running()
         entry = _join(seat, at, key_name, display_name, request_id)
-        return Commit(state.after(entry), (player,) if player else ())
+        return Commit(state.after(entry), (Seated(player, 1 << seat),) if player else ())
 
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         # The last one deals the match, unless it waits for entropy, for which all have joined

@@ -47,6 +47,7 @@ class MatchCache:
             cached is None
             or not cached.follows(state)
             or (cached.version == state.version and cached.ahead != state.ahead)
+            or state.lacks_names_of(cached)
         ):
             self._states[match_id] = state
             self._entries += state.version - (0 if cached is None else cached.version)
@@ -98,7 +99,8 @@ class Watch:
     def hand(self, state: MatchState) -> None:
         """Hands over a state, which the log has, unless one that has come of it was."""
         newest = self._newest
-        if newest is None or not newest.follows(state):
+        same = newest is not None and newest.version == state.version
+        if newest is None or not newest.follows(state) or (same and state.lacks_names_of(newest)):
             self._newest = state
             self._wake()
         elif newest.version == state.version and newest.ahead != state.ahead:

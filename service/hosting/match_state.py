@@ -465,7 +465,8 @@ class MatchState(NamedTuple):
     @property
     def head(self) -> Head:
         """The version of the match, as the log names it, and what lies beside it."""
-        return Head(self.version, self.history.digest(self.version), self.ahead.write())
+        digest, ahead = self.history.digest(self.version), self.ahead.write()
+        return Head(self.version, digest, ahead, self.header.erased)
 
     def etag(self, version: int) -> str:
         """What callers are told of a version, to tell it from others of the same number."""
@@ -484,6 +485,10 @@ class MatchState(NamedTuple):
         # Most share their history.
         same = self.history is other.history
         return same or self.history.digest(version) == other.history.digest(version)
+
+    def lacks_names_of(self, other: "MatchState") -> bool:
+        """Whether names were erased of which the other state, of the same match, has some."""
+        return self.header.erased_seats > other.header.erased_seats
 
     @property
     def deadline(self) -> int | None:

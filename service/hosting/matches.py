@@ -41,6 +41,7 @@ from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
 from service.store import (
+    ANOTHER_LOG,
     DueMatch,
     Entry,
     Head,
@@ -50,6 +51,7 @@ from service.store import (
     Listener,
     MatchStatus,
     Query,
+    Seated,
     Store,
     StoredMatch,
 )
@@ -164,10 +166,10 @@ class Matches:
                 f"seat {state.seats.missing[0]} was never joined, so nobody could play the rematch",
             )
         header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
-        players: Sequence[str] = ()
+        players: Sequence[Seated] = ()
         if header.owner and not header.invited:
             players = await self._store.list_players(header.rematch_of)
-        wanted = Wanted(header, tuple(players))
+        wanted = Wanted(header, tuple(each.exchanged() for each in players))
         [rematch] = (await self._create_once([wanted], admit)).values()
         if 1 - seat in rematch.header.invited:
             name = state.seats.display_names[seat]
@@ -553,7 +555,7 @@ class Matches:
         before: MatchState,
         after: MatchState,
         committed: Callable[[MatchState, MatchStatus], None] | None = None,
-        players: tuple[str, ...] = (),
+        players: tuple[Seated, ...] = (),
     ) -> Awaitable[bool]:
         # Adds the last entry of a state to the log; whether the log took it.
         if after.early_end is None:
@@ -572,10 +574,14 @@ class Matches:
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
         # First what others wait for.
-        entry = after.entry(after.version)
+        match_id, entry = after.header.match_id, after.entry(after.version)
         by_clock = KINDS[entry.kind].by_clock
-        self._cache.put(after, used=not (by_clock or after.header.bots[entry.seat]))
-        self._watches.publish(after)
+        if (known := self._known(match_id)) is not None and known.lacks_names_of(after):
+            self._forget(match_id)  # They were erased while this was committed.
+            self._hear(match_id, ANOTHER_LOG)
+        else:
+            self._cache.put(after, used=not (by_clock or after.header.bots[entry.seat]))
+            self._watches.publish(after)
         self.commit_listener(after, status)
         if by_clock:
             self._metrics.expiries.labels(after.game.id).inc()

@@ -5,7 +5,7 @@ and their actions, so whatever it says otherwise is wrong.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -52,6 +52,7 @@ def writing_record(state: MatchState) -> Work[bytes]:
         seats=write_seats(header.bots, header.invited, header.display_names),
         model=header.model,
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
+        erased_seats=[seat for seat in (0, 1) if header.erased_seats >> seat & 1],
     )
     record.create_time.FromMilliseconds(header.created)
     if header.start:
@@ -252,6 +253,7 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         display_names=tuple(seat.display_name for seat in record.seats),
         hint_policy=record.hint_policy,
         start=_read_start(record),
+        erased=bytes({sum({1 << seat for seat in record.erased_seats})} - {0}),
     )
 
 
@@ -270,6 +272,21 @@ def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:
         raise RecordError("entropy_from_seats", "needs an open seat, and excludes a seed")
     if header.model and not any(header.bots):
         raise RecordError("model", "is that of bots, and there is none")
+    for seat in record.erased_seats:
+        if header.bots[seat]:
+            raise RecordError("erased_seats", "has a bot, which has no name")
+        for path, joined in _named(record):
+            if joined.seat == seat and joined.display_name:
+                raise RecordError(f"{path}.display_name", "should be empty, as it was erased")
+
+
+def _named(record: match_pb2.MatchRecord) -> Iterator[tuple[str, game_pb2.SeatJoined]]:
+    # Where names of seats are.
+    for seat, config in enumerate(record.seats):
+        yield f"seats[{seat}]", game_pb2.SeatJoined(seat=seat, display_name=config.display_name)
+    for number, entry in enumerate(record.entries):
+        if entry.HasField("seat_joined"):
+            yield f"entries[{number}].seat_joined", entry.seat_joined
 
 
 def _read_time(message: Timestamp, path: str) -> int:

@@ -31,6 +31,7 @@ from service.common.urls import check_url
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
+from service.hosting.erasing import Erasing
 from service.hosting.feed import Feed
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
@@ -303,6 +304,7 @@ class Server:
             self.metrics,
             self._clock,
             self._admission,
+            Erasing(self._store, self.matches),
             self._options.tell_presence,
         )
         hint_service = HintService(

@@ -32,7 +32,7 @@ SEAL_BYTES = 4
 ETAG_BYTES = 8
 SALT_BYTES = 16
 
-_NOT_COVERED = ("key_names", "display_names", "salt")  # But `names_hash` is.
+_NOT_COVERED = ("key_names", "display_names", "salt", "erased")  # But `names_hash` is.
 # The kind, the seat, the time, the expected version, and how long the two parts are that follow.
 _ENTRY = struct.Struct("<BBqqII")
 

@@ -35,6 +35,7 @@ class Head(NamedTuple):
     # What its seats have decided ahead, as `service/hosting/ahead.py` writes it. It lies beside the
     # log and may change without a version.
     ahead: bytes = b""
+    erased: bytes = b""  # As in `Header`.
 
 
 class Later(NamedTuple):
@@ -192,18 +193,46 @@ class Header(NamedTuple):
     # What the deal led to, as in `Entry.course`; empty if it was not dealt when it was created.
     course: bytes = b""
     spectator_delay: int = 0  # How old what spectators are told is at least, in milliseconds.
+    # Empty unless names of the match were erased, here or in its entries: of which seats, as the
+    # bits of a byte, and a seal of the names that are left here. It lies with the head.
+    erased: bytes = b""
 
     def salted(self) -> "Header":
         """The header with a hash of its names."""
         names = chain.salted(self._names())
         salt = names[: chain.SALT_BYTES]
-        return self._replace(salt=salt, names_hash=chain.hash_names(names))
+        header = self._replace(salt=salt, names_hash=chain.hash_names(names))
+        return header._marked(self.erased_seats) if self.erased else header
 
     def check(self) -> None:
-        """Raises Damaged if its names are neither those of the hash nor erased."""
+        """Raises Damaged if its names are neither those of the hash nor what was left of them."""
         names = self._names()
-        if names and chain.hash_names(self.salt + names) != self.names_hash:
+        whole = not names or chain.hash_names(self.salt + names) == self.names_hash
+        if self.erased:
+            whole = self._marked(self.erased_seats) == self
+        if not whole:
             raise chain.Damaged(self.match_id, 0, "the names of its players were changed")
+
+    @property
+    def erased_seats(self) -> int:
+        """The seats whose names were erased, as the bits of a number."""
+        return self.erased[0] if self.erased else 0
+
+    def without_names(self, seats: int) -> "Header":
+        """The header after the names of seats were erased, here and in entries."""
+        left = self._replace(salt=b"")  # With it, the hash would tell whether a name is right.
+        for seat in (0, 1):
+            if seats >> seat & 1:
+                left = left._replace(
+                    key_names=_emptied(left.key_names, seat),
+                    display_names=_emptied(left.display_names, seat),
+                )
+        return left._marked(self.erased_seats | seats)
+
+    def _marked(self, seats: int) -> "Header":
+        return self._replace(
+            erased=bytes([seats]) + chain.seal(f"{self.match_id} names", self._names())
+        )
 
     def _names(self) -> bytes:
         names = (*self.key_names, *self.display_names)
@@ -220,6 +249,14 @@ class Header(NamedTuple):
         return hashlib.sha256(self.secret).digest()
 
 
+# What the row of a header has.
+COLUMNS = tuple(name for name in Header._fields if name != "erased")
+
+
+def _emptied(names: tuple[str, ...], seat: int) -> tuple[str, ...]:
+    return tuple("" if place == seat else name for place, name in enumerate(names))
+
+
 def write_columns(header: Header) -> tuple[object, ...]:
     """The fields of a header as a database stores them, in their order."""
     columns: dict[str, Any] = {
@@ -228,7 +265,7 @@ def write_columns(header: Header) -> tuple[object, ...]:
         "key_names": _write_names(header.key_names),
         "display_names": _write_names(header.display_names),
     }
-    return tuple(header._replace(**columns))
+    return tuple(header._replace(**columns))[: len(COLUMNS)]
 
 
 def read_columns(columns: Iterable[Any]) -> Header:
@@ -251,6 +288,17 @@ def _read_names(column: Any) -> tuple[str, ...]:
     return tuple(column.decode().split("\0")) if column else ("", "")
 
 
+class Seated(NamedTuple):
+    """A player or subject, by a pseudonym, and the seats of a match that are theirs."""
+
+    player: str
+    seats: int  # The bits of a number. 0 where the log is too old to know.
+
+    def exchanged(self) -> "Seated":
+        """The same player, where the two seats are exchanged."""
+        return self._replace(seats=self.seats >> 1 | (self.seats & 1) << 1)
+
+
 class MatchStatus(NamedTuple):
     """The status of a match, which the log tells without a replay."""
 
@@ -258,9 +306,8 @@ class MatchStatus(NamedTuple):
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
     feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
     ahead: bytes = b""  # As in `Head`.
-    # Pseudonyms of players or subjects who have got a seat, so that lists find it. They are beside
-    # the log.
-    players: tuple[str, ...] = ()
+    # Who has got a seat, so that lists find it. This is beside the log.
+    players: tuple[Seated, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -329,6 +376,15 @@ class ListedMatch(NamedTuple):
     updated: int  # When its last entry was made, or else the match; in milliseconds since 1970.
     invited: tuple[int, ...] = ()
     damaged: bool = False  # Whether some of this is not what was written.
+
+
+class HeldSeats(NamedTuple):
+    """The seats of a player in a match."""
+
+    created: int  # When the match was, in milliseconds since 1970.
+    match_id: str
+    seats: int  # As in `Seated`.
+    damaged: bool = False  # Whether this is not what was written.
 
 
 class Update(NamedTuple):
@@ -455,8 +511,22 @@ class Store(Protocol):
         A server that succeeds holds the lease of the match until then.
         """
 
-    async def list_players(self, match_id: str) -> list[str]:
-        """Who has a seat of a match, as in `MatchStatus`."""
+    async def list_players(self, match_id: str) -> list[Seated]:
+        """Who has a seat of a match."""
+
+    async def list_seats(self, player: str, after: tuple[int, str], limit: int) -> list[HeldSeats]:
+        """At most `limit` of the matches in which a player has a seat, the oldest first.
+
+        They are in order of (created, match_id), and come after this one.
+        """
+
+    async def erase_names(self, match_id: str, seats: int) -> bool:
+        """Erases the names of some seats of a match, as `Header.without_names` says.
+
+        Returns whether there were any; of a match that is not there, there are none. Listeners hear
+        of it. What the log has shown of them before is gone from its files, as far as the store can
+        see to that. Raises Damaged if the names that are there are not those that were written.
+        """
 
     async def count_live(self, creator: str) -> int:
         """How many matches of a creator are not over."""

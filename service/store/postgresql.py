@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from service.common.tasks import told
 from service.observability.metrics import Metrics
 from service.store import postgresql_feed
+from service.store import postgresql_lists as lists
 from service.store import postgresql_tables as tables
 from service.store.chain import Damaged, Entry
 from service.store.faults import Faults
@@ -25,6 +26,7 @@ from service.store.interface import (
     DueMatch,
     Head,
     Header,
+    HeldSeats,
     IdleMatch,
     Later,
     ListedMatch,
@@ -32,6 +34,7 @@ from service.store.interface import (
     MatchStatus,
     Position,
     Query,
+    Seated,
     Snapshot,
     StoredMatch,
     Update,
@@ -123,10 +126,10 @@ class PostgresStore:
         return await self._use("read", "other", tables.check)
 
     async def list_ids(self, after: str, limit: int) -> list[str]:
-        return await self._use("read", "other", lambda file: tables.read_ids(file, after, limit))
+        return await self._use("read", "other", lambda file: lists.read_ids(file, after, limit))
 
     async def list_told(self, match_id: str) -> list[Update]:
-        return await self._use("read", "other", lambda file: tables.read_told(file, match_id))
+        return await self._use("read", "other", lambda file: lists.read_told(file, match_id))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
         await self.create_all([(header, status)])
@@ -152,26 +155,39 @@ class PostgresStore:
         return replaced
 
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
-        return await self._use("read", "due", lambda file: tables.read_due(file, until, limit))
+        return await self._use("read", "due", lambda file: lists.read_due(file, until, limit))
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         return await self._use("write", "due", lambda file: tables.reschedule(file, due, at))
 
     async def count_live(self, creator: str) -> int:
-        return await self._use("read", "other", lambda file: tables.count_live(file, creator))
+        return await self._use("read", "other", lambda file: lists.count_live(file, creator))
 
-    async def list_players(self, match_id: str) -> list[str]:
-        return await self._use("read", "other", lambda file: tables.read_players(file, match_id))
+    async def list_players(self, match_id: str) -> list[Seated]:
+        return await self._use("read", "other", lambda file: lists.read_players(file, match_id))
+
+    async def list_seats(self, player: str, after: tuple[int, str], limit: int) -> list[HeldSeats]:
+        return await self._use(
+            "read", "other", lambda file: lists.read_seats(file, player, after, limit)
+        )
+
+    async def erase_names(self, match_id: str, seats: int) -> bool:
+        erased = await self._use(
+            "write", "other", lambda file: tables.erase_names(file, match_id, seats)
+        )
+        if erased:
+            self._tell(match_id, ANOTHER_LOG)
+        return erased
 
     async def list_idle(
         self, before: int, after: IdleMatch | None, limit: int
     ) -> Sequence[IdleMatch]:
         return await self._use(
-            "read", "other", lambda file: tables.read_idle(file, before, after, limit)
+            "read", "other", lambda file: lists.read_idle(file, before, after, limit)
         )
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
-        return await self._use("read", "other", lambda file: tables.read_listed(file, query, limit))
+        return await self._use("read", "other", lambda file: lists.read_listed(file, query, limit))
 
     async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         return await self._use(

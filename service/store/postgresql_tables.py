@@ -10,19 +10,17 @@ import asyncpg
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    COLUMNS,
     ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
     Header,
-    IdleMatch,
     Later,
-    ListedMatch,
     MatchStatus,
-    Query,
+    Seated,
     Snapshot,
     StoredMatch,
-    Update,
     check_newest,
     check_schema,
     check_settings,
@@ -170,7 +168,9 @@ async def _chain_match(connection: Any, match_id: str) -> None:
         match_id,
     )
     told = await connection.fetch(chaining.TOLD, match_id)
-    before = _READ_ENTRIES.replace("newest.ahead", "''::bytea")  # That comes later.
+    before = _READ_ENTRIES  # These come later.
+    for column in ("newest.ahead", "newest.erased"):
+        before = before.replace(column, "''::bytea")
     [(_, entries)] = await _read_entries(connection, [(match_id, 0)], before)
     rows = chaining.chained(read_columns(columns), entries, told, ended, due)
     await connection.execute(chaining.MATCH, *rows.match)
@@ -211,18 +211,31 @@ async def _lists(connection: Any) -> None:
     await connection.execute(_LISTS)
 
 
+# From schema 12: what names were erased, and which seats a player has. Of those who have one
+# already that is not known. A server of schema 12 that goes on meanwhile shows names that were
+# erased, where it has them in memory, and takes a match of which some are left for damaged.
+_NAMES = """
+    ALTER TABLE heads ADD COLUMN erased bytea NOT NULL DEFAULT '';
+    ALTER TABLE players ADD COLUMN seats integer NOT NULL DEFAULT 0;
+"""
+
+
+async def _names(connection: Any) -> None:
+    await connection.execute(_NAMES)
+
+
 async def _create(connection: Any) -> None:
     await connection.execute(SCHEMA)
 
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead, _lists)
+MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead, _lists, _names)
 
-_HEADER = ", ".join(Header._fields)
-_VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
-_FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE, _PLAYERS, _PLAYER_SEALS = (
-    f"${len(Header._fields) + number}" for number in range(1, 9)
+_HEADER = ", ".join(COLUMNS)
+_VALUES = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 1))
+_FACTS_SEAL, _ENDED, _FEED, _DIGEST, _SEAL, _DUE, _ERASED, _PLAYERS, _PLAYER_SEALS, _SEATS = (
+    f"${len(COLUMNS) + number}" for number in range(1, 11)
 )
 
 # The position of what is written, as `queries.write_position` writes it.
@@ -235,12 +248,14 @@ _CREATE = f"""
         RETURNING match_id, created, ended
     ), seated AS (
         INSERT INTO players
-        SELECT match_id, player, created, player_seal
+        SELECT match_id, player, created, player_seal, seats
         FROM created,
-            unnest({_PLAYERS}::text[], {_PLAYER_SEALS}::bytea[]) AS of (player, player_seal)
+            unnest({_PLAYERS}::text[], {_PLAYER_SEALS}::bytea[], {_SEATS}::integer[])
+            AS of (player, player_seal, seats)
     )
-    INSERT INTO heads ({queries.HEAD_COLUMNS}, due)
-    SELECT match_id, 0, {_DIGEST}::bytea, created, ended IS NOT NULL, {_SEAL}::bytea, {_DUE}::bigint
+    INSERT INTO heads ({queries.HEAD_COLUMNS}, due, erased)
+    SELECT match_id, 0, {_DIGEST}::bytea, created, ended IS NOT NULL, {_SEAL}::bytea,
+        {_DUE}::bigint, {_ERASED}::bytea
     FROM created
     RETURNING match_id
 """
@@ -257,9 +272,10 @@ _APPEND = f"""
             $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
             $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[],
             $13::bytea[], $14::boolean[], $15::bytea[], $16::bigint[], $17::bytea[], $18::bytea[],
-            $19::text[], $20::bytea[]
+            $19::bytea[], $20::text[], $21::bytea[], $22::integer[], $23::bytea[]
         ) AS asked (
-            {_ENTRY}, told, before, over, seal, due, ahead_before, ahead, player, player_seal
+            {_ENTRY}, told, before, over, seal, due, ahead_before, ahead, erased, player,
+            player_seal, seats, seal_of_both
         )
     ), unchanged AS (
         -- What was decided ahead can be taken back without a version, and is not made after that.
@@ -270,7 +286,9 @@ _APPEND = f"""
         INSERT INTO entries ({_ENTRY}, feed)
         SELECT {_ENTRY}, told || {_POSITION} FROM asked
         WHERE (
-            SELECT heads.version = asked.version - 1 AND heads.digest = asked.before FROM heads
+            SELECT heads.version = asked.version - 1 AND heads.digest = asked.before
+                AND heads.erased = asked.erased
+            FROM heads
             WHERE heads.match_id = asked.match_id
         ) AND (ahead_before = '' OR match_id IN (SELECT match_id FROM unchanged))
         ORDER BY match_id
@@ -281,12 +299,17 @@ _APPEND = f"""
         FROM asked JOIN added USING (match_id)
         WHERE asked.over AND matches.match_id = asked.match_id
     ), seated AS (
+        -- Who has a seat already has both.
         INSERT INTO players
-        SELECT match_id, player, created, player_seal
+        SELECT match_id, player, created,
+            CASE WHEN had.player_seal IS NULL THEN asked.player_seal ELSE seal_of_both END,
+            CASE WHEN had.player_seal IS NULL THEN asked.seats ELSE 3 END
         FROM asked JOIN added USING (match_id) JOIN matches USING (match_id)
+            LEFT JOIN players AS had USING (match_id, player)
         WHERE player <> ''
         ORDER BY match_id
-        ON CONFLICT DO NOTHING
+        ON CONFLICT (match_id, player) DO UPDATE
+            SET seats = excluded.seats, player_seal = excluded.player_seal
     )
     UPDATE heads SET version = asked.version, digest = asked.digest, at = asked.at,
         over = asked.over, seal = asked.seal, due = asked.due, ahead = asked.ahead
@@ -296,7 +319,7 @@ _APPEND = f"""
 """
 
 _READ_HEADERS = f"""
-    SELECT {_HEADER}, ended, {queries.HEAD}, due, ahead, snapshots.version, snapshots.data
+    SELECT {_HEADER}, ended, {queries.HEAD}, due, ahead, erased, snapshots.version, snapshots.data
     FROM matches LEFT JOIN heads USING (match_id) LEFT JOIN snapshots USING (match_id)
     WHERE match_id = ANY($1)
 """
@@ -304,7 +327,7 @@ _READ_HEADERS = f"""
 # OFFSET 0 keeps a subquery as it is, so that each match is looked up in the index, and no table is
 # read as a whole.
 _READ_ENTRIES = """
-    SELECT number, newest.version, newest.digest, newest.ahead, after.*
+    SELECT number, newest.version, newest.digest, newest.ahead, newest.erased, after.*
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS asked (match_id, known, number)
     LEFT JOIN heads AS newest USING (match_id)
     LEFT JOIN LATERAL (
@@ -315,7 +338,7 @@ _READ_ENTRIES = """
     ORDER BY number, after.version
 """
 
-_READ_HEADS = "SELECT match_id, version, digest, ahead FROM heads WHERE match_id = ANY($1)"
+_READ_HEADS = "SELECT match_id, version, digest, ahead, erased FROM heads WHERE match_id = ANY($1)"
 
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
@@ -358,6 +381,10 @@ _WRITE_SNAPSHOTS = """
 """
 
 
+# The head first, as an entry does.
+_LOCK_HEAD = " FOR UPDATE OF heads"
+
+
 async def migrate(connection: Any) -> None:
     """Brings a database up to date; raises ValueError if it is too old, or newer than this."""
     async with connection.transaction():
@@ -387,17 +414,6 @@ async def check(connection: Any) -> list[str]:
     begins = [begin for (begin,) in await connection.fetch(queries.READ_EPOCHS)]
     end = await connection.fetchval(f"SELECT {LAST_TOLD}")
     return check_settings(await connection.fetch(queries.READ_SETTINGS), begins, end)
-
-
-async def read_ids(connection: Any, after: str, limit: int) -> list[str]:
-    """At most `limit` ids of matches after one, in order."""
-    return [match_id for (match_id,) in await connection.fetch(queries.list_ids(), after, limit)]
-
-
-async def read_told(connection: Any, match_id: str) -> list[Update]:
-    """What the feed has told of a match, by version."""
-    rows = await connection.fetch(queries.READ_TOLD, match_id)
-    return [queries.read_update(*row) for row in rows]
 
 
 async def read_matches(
@@ -431,9 +447,9 @@ async def _read_entries(
         return []
     found = [_Found(None, []) for _ in asked]
     rows = await connection.fetch(sql, *zip(*asked, strict=True))
-    for number, newest, digest, ahead, version, *columns in rows:
+    for number, newest, digest, ahead, erased, version, *columns in rows:
         if newest is not None:
-            head = queries.read_head(asked[number - 1][0], newest, digest, ahead)
+            head = queries.read_head(asked[number - 1][0], newest, digest, ahead, erased)
             found[number - 1] = found[number - 1]._replace(newest=head)
         if version is not None:
             # A text that has changed must not keep the rows beside it from being read.
@@ -501,8 +517,10 @@ async def _create_match(connection: Any, header: Header, status: MatchStatus) ->
         head[2],
         head[-1],
         status.due,
-        list(status.players),
+        queries.sealed_erased(match_id, header.erased),
+        [each.player for each in status.players],
         [queries.player_seal(match_id, each) for each in status.players],
+        [each.seats for each in status.players],
     )
     return await connection.fetchval(_CREATE, *values) is not None
 
@@ -523,8 +541,11 @@ def _appended(append: Append) -> tuple[Any, ...]:
     ahead = queries.sealed_ahead(match_id, Head(version, entry.digest, status.ahead))
     held = queries.sealed_ahead(match_id, before)
     row = (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
-    player = "".join(status.players)  # One at most.
-    return (*row, player, queries.player_seal(match_id, player) if player else b"")
+    [seated] = status.players or [Seated("", 0)]  # One at most.
+    seals = (queries.player_seal(match_id, each) for each in (seated, seated._replace(seats=3)))
+    seal, both = seals
+    erased = queries.sealed_erased(match_id, before.erased)
+    return (*row, erased, seated.player, seal, seated.seats, both)
 
 
 async def replace_ahead(
@@ -553,33 +574,16 @@ async def delete_ended(connection: Any, before: int, limit: int) -> list[str]:
     return [match_id for (match_id,) in await connection.fetch(_DELETE_ENDED, before, limit)]
 
 
-async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
-    """At most `limit` of the matches that are due by a time, the most overdue first."""
-    return [DueMatch(*row) for row in await connection.fetch(queries.READ_DUE, until, limit)]
-
-
-async def count_live(connection: Any, creator: str) -> int:
-    """How many matches of a creator are not over."""
-    return int(await connection.fetchval(queries.COUNT_LIVE, creator))
-
-
-async def read_players(connection: Any, match_id: str) -> list[str]:
-    """Who has a seat of a match."""
-    return [player for (player,) in await connection.fetch(queries.LIST_PLAYERS, match_id)]
-
-
-async def read_idle(
-    connection: Any, before: int, after: IdleMatch | None, limit: int
-) -> list[IdleMatch]:
-    """At most `limit` matches that run, are not due and have no entry since a time."""
-    values = queries.idle_after(before, after, limit)
-    return [IdleMatch(*row) for row in await connection.fetch(queries.READ_IDLE, *values)]
-
-
-async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:
-    """At most `limit` of the matches that fit a query, the newest first."""
-    sql, values = queries.list_matches(query, limit)
-    return queries.listed(query, await connection.fetch(sql, *values))
+async def erase_names(connection: Any, match_id: str, seats: int) -> bool:
+    """Erases the names of seats, as `queries.erasing` says; returns whether there were any."""
+    async with connection.transaction():
+        erasing, found = queries.erasing(match_id, seats, _LOCK_HEAD), None
+        while True:
+            try:
+                sql, *values = erasing.send(found)
+            except StopIteration as done:
+                return bool(done.value)
+            found = await connection.fetch(sql, *values)
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -1,22 +1,26 @@
 """Statements for SQLite and for PostgreSQL alike, but for the sign before a parameter: `$`."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from service.store import chain
 from service.store.chain import Entry
 from service.store.interface import (
+    COLUMNS,
     Head,
     Header,
+    HeldSeats,
     IdleMatch,
     Later,
     ListedMatch,
     Position,
     Query,
+    Seated,
     Snapshot,
     StoredMatch,
     Update,
     read_columns,
+    write_columns,
 )
 
 READ_DUE = "SELECT match_id, due FROM heads WHERE due <= $1 ORDER BY due LIMIT $2"
@@ -53,19 +57,34 @@ def replaced_ahead(match_id: str, head: Head, ahead: bytes, due: int | None) -> 
     return after, match_id, *head[:2], sealed_ahead(match_id, head), due
 
 
-def read_head(match_id: str, version: int, digest: bytes, ahead: Any) -> Head:
+def read_head(match_id: str, version: int, digest: bytes, ahead: Any, erased: Any) -> Head:
     """The head of a match from its columns."""
+    head = Head(version, digest, b"", read_erased(match_id, erased))
     if ahead == b"":
-        return Head(version, digest)
+        return head
     told = chain.unsealed(f"{match_id} ahead", ahead)
     if told is None:
-        return Head(version, digest, DAMAGED)
+        return head._replace(ahead=DAMAGED)
     of, ahead = told[: chain.DIGEST_BYTES], told[chain.DIGEST_BYTES :]
     # A server from before there were decisions ahead leaves them with the version before.
-    return Head(version, digest, ahead if of == digest else b"")
+    return head._replace(ahead=ahead if of == digest else b"")
 
 
-DAMAGED = b"?"  # What cannot be read in place of decisions ahead: nobody has written it.
+# What cannot be read, in place of decisions ahead or of what names are left: nobody has written it.
+DAMAGED = b"?"
+
+
+def sealed_erased(match_id: str, erased: bytes) -> bytes:
+    """What names of a match are left, as it is stored; empty if none were erased."""
+    return chain.sealed(f"{match_id} erased", erased) if erased else b""
+
+
+def read_erased(match_id: str, stored: Any) -> bytes:
+    """What names of a match are left, as in `Header`."""
+    if not stored:  # None where there is no head.
+        return b""
+    erased = chain.unsealed(f"{match_id} erased", stored)
+    return erased or DAMAGED
 
 
 def facts_seal(header: Header) -> bytes:
@@ -148,15 +167,72 @@ def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
 
 
 # What tells that a player has a seat of a match, besides the columns of a list.
-SEATED = ", since, player_seal"
+SEATED = ", since, player_seal, seats"
 
 
-LIST_PLAYERS = "SELECT player FROM players WHERE match_id = $1 ORDER BY player"
+LIST_PLAYERS = "SELECT player, seats FROM players WHERE match_id = $1 ORDER BY player"
+LIST_SEATS = (
+    "SELECT since, match_id, seats, player_seal FROM players "
+    "WHERE player = $1 AND (since, match_id) > ($2, $3) ORDER BY since, match_id LIMIT $4"
+)
 
 
-def player_seal(match_id: str, player: str) -> bytes:
+def player_seal(match_id: str, seated: Seated) -> bytes:
     """The seal of a row of the table players."""
-    return chain.seal(f"{match_id} player", player.encode())
+    # That of a row from before seats were known has none.
+    seats = f" {seated.seats}" if seated.seats else ""
+    return chain.seal(f"{match_id} player", (seated.player + seats).encode())
+
+
+def held_seats(player: str, rows: Iterable[Sequence[Any]]) -> list[HeldSeats]:
+    """The matches in the rows of the statement LIST_SEATS."""
+    return [
+        HeldSeats(
+            since, _as_text(match_id), seats, seal != player_seal(match_id, Seated(player, seats))
+        )
+        for since, match_id, seats, seal in rows
+    ]
+
+
+# Erasing names. The salt and what is left must not change meanwhile.
+_NAMES = (
+    "SELECT {columns}, heads.erased FROM heads JOIN matches USING (match_id) WHERE match_id = $1"
+)
+_JOINED = "SELECT version, seat FROM entries WHERE match_id = $1 AND length(names) > 0"
+_ERASE_JOINED = "UPDATE entries SET names = $1 WHERE match_id = $2 AND version = $3"
+_ERASE = "UPDATE matches SET key_names = $1, display_names = $2, salt = $3 WHERE match_id = $4"
+_MARK = "UPDATE heads SET erased = $1 WHERE match_id = $2"
+
+# Statements with their parameters; what is sent is what the statement before has found.
+Erasing: TypeAlias = Generator[tuple[Any, ...], Any, bytes]
+
+
+def erasing(match_id: str, seats: int, lock: str = "") -> Erasing:
+    """Erases the names of seats in one transaction.
+
+    `lock` ends the statement that reads what must not change meanwhile. Returns what is then
+    `Header.erased`, empty if there were no names; raises Damaged.
+    """
+    rows = yield _NAMES.format(columns=", ".join(COLUMNS)) + lock, match_id
+    if not rows:
+        return b""
+    *columns, erased = rows[0]
+    header = _header(columns, erased)
+    joined = yield _JOINED, match_id
+    named = {seat for _, seat in joined}
+    for seat, names in enumerate(zip(header.key_names, header.display_names, strict=True)):
+        named |= {seat} if any(names) else set()
+    seats &= sum(1 << seat for seat in named)
+    if not seats:
+        return b""
+    for version, seat in joined:
+        if seats >> seat & 1:
+            yield _ERASE_JOINED, b"", match_id, version
+    header = header.without_names(seats)
+    written = dict(zip(COLUMNS, write_columns(header), strict=True))
+    yield _ERASE, written["key_names"], written["display_names"], header.salt, match_id
+    yield _MARK, sealed_erased(match_id, header.erased), match_id
+    return header.erased
 
 
 def listed(query: Query, rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
@@ -174,7 +250,7 @@ def _listed(
         or ended != (head[3] if head[4] else None)
         or query.over not in (None, bool(head[4]))
         or query.owner not in ("", owner)
-        or (seated and tuple(seated) != (created, player_seal(match_id, query.player)))
+        or (seated and not _is_seated(match_id, created, query.player, *seated))
     ):
         # Its place in the list stays, lest the next page begin elsewhere.
         return ListedMatch(_as_text(match_id), "", (), created, None, 0, 0, 0, damaged=True)
@@ -189,6 +265,10 @@ def _listed(
         updated=head[3],
         invited=tuple(invited),
     )
+
+
+def _is_seated(match_id: str, created: int, player: str, since: int, seal: Any, seats: Any) -> bool:
+    return (since, seal) == (created, player_seal(match_id, Seated(player, seats)))
 
 
 def _as_text(match_id: Any) -> str:
@@ -322,24 +402,35 @@ READ_ENTRIES = (
 
 
 def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) -> StoredMatch:
-    """A match from the columns of its header, `ended`, HEAD, `due` and `ahead`; raises Damaged."""
-    count = len(Header._fields)
-    ended, head, due, ahead = row[count], row[count + 1 : -2], row[-2], row[-1]
-    try:
-        header = read_columns(row[:count])
-        header.check()
-    except (TypeError, ValueError, AttributeError):
-        raise chain.Damaged(row[0], 0, "its header was changed") from None
+    """A match from its header, `ended`, HEAD, `due`, `ahead` and `erased`; raises Damaged."""
+    count = len(COLUMNS)
+    ended, head, (due, ahead, erased) = row[count], row[count + 1 : -3], row[-3:]
+    header = _header(row[:count], erased)
     if not _is_head(head) or ended != (head[3] if head[4] else None):
         raise chain.Damaged(header.match_id, len(entries), "the row of its head was changed")
-    newest = read_head(header.match_id, head[1], head[2], ahead)
+    newest = read_head(header.match_id, head[1], head[2], ahead, erased)
     # Others may have come since: what was decided ahead of them is not in this head.
     return StoredMatch(header, entries[: newest.version], snapshot, newest, bool(head[4]), due)
 
 
+def _header(columns: Sequence[Any], erased: Any) -> Header:
+    # Raises Damaged.
+    try:
+        header = read_columns(columns)._replace(erased=read_erased(columns[0], erased))
+        header.check()
+    except (TypeError, ValueError, AttributeError):
+        raise chain.Damaged(columns[0], 0, "its header was changed") from None
+    return header
+
+
 def later(head: Head, newest: Head | None, entries: list[Entry]) -> Later | None:
-    """Entries after a version, if they go on up to the newest one, on the branch of both."""
+    """Entries after a version, if they go on up to the newest one, on the branch of both.
+
+    None also if names were erased meanwhile, which are in what is known.
+    """
     if newest is None or len(entries) < newest.version - head.version:
+        return None
+    if newest.erased != head.erased:
         return None
     entries = entries[: newest.version - head.version]  # Others may have come since.
     goes_on = chain.is_next(head.digest, entries[0]) if entries else newest[:2] == head[:2]

@@ -26,6 +26,7 @@ from service.store.interface import (
     DueMatch,
     Head,
     Header,
+    HeldSeats,
     IdleMatch,
     Later,
     ListedMatch,
@@ -33,6 +34,7 @@ from service.store.interface import (
     MatchStatus,
     Position,
     Query,
+    Seated,
     Snapshot,
     StoredMatch,
     Update,
@@ -41,7 +43,16 @@ from service.store.interface import (
 )
 from service.store.jobs import Append, JobGatherer
 from service.store.presence import Presence
-from service.store.sqlite_writer import MAX_BATCH, Create, Job, Replace, SqliteWriter, Work
+from service.store.sqlite_writer import (
+    MAX_BATCH,
+    Create,
+    Erase,
+    Job,
+    Replace,
+    SqliteWriter,
+    Work,
+)
+from wire.errors import Refusal
 
 FILE = "croupier.db"
 READERS = 2
@@ -155,6 +166,8 @@ class SqliteStore:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_size_limit = 67108864")
             connection.execute("PRAGMA cache_size = -32768")
+            # What is erased does not stay in parts of the file that are free.
+            connection.execute("PRAGMA secure_delete = ON")
         except sqlite3.Error:
             connection.close()
             raise
@@ -190,6 +203,19 @@ class SqliteStore:
 
     async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
         return bool(await self._jobs.add(Replace(_future(), match_id, head, ahead, due)))
+
+    async def erase_names(self, match_id: str, seats: int) -> bool:
+        if not await self._jobs.add(Erase(_future(), match_id, seats)):
+            return False
+        if not await self._forget_erased():
+            self._metrics.tasks.finish("erased names", self._forget_erased)
+        return True
+
+    async def _forget_erased(self) -> bool:
+        # Whoever reads or writes just now may keep it from it.
+        with suppress(Refusal):
+            return await self._read(tables.forget_erased)
+        return False
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         def compare_and_set(connection: sqlite3.Connection) -> bool:
@@ -228,7 +254,7 @@ class SqliteStore:
                 for header, _ in job.matches:
                     if header.rematch_of:
                         self._changes.tell(header.match_id, 0)
-            elif isinstance(job, Replace) and answer is True:
+            elif isinstance(job, Erase | Replace) and answer is True:
                 self._changes.tell(job.match_id, ANOTHER_LOG)
 
     # Reading
@@ -260,8 +286,11 @@ class SqliteStore:
     async def count_live(self, creator: str) -> int:
         return await self._read(tables.count_live, creator)
 
-    async def list_players(self, match_id: str) -> list[str]:
+    async def list_players(self, match_id: str) -> list[Seated]:
         return await self._read(tables.read_players, match_id)
+
+    async def list_seats(self, player: str, after: tuple[int, str], limit: int) -> list[HeldSeats]:
+        return await self._read(tables.read_seats, player, after, limit)
 
     async def list_idle(
         self, before: int, after: IdleMatch | None, limit: int

@@ -10,16 +10,18 @@ from typing import Any
 from service.store import chain, chaining, queries
 from service.store.chain import Entry
 from service.store.interface import (
+    COLUMNS,
     ENTRIES_AT_ONCE,
     OLDEST,
     DueMatch,
     Head,
-    Header,
+    HeldSeats,
     IdleMatch,
     Later,
     ListedMatch,
     Position,
     Query,
+    Seated,
     Snapshot,
     StoredMatch,
     Update,
@@ -31,7 +33,7 @@ from service.store.interface import (
 )
 
 APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
-HEADER = ", ".join(Header._fields)  # The columns of a match that hold its header.
+HEADER = ", ".join(COLUMNS)  # The columns of a match that hold its header.
 
 _log = logging.getLogger(__name__)
 
@@ -261,6 +263,19 @@ def _lists(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+# From schema 12: what names were erased, and which seats a player has. Of those who have one
+# already that is not known.
+_NAMES = (
+    "ALTER TABLE heads ADD COLUMN erased BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE players ADD COLUMN seats INTEGER NOT NULL DEFAULT 0",
+)
+
+
+def _names(connection: sqlite3.Connection) -> None:
+    for statement in _NAMES:
+        connection.execute(statement)
+
+
 def _create(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
@@ -268,7 +283,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead, _lists)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead, _lists, _names)
 
 
 def migrate(connection: sqlite3.Connection, name: object) -> None:
@@ -336,7 +351,7 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | N
     """All that is stored of a match, if there is such a match; raises Damaged."""
     rows = _fetch(
         connection,
-        f"SELECT {HEADER}, ended, {queries.HEAD}, due, ahead FROM matches "
+        f"SELECT {HEADER}, ended, {queries.HEAD}, due, ahead, erased FROM matches "
         "LEFT JOIN heads USING (match_id) WHERE match_id = $1",
         match_id,
     )
@@ -367,7 +382,7 @@ def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> Lat
 def read_head(connection: sqlite3.Connection, match_id: str) -> Head | None:
     """The newest version of a match, if there is such a match."""
     rows = _fetch(
-        connection, "SELECT version, digest, ahead FROM heads WHERE match_id = $1", match_id
+        connection, "SELECT version, digest, ahead, erased FROM heads WHERE match_id = $1", match_id
     )
     return queries.read_head(match_id, *rows[0]) if rows else None
 
@@ -405,9 +420,33 @@ def count_live(connection: sqlite3.Connection, creator: str) -> int:
     return int(count)
 
 
-def read_players(connection: sqlite3.Connection, match_id: str) -> list[str]:
+def read_players(connection: sqlite3.Connection, match_id: str) -> list[Seated]:
     """Who has a seat of a match."""
-    return [player for (player,) in _fetch(connection, queries.LIST_PLAYERS, match_id)]
+    return [Seated(*row) for row in _fetch(connection, queries.LIST_PLAYERS, match_id)]
+
+
+def read_seats(
+    connection: sqlite3.Connection, player: str, after: tuple[int, str], limit: int
+) -> list[HeldSeats]:
+    """At most `limit` of the matches in which a player has a seat, the oldest first."""
+    return queries.held_seats(player, _fetch(connection, queries.LIST_SEATS, player, *after, limit))
+
+
+def erase_names(connection: sqlite3.Connection, match_id: str, seats: int) -> bytes:
+    """Erases the names of seats, as `queries.erasing` says."""
+    erasing, found = queries.erasing(match_id, seats), None
+    while True:
+        try:
+            sql, *values = erasing.send(found)
+        except StopIteration as done:
+            return bytes(done.value)
+        found = _fetch(connection, sql, *values)
+
+
+def forget_erased(connection: sqlite3.Connection) -> bool:
+    """Empties the write-ahead log, which has what was written before; returns whether it did."""
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
 
 
 def read_idle(

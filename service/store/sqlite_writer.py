@@ -19,7 +19,14 @@ from service.observability.metrics import Metrics
 from service.store import chain, faults, queries
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
-from service.store.interface import Head, Header, MatchStatus, Snapshot, write_columns
+from service.store.interface import (
+    COLUMNS,
+    Head,
+    Header,
+    MatchStatus,
+    Snapshot,
+    write_columns,
+)
 from service.store.jobs import Append
 from wire.errors import Refusal
 
@@ -32,12 +39,16 @@ PROBE_SECONDS = 1.0
 _APPEND = "INSERT OR ROLLBACK INTO appended VALUES "
 _COLUMNS = 17
 _APPENDED = f"({', '.join('?' * _COLUMNS)})"
-_HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_HEAD = f"INSERT INTO heads ({queries.HEAD_COLUMNS}, due, erased) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _MATCH = (
     f"INSERT INTO matches ({tables.HEADER}, facts_seal, ended, feed_position, feed) "
-    f"VALUES ({', '.join('?' * len(Header._fields))}, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    f"VALUES ({', '.join('?' * len(COLUMNS))}, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
-_SEAT = "INSERT OR IGNORE INTO players SELECT ?, ?, created, ? FROM matches WHERE match_id = ?"
+# Who has a seat already has both.
+_SEAT = (
+    "INSERT INTO players SELECT ?1, ?2, created, ?3, ?4 FROM matches WHERE match_id = ?1 "
+    "ON CONFLICT DO UPDATE SET seats = 3, player_seal = ?5"
+)
 
 
 class Create(NamedTuple):
@@ -57,6 +68,14 @@ class Replace(NamedTuple):
     due: int | None
 
 
+class Erase(NamedTuple):
+    """Erase the names of seats."""
+
+    future: "asyncio.Future[Any]"
+    match_id: str
+    seats: int  # As in `Store.erase_names`.
+
+
 class Work(NamedTuple):
     """Call a function with the connection that writes."""
 
@@ -64,7 +83,7 @@ class Work(NamedTuple):
     work: Callable[[sqlite3.Connection], Any]
 
 
-Job: TypeAlias = Append | Create | Replace | Work
+Job: TypeAlias = Append | Create | Erase | Replace | Work
 
 
 class SqliteWriter:
@@ -187,7 +206,7 @@ class SqliteWriter:
                 self._connection.close()
         self._connection = None
         for job in jobs:
-            if isinstance(job, Append | Replace):
+            if isinstance(job, Append | Erase | Replace):
                 self.heads.pop(job.match_id, None)
 
     # One transaction
@@ -217,6 +236,8 @@ class SqliteWriter:
                 self._add(connection, entries)  # Which came before.
                 if isinstance(job, Replace):
                     answers.append(self._replace(connection, job, heads))
+                elif isinstance(job, Erase):
+                    answers.append(self._erase(connection, job, heads))
                 else:
                     answers.append(job.work(connection))
         self._add(connection, entries)
@@ -240,7 +261,7 @@ class SqliteWriter:
         if self._newest(connection, match_id, heads) != head:
             return False
         kind, seat, at, action, expected_version, request_id, *chained = entry
-        head = Head(head.version + 1, entry.digest, status.ahead)
+        head = Head(head.version + 1, entry.digest, status.ahead, head.erased)
         position = self._next_position()
         feed = queries.sealed_feed(match_id, head.version, at, status.feed)
         feed += queries.write_position(position)
@@ -253,9 +274,12 @@ class SqliteWriter:
         return True
 
     def _seat(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
-        for player in status.players:
-            seal = queries.player_seal(match_id, player)
-            connection.execute(_SEAT, (match_id, player, seal, match_id))
+        for seated in status.players:
+            seals = (
+                queries.player_seal(match_id, each) for each in (seated, seated._replace(seats=3))
+            )
+            seal, both = seals
+            connection.execute(_SEAT, (match_id, seated.player, seal, seated.seats, both))
 
     def _newest(
         self, connection: sqlite3.Connection, match_id: str, heads: dict[str, Head]
@@ -276,6 +300,18 @@ class SqliteWriter:
         tables.replace_ahead(connection, job.match_id, job.head, job.ahead, job.due)
         heads[job.match_id] = job.head._replace(ahead=job.ahead)
         return True
+
+    def _erase(
+        self, connection: sqlite3.Connection, job: Erase, heads: dict[str, Head]
+    ) -> bool | chain.Damaged:
+        try:
+            erased = tables.erase_names(connection, job.match_id, job.seats)
+        except chain.Damaged as damage:
+            return damage
+        newest = self._newest(connection, job.match_id, heads) if erased else None
+        if newest is not None:
+            heads[job.match_id] = newest._replace(erased=erased)
+        return newest is not None
 
     def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, Head]) -> bool:
         # Whether there was no match of these ids.
@@ -304,9 +340,10 @@ class SqliteWriter:
         )
         if not connection.execute(_MATCH, values).rowcount:
             return False
-        heads[match_id] = head = Head(0, chain.first_digest(header))
+        heads[match_id] = head = Head(0, chain.first_digest(header), erased=header.erased)
         row = queries.head_row(match_id, head, at, over=status.over)
-        connection.execute(_HEAD, (*row, status.due))
+        erased = queries.sealed_erased(match_id, header.erased)
+        connection.execute(_HEAD, (*row, status.due, erased))
         self._seat(connection, match_id, status)
         return True
 

@@ -7,7 +7,16 @@ import pytest
 
 import wire
 from cli import record_files
-from croupier.client import INVITED, OPEN, Client, CroupierError, Operator, Seat, bot
+from croupier.client import (
+    INVITED,
+    OPEN,
+    Client,
+    CroupierError,
+    Operator,
+    Seat,
+    bot,
+    open_seat,
+)
 from croupier.v1 import match_pb2
 from service.api.authentication import read_operator_token
 from service.hosting.match_state import MatchState
@@ -500,3 +509,30 @@ def test_verify_says_where_a_match_began(tmp_path, logged):
     assert ended.status == 0
     vouched = "logged" if logged else "not logged"
     assert f"played on from version {origin.version} of {origin.name} ({vouched})" in ended.out
+
+
+def test_a_record_with_a_name_brings_none_back(operate, tmp_path):
+    operated = operate()
+    match = operated.client.create_match(GAMES[0], (open_seat("Ann"), open_seat("Bob")))
+    match.seats[0].resign()
+    old, new = tmp_path / "old", tmp_path / "new"
+    for path in (old, new):
+        path.mkdir()
+        record_files.write(match.spectator.record(), path, "json")
+        match.seats[1].erase_names()
+    ended = croupier("verify", old, new)
+    assert ended.status == 0
+    assert ["seat 1 were erased" in line for line in ended.out.splitlines()] == [False, True]
+    data = tmp_path / "data"
+    for path, told in ((new, "1 matches imported"), (old, "0 matches"), (new, "0 matches")):
+        ended = croupier("import", "--data", data, path)
+        assert (ended.status, told in ended.out) == (0, True), ended
+
+    async def stored():
+        async with opened(SqlitePlace(data)) as store:
+            return await store.load(match.name.removeprefix("matches/"))
+
+    found = asyncio.run(stored())
+    assert found.header.display_names == ("Ann", "")
+    assert write_record(MatchState.load(found)) == match.spectator.record()
+    assert croupier("verify", "--data", data).status == 0

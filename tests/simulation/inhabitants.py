@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
-from tests.simulation import oracles, rematches, survivors
+from tests.simulation import erasing, oracles, rematches, survivors
 from tests.simulation.ahead import Noted
 from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
@@ -370,8 +370,10 @@ class Table:
         for client in self.clients:
             client.close()
         await oracles.judge_match(self)
+        await erasing.erase(self)
 
-    async def _look(self, client):
+    async def look(self, client):
+        """The view of a spectator."""
         request = match_pb2.GetViewRequest(name=self.name)
         return (await client.call("GetView", request, self.spectator_token)).view
 
@@ -379,7 +381,7 @@ class Table:
         # Those who have left do not see it.
         client = self.client()
         for _ in range(240):
-            if (await self._look(client)).HasField("result"):
+            if (await self.look(client)).HasField("result"):
                 return
             await asyncio.sleep(15)
         self.world.fail(f"{self} does not end within an hour")
@@ -473,7 +475,7 @@ class Table:
                 self.world.fail(f"{self}: {what} is refused for another reason: {error}")
             self.world.counts["wrong requests"] += 1
             return
-        if runs and method in AT_THE_END and (await self._look(client)).HasField("result"):
+        if runs and method in AT_THE_END and (await self.look(client)).HasField("result"):
             self.asked_early |= method == "Rematch"
             return  # It is over meanwhile.
         self.world.fail(f"{self}: {what} is not refused, but answered: {answer}")

@@ -139,7 +139,7 @@ def _of_request(table, header):
 # What follows from nothing in the request.
 _NOT_ASKED_FOR = (
     *("match_id", "rules_version", "secret", "chance_id", "created", "creator", "model", "owner"),
-    *("salt", "names_hash", "course"),
+    *("salt", "names_hash", "course", "erased"),
 )
 
 

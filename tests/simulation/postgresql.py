@@ -32,6 +32,7 @@ class Tables:
         self.heads = {}  # Columns by id, but for the id and `due`.
         self.due = {}
         self.ahead = {}  # What seats have decided ahead, as it is stored.
+        self.erased = {}  # What names are left, likewise.
         self.requests = set()
         self.snapshots = {}
         self.feed = {}  # The position and the update of each version, by match and version.
@@ -87,8 +88,9 @@ class Database:
             for row in data.entries.get(match_id, ())
         ]
         version, digest, _, over, _ = data.heads[match_id]
-        head = queries.read_head(match_id, version, digest, data.ahead[match_id])
-        header = read_columns(data.matches[match_id])
+        beside = data.ahead[match_id], data.erased[match_id]
+        head = queries.read_head(match_id, version, digest, *beside)
+        header = read_columns(data.matches[match_id])._replace(erased=head.erased)
         due = data.due.get(match_id)
         return StoredMatch(header, entries, None, head, over, due)
 
@@ -119,6 +121,7 @@ class Database:
         }
         kinds = {row[0] for rows in lost.values() for row in rows}
         same = now.matches.keys() == standby.matches.keys() and now.ended == standby.ended
+        same = same and now.erased == standby.erased
         if not same or kinds != {EntryKind.ACTION}:
             return None
         return {match_id for match_id, rows in lost.items() if rows}
@@ -187,7 +190,7 @@ class Database:
         return [(data.settings["key"],)] if "key" in data.settings else []
 
     def _create(self, data, session, *values):
-        *columns, facts_seal, ended, feed, digest, seal, due, _, _ = values
+        *columns, facts_seal, ended, feed, digest, seal, due, erased, _, _, _ = values
         match_id = columns[0]
         if match_id in data.matches:
             return []
@@ -199,6 +202,7 @@ class Database:
         created = columns[Header._fields.index("created")]
         data.heads[match_id] = (0, digest, created, ended is not None, seal)
         data.ahead[match_id] = b""
+        data.erased[match_id] = erased
         data.transaction += 1
         data.last_told = data.transaction
         data.feed[match_id] = [(data.transaction, _at(data.transaction, feed))]
@@ -212,12 +216,12 @@ class Database:
         compares = "asked.before" in tables._APPEND  # Unless a fault is planted there.
         position = self._position(data, arrays[0])
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry, feed, before, over, seal, due, held, ahead = row[:-2]
+            match_id, version, *entry, feed, before, over, seal, due, held, ahead, erased = row[:-4]
             _, seat, at, _, _, request_id, *_, digest = entry
             newest = data.heads.get(match_id, (None, None))[:2]
             if newest[0] != version - 1 or (compares and newest[1] != before):
                 continue
-            if held and data.ahead[match_id] != held:
+            if (held and data.ahead[match_id] != held) or data.erased[match_id] != erased:
                 continue
             if request_id and (match_id, seat, request_id) in data.requests:
                 continue
@@ -260,6 +264,7 @@ class Database:
                 *data.heads[match_id],
                 data.due.get(match_id),
                 data.ahead[match_id],
+                data.erased[match_id],
                 *data.snapshots.get(match_id, (None, None)),
             )
             for match_id in dict.fromkeys(match_ids)
@@ -270,6 +275,7 @@ class Database:
         rows = []
         for number, (match_id, known) in enumerate(zip(match_ids, versions, strict=True), 1):
             newest = (*data.heads.get(match_id, (None, None))[:2], data.ahead.get(match_id))
+            newest = (*newest, data.erased.get(match_id))
             later = list(enumerate(data.entries.get(match_id, ())[known:], known + 1))
             rows += [(number, *newest, version, *entry) for version, entry in later]
             if not later:
@@ -279,7 +285,9 @@ class Database:
     def _heads(self, data, session, match_ids):
         # They come in the order of a set.
         found = [each for each in sorted(match_ids) if each in data.heads]
-        return [(each, *data.heads[each][:2], data.ahead[each]) for each in found]
+        return [
+            (each, *data.heads[each][:2], data.ahead[each], data.erased[each]) for each in found
+        ]
 
     def _listeners(self, data, session, name):
         others = (each for each in self.sessions.values() if each is not session)
@@ -308,6 +316,45 @@ class Database:
         if due is None:
             del data.due[match_id]
         return "UPDATE 1"
+
+    def _names(self, data, session, match_id):
+        session.erasing = []  # What is done when the transaction ends.
+        columns = data.matches.get(match_id)
+        return [(*columns, data.erased[match_id])] if columns else []
+
+    def _joined(self, data, session, match_id):
+        rows = enumerate(data.entries.get(match_id, ()), 1)
+        return [(version, entry[1]) for version, entry in rows if entry[_ENTRY_NAMES]]
+
+    def _erase_joined(self, data, session, names, match_id, version):
+        def erase():
+            entry = list(data.entries[match_id][version - 1])
+            entry[_ENTRY_NAMES] = names
+            data.entries[match_id][version - 1] = tuple(entry)
+
+        session.erasing.append(erase)
+        return []
+
+    def _erase(self, data, session, *values):
+        *changed, match_id = values
+        before = data.matches[match_id]
+
+        def erase():
+            if data.matches.get(match_id) != before:
+                raise asyncpg.DeadlockDetectedError("it has changed meanwhile")
+            row = list(before)
+            for name, value in zip(("key_names", "display_names", "salt"), changed, strict=True):
+                row[Header._fields.index(name)] = value
+            data.matches[match_id] = tuple(row)
+
+        session.erasing.insert(0, erase)
+        return []
+
+    def _mark(self, data, session, erased, match_id):
+        for erase in session.erasing:
+            erase()
+        data.erased[match_id] = erased
+        return []
 
     def _reschedule(self, data, session, at, match_id, before):
         if data.due.get(match_id) != before:
@@ -429,6 +476,7 @@ def _at(position, feed):
     return feed + queries.write_position(position)
 
 
+_ENTRY_NAMES = Entry._fields.index("names")
 _FACTS = queries.FACTS.split(", ")[:-1]
 _NAMES = {
     tables._CREATE: "create",
@@ -447,12 +495,18 @@ _NAMES = {
     tables._WRITE_SNAPSHOTS: "snapshots",
     queries.REPLACE_AHEAD: "replace_ahead",
     queries.RESCHEDULE: "reschedule",
+    queries.erasing("", 0, tables._LOCK_HEAD).send(None)[0]: "names",
+    queries._JOINED: "joined",
+    queries._ERASE_JOINED: "erase_joined",
+    queries._ERASE: "erase",
+    queries._MARK: "mark",
+    queries.LIST_SEATS: "nothing",
     queries.READ_DUE: "due",
     queries.COUNT_LIVE: "live",
     queries.LIST_PLAYERS: "nothing",
     queries.READ_IDLE: "idle",
     **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED), "nothing"),
-    **dict.fromkeys((tables._AHEAD, tables._LISTS), "nothing"),
+    **dict.fromkeys((tables._AHEAD, tables._LISTS, tables._NAMES), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),
@@ -474,7 +528,10 @@ _WRITES = {
     "end_epoch",
     "create",
     "delete",
+    "erase",
+    "erase_joined",
     "keep_key",
+    "mark",
     "reschedule",
     "replace_ahead",
 }

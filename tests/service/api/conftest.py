@@ -1,12 +1,13 @@
-"""Servers that share a log, for the tests of what every server answers, also after a crash."""
+"""Servers that share a log, for the tests of what every server answers, and front ends."""
 
 import pytest
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
+from tests.support.houses import House
 from tests.support.replicas import OPERATOR
 from tests.support.serving import Client
-from tests.support.stores import MemoryPlace
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
 
 class Cluster:
@@ -53,3 +54,25 @@ def cluster(servers, tmp_path):
     cluster = Cluster(servers, search_threads=1, allow_seeds=True, operator_token_file=token)
     yield cluster
     cluster.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def stores(request, servers, tmp_path):
+    """A log in SQLite, or one in PostgreSQL for two servers."""
+    count, place = 1, SqlitePlace(tmp_path / "log")
+    if request.param == "postgresql":
+        count, place = 2, PostgresPlace(request.getfixturevalue("postgres"))
+    opened = [place.store() for _ in range(count)]
+    for store in opened:
+        servers.run(store.open())
+    yield opened
+    for store in opened:
+        servers.run(store.close())
+
+
+@pytest.fixture
+def house(servers, stores, start):
+    """The servers of a log."""
+    house = House(servers, stores, start)
+    yield house
+    house.close()

@@ -1,7 +1,5 @@
 """A front end with accounts and a spectator, on SQLite and on two servers over PostgreSQL."""
 
-import datetime
-import hashlib
 import threading
 import uuid
 
@@ -24,80 +22,11 @@ from service.admission.budgets import Budget, Ledger
 from service.hosting.consent import MAX_PAUSE_MILLISECONDS
 from service.hosting.records import RecordError, verify
 from service.store import Query, queries
-from tests.support.manual_clock import ManualClock
+from tests.support.houses import OPERATOR, refusal
 from tests.support.serving import ruleset_of
-from tests.support.stores import PostgresPlace, SqlitePlace
 
-KEYS = {"studio": "key-of-the-studio", "other": "key-of-another"}
-OPERATOR = "operator-" * 5
 GAME = "skystones"
 RUNNING, OVER = match_pb2.MATCH_STATE_RUNNING, match_pb2.MATCH_STATE_OVER
-
-
-class House:
-    """Servers of one log, and clients, each of the next server."""
-
-    def __init__(self, servers, stores, start):
-        self.servers, self.stores, self.clock = servers, stores, ManualClock()
-        digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
-        callers = "".join(
-            f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true\n[keys.{name}.budgets]\n'
-            'processor_milliseconds_per_second = "unlimited"\n'
-            for name, digest in digests.items()
-        )
-        options = {"callers": callers, "operator": OPERATOR, "search_threads": 1}
-        started = [start(store, self.clock, **options)[1] for store in stores]
-        self._addresses = [each.address for each in started]
-        self._clients = []
-
-    def client(self, player="", key="studio"):
-        """A client of the next server: of a key and its player, or of nobody."""
-        address = self._addresses[len(self._clients) % len(self._addresses)]
-        self._clients.append(Client(address, api_key=KEYS.get(key, ""), player=player, patience=0))
-        return self._clients[-1]
-
-    def pass_time(self, milliseconds):
-        """Lets the clock of all servers go on; returns what it shows then."""
-        self.servers.loop.call_soon_threadsafe(self.clock.advance, milliseconds)
-        self.servers.run(self._turn())
-        return datetime.datetime.fromtimestamp(self.clock.now() / 1000, datetime.UTC)
-
-    async def _turn(self):
-        pass
-
-    def close(self):
-        """Ends the clients."""
-        for each in self._clients:
-            each.close()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def stores(request, servers, tmp_path):
-    """A log in SQLite, or one in PostgreSQL for two servers."""
-    count, place = 1, SqlitePlace(tmp_path / "log")
-    if request.param == "postgresql":
-        count, place = 2, PostgresPlace(request.getfixturevalue("postgres"))
-    opened = [place.store() for _ in range(count)]
-    for store in opened:
-        servers.run(store.open())
-    yield opened
-    for store in opened:
-        servers.run(store.close())
-
-
-@pytest.fixture
-def house(servers, stores, start):
-    """The servers of a log."""
-    house = House(servers, stores, start)
-    yield house
-    house.close()
-
-
-def refusal(call, *arguments, **fields):
-    """The reason for which a call is refused."""
-    with pytest.raises(CroupierError) as caught:
-        call(*arguments, **fields)
-    return caught.value.reason
 
 
 def names(listed):

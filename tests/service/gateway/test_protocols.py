@@ -111,6 +111,8 @@ def test_every_method(caller, grpc_client):
     for each in call("MatchService.BatchCreateMatches", **batch).matches:
         aborted = call("MatchService.AbortMatch", each.seat_tokens[0].token, name=each.name)
         assert aborted.view.result.reason == game_pb2.END_REASON_ABORTED
+        erased = call("MatchService.EraseNames", each.seat_tokens[0].token, name=each.name)
+        assert erased.erased_matches == 0
     assert rematch.seat_token.seat == 1
     declined = call("MatchService.DeclineRematch", replaced.seat_token.token, name=created.name)
     assert declined.rematch.name == rematch.name

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from service.store import DueMatch, Later, Listener, MatchStatus, Query, Snapshot
+from service.store import DueMatch, Later, Listener, MatchStatus, Query, Seated, Snapshot
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -79,8 +79,10 @@ async def test_a_match_is_created_once(store):
 
 
 async def test_of_several_matches_all_are_created_or_none(store):
+    ann, bob = Seated("ann", 1), Seated("bob", 2)
+
     def some(*ids):
-        return [(header(each, rematch_of="one"), MatchStatus(players=("ann",))) for each in ids]
+        return [(header(each, rematch_of="one"), MatchStatus(players=(ann,))) for each in ids]
 
     with pytest.raises(ValueError, match="already"):
         await store.create_all(some("a", "b", "one", "c"))
@@ -92,8 +94,12 @@ async def test_of_several_matches_all_are_created_or_none(store):
     assert [each.match_id for each in listed] == ["c", "b", "a"]
     assert not any(each.damaged for each in listed)
     for match_id in ("a", "b", "c"):
-        assert await append(store, match_id, 0, action(0), MatchStatus(players=("bob",)))
-        assert await store.list_players(match_id) == ["ann", "bob"]
+        assert await append(store, match_id, 0, action(0), MatchStatus(players=(bob,)))
+        assert await store.list_players(match_id) == [ann, bob]
+        # Who has a seat already has both then.
+        again = MatchStatus(players=(Seated("ann", 2),))
+        assert await append(store, match_id, 1, action(0), again)
+        assert await store.list_players(match_id) == [Seated("ann", 3), bob]
     assert len(await store.list_matches(Query(player="bob"), 9)) == 3
 
 

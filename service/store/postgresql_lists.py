@@ -1,0 +1,62 @@
+"""What the PostgreSQL log lists of its matches."""
+
+from typing import Any
+
+from service.store import queries
+from service.store.interface import (
+    DueMatch,
+    HeldSeats,
+    IdleMatch,
+    ListedMatch,
+    Query,
+    Seated,
+    Update,
+)
+
+
+async def read_ids(connection: Any, after: str, limit: int) -> list[str]:
+    """At most `limit` ids of matches after one, in order."""
+    return [match_id for (match_id,) in await connection.fetch(queries.list_ids(), after, limit)]
+
+
+async def read_told(connection: Any, match_id: str) -> list[Update]:
+    """What the feed has told of a match, by version."""
+    rows = await connection.fetch(queries.READ_TOLD, match_id)
+    return [queries.read_update(*row) for row in rows]
+
+
+async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
+    """At most `limit` of the matches that are due by a time, the most overdue first."""
+    return [DueMatch(*row) for row in await connection.fetch(queries.READ_DUE, until, limit)]
+
+
+async def count_live(connection: Any, creator: str) -> int:
+    """How many matches of a creator are not over."""
+    return int(await connection.fetchval(queries.COUNT_LIVE, creator))
+
+
+async def read_players(connection: Any, match_id: str) -> list[Seated]:
+    """Who has a seat of a match."""
+    return [Seated(*row) for row in await connection.fetch(queries.LIST_PLAYERS, match_id)]
+
+
+async def read_seats(
+    connection: Any, player: str, after: tuple[int, str], limit: int
+) -> list[HeldSeats]:
+    """At most `limit` of the matches in which a player has a seat, the oldest first."""
+    rows = await connection.fetch(queries.LIST_SEATS, player, *after, limit)
+    return queries.held_seats(player, rows)
+
+
+async def read_idle(
+    connection: Any, before: int, after: IdleMatch | None, limit: int
+) -> list[IdleMatch]:
+    """At most `limit` matches that run, are not due and have no entry since a time."""
+    values = queries.idle_after(before, after, limit)
+    return [IdleMatch(*row) for row in await connection.fetch(queries.READ_IDLE, *values)]
+
+
+async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:
+    """At most `limit` of the matches that fit a query, the newest first."""
+    sql, values = queries.list_matches(query, limit)
+    return queries.listed(query, await connection.fetch(sql, *values))

@@ -1,0 +1,47 @@
+"""Seats that erase their names when their match is over, and what is shown of them from then on."""
+
+from croupier.v1 import match_pb2
+from service.hosting.records import verify
+from tests.simulation.network import CallError
+
+SHARE = 0.3  # Of the matches.
+LOOKS = 4  # Each from a client, which has its server.
+
+
+async def erase(table):
+    """Lets a seat of a match that was judged erase its names, and judges what is told then."""
+    rng = table.rng
+    if table.lost or not table.tokens or rng.random() > SHARE:
+        return
+    seat, token = rng.choice(sorted(table.tokens.items()))
+    request = match_pb2.EraseNamesRequest(name=table.name)
+    try:
+        await table.client().call("EraseNames", request, token)
+    except CallError as error:
+        if error.reason != "TOKEN_REPLACED":
+            raise
+        return
+    table.world.counts["names erased"] += 1
+    for _ in range(LOOKS):
+        client = table.client()
+        shown = (await table.look(client)).players[seat]
+        asked = match_pb2.GetRecordRequest(name=table.name)
+        record = (await client.call("GetRecord", asked, table.spectator_token)).record
+        if shown.display_name or shown.key_name:
+            table.world.fail(f"{table}: an erased name of seat {seat} is shown: {shown}")
+        # Nothing else is another one than before.
+        if not verify(record).over or record != _without_name(table.record, seat, record):
+            table.world.fail(f"{table}: since a name was erased, its record is {record}")
+        client.close()
+
+
+def _without_name(before, seat, after):
+    record = match_pb2.MatchRecord()
+    record.CopyFrom(before)
+    for each in record.entries:
+        if each.HasField("seat_joined") and each.seat_joined.seat == seat:
+            each.seat_joined.ClearField("display_name")
+    record.seats[seat].ClearField("display_name")
+    record.erased_seats[:] = after.erased_seats
+    record.digest = after.digest
+    return record
