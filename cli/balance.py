@@ -122,6 +122,8 @@ def _settings(args: argparse.Namespace) -> "Settings":
         raise UsageError(f"no game is called {args.game}; there are {', '.join(games())}")
     if args.propose and args.vary:
         raise UsageError("--propose and --vary do not go together")
+    if args.until and not args.vary:
+        raise UsageError("--until is for a comparison: it needs --vary")
     first = changed(game_id, args.option)
     rulesets = (first, changed(game_id, args.vary, first)) if args.vary else (first,)
     player, stronger = args.player, args.stronger

@@ -80,9 +80,11 @@ def differences(before: Game, after: Game) -> Iterator[str]:
     """What differs between two rulesets, in words."""
     if before.rules_version != after.rules_version:
         yield f"version {after.rules_version} of the rules"
-    old, new = (dict(numbers(game, before)) for game in (before, after))
+    # Where a card is left out, ids may move to another card.
+    same = len(before.cards()) == len(after.cards())
+    old, new = dict(numbers(before)), dict(numbers(after, before if same else after))
     for path in [*old, *(new.keys() - old.keys())]:
-        if old.get(path) != new.get(path):
+        if old.get(path) != new.get(path) and (path in new or path.endswith(".copies")):
             yield f"{path} {old.get(path, 0)} → {new.get(path, 0)}"
     for name, value in after.ruleset.items():
         if value != before.ruleset[name] and isinstance(value, bool | str):

@@ -63,6 +63,7 @@ def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
         (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
         (("skystones", "--vary", "cards.X.north=1"), "names no card"),
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
+        (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
         (("skystones", "--propose", "--vary", "hand_size=3"), "do not go together"),
     ],
