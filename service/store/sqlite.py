@@ -214,7 +214,7 @@ class SqliteStore:
     async def _forget_erased(self) -> bool:
         # Whoever reads or writes just now may keep it from it.
         with suppress(Refusal):
-            return await self._read(tables.forget_erased)
+            return await self._read(sqlite_recovery.empty, self._path)
         return False
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:

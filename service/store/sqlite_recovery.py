@@ -86,10 +86,7 @@ def checkpoint(connection: sqlite3.Connection, path: Path, frames: list[Frame]) 
     _, _, whole = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     left_out = [frame for frame in frames if frame.number >= whole]
     lost = _has_commit_after_commit(path, left_out)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    with _wal(path).open("rb") as file:
-        # Else a power cut could bring back frames, and not all of them, over a newer file.
-        os.fsync(file.fileno())
+    empty(connection, path)
     recovered = sum(frame.commits for frame in frames if frame.number < whole)
     if recovered:
         _log.info(
@@ -99,6 +96,18 @@ def checkpoint(connection: sqlite3.Connection, path: Path, frames: list[Frame]) 
         _log.error("the write-ahead log is damaged: commits that were synced may be lost")
     elif left_out:
         _log.warning("a commit that failed or was not written whole is left out")
+
+
+def empty(connection: sqlite3.Connection, path: Path) -> bool:
+    """Moves all of the write-ahead log into the file, and leaves nothing of it on the disk.
+
+    Returns whether it did: not where others read or write just now.
+    """
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    with _wal(path).open("rb") as file:
+        # Else a power cut could bring back frames, and not all of them, over a newer file.
+        os.fsync(file.fileno())
+    return not busy
 
 
 def _has_commit_after_commit(path: Path, frames: list[Frame]) -> bool:

@@ -443,12 +443,6 @@ def erase_names(connection: sqlite3.Connection, match_id: str, seats: int) -> by
         found = _fetch(connection, sql, *values)
 
 
-def forget_erased(connection: sqlite3.Connection) -> bool:
-    """Empties the write-ahead log, which has what was written before; returns whether it did."""
-    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not busy
-
-
 def read_idle(
     connection: sqlite3.Connection, before: int, after: IdleMatch | None, limit: int
 ) -> list[IdleMatch]:

@@ -3,12 +3,15 @@
 One test for each log, with real processes; the simulation has what is rarer (docs/simulation.md).
 """
 
+import hashlib
 import os
 import random
+import threading
 
 import pytest
 
-from croupier.client import Client
+from croupier.client import Client, bot, open_seat
+from croupier.v1 import match_pb2
 from tests.support.exports import verified_records
 from tests.support.postgresql import Postgres
 from tests.support.road import Road
@@ -141,3 +144,69 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
         lambda _: stop(one),
     )
     play([one, other], ends, operator, tmp_path / "records")
+
+
+KEY = "the-key-of-a-front-end"
+MATCHES = 100
+
+
+def erase(servers, moment):
+    """Lets a front end erase a name in many matches while servers are killed; returns the name."""
+    for server in servers:
+        server.ready()
+    name = f"Ann {random.Random(f'{SEED}/{moment}').randrange(10**9)}"
+    asked = [
+        match_pb2.CreateMatchRequest(
+            ruleset={"skystones": {}}, seats=(open_seat(name, "ann"), bot("random"))
+        )
+        for _ in range(MATCHES)
+    ]
+    addresses = f"ipv4:{','.join(server.address for server in servers)}"
+    with Client(addresses, api_key=KEY) as client:
+        seats = [each.seats[0] for each in client.create_matches(asked)]
+        seats[0].resign()
+        done = []
+        eraser = threading.Thread(target=lambda: done.extend(client.erase_names("ann")))
+        eraser.start()
+        while moment and sum(name not in str(seat.view()) for seat in seats[::10]) < moment:
+            pass
+        kill(servers[0])
+        eraser.join()
+        assert not done[-1].next_page_token
+        assert not any(each.erased_matches for each in client.erase_names("ann"))
+        for server in servers:
+            server.ready()
+            with Client(server.address) as each:
+                answers = [*each.views(seats[:50]), *each.views(seats[50:])]
+            assert not any(name in str(answer) for answer in answers)
+            assert all(answer.HasField("view") for answer in answers)
+        assert name not in str(seats[0].record())
+    for server in servers:
+        server.end_well()
+    return name
+
+
+@pytest.fixture
+def front_end(tmp_path):
+    """The options of a server that knows the front end."""
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    file = tmp_path / "callers.toml"
+    limits = "calls_per_second", "processor_milliseconds_per_second"
+    free = "\n".join(f'{each} = "unlimited"' for each in limits)
+    file.write_text(
+        f'[budgets.address]\n{free}\n[keys.front]\nsha256 = "{digest}"\nnames_players = true\n'
+        f"[keys.front.budgets]\n{free}\n"
+    )
+    return "--callers-file", str(file)
+
+
+@pytest.mark.parametrize("moment", [0, 3])
+def test_a_name_is_erased_though_its_server_is_killed(replicas, front_end, tmp_path, moment):
+    data = tmp_path / "data"
+    name = erase([replicas("--store", "sqlite", "--data", str(data), *front_end)], moment)
+    assert not any(name.encode() in each.read_bytes() for each in data.iterdir())
+
+
+def test_a_name_is_erased_though_a_replica_is_killed(replicas, front_end, postgres):
+    store = ("--store", postgres.url(postgres.new_schema()))
+    erase([replicas(*store, *front_end), replicas(*store, *front_end)], 3)

@@ -13,7 +13,7 @@ from tests.simulation import STORES
 
 WAYS = ("fails", "ends")
 # That no world has; tests of real servers let it die.
-ELSEWHERE = ("callback", "due time", "log lines", "loop lag", "metrics port")
+ELSEWHERE = ("callback", "due time", "erased names", "log lines", "loop lag", "metrics port")
 ELSEWHERE += ("search process", "signed tokens", "writer")
 THREADS = ("store-reader", "search-bot")  # Those that wait for work.
 NAMES = (*(name for name in tasks.NAMES if name not in ELSEWHERE), *THREADS)
