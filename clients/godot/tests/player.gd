@@ -25,8 +25,8 @@ func _initialize() -> void:
 	think = float(given[5])
 	client = CroupierClient.new()
 	client.url = given[0]
-	client.patience = 120.0
-	client.call_seconds = 5.0
+	client.patience = INF  # The checker ends a player that hangs.
+	client.call_seconds = 15.0
 	client.retried.connect(func(_error: CroupierError) -> void: retried += 1)
 	root.add_child(client)
 	begin.call_deferred(int(given[3]))
