@@ -144,7 +144,7 @@ class Session:
         try:
             view = self.seat.offer(kind)
         except CroupierError as error:
-            self._tell("{}", error)
+            self._tell("No offer: {}", error)
             return
         if not view.HasField("offer"):
             raise _MovedOn

@@ -60,6 +60,7 @@ GERMAN = {
     "{} is away": "{} ist gerade nicht da",
     "The match is paused. Go on?": "Die Partie pausiert. Weiterspielen?",
     "Agree?": "Einverstanden?",
+    "No offer: {}": "Kein Angebot: {}",
     "Asked. The match goes on when you play.": "Gefragt. Wenn du spielst, geht die Partie weiter.",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",
     "Too late: your time was up.": "Zu spät: Deine Zeit war um.",

@@ -394,6 +394,28 @@ def test_where_a_match_began_is_told(shared_server, logged):
     in_process(shared_server[1], script)
 
 
+def test_a_model_answers_what_the_other_player_asks_for(shared_server):
+    async def script(model):
+        seats, limit = (OPEN, INVITED), croupier.client.clock(3600)
+        with croupier.client.Client(shared_server[1]) as host:
+            match = host.create_match("skystones", seats, time_control=limit)
+            await model.seat("join_match", invitation=match.invitations[1])
+            ann = match.seats[0]
+            ann.submit(ann.view().legal_actions[0])
+            ann.offer("takeback")
+            assert "asks to take its last decision back" in await model.ask("view")
+            text = await model.ask("answer", agree=True)
+            assert "asks to" not in text and legal(text)
+            assert ann.view().takeback_count == 1
+            ann.offer("pause")
+            assert "paused. To go on: answer" in await model.ask("answer", agree=True)
+            assert legal(await model.ask("answer", agree=True))
+            assert not ann.view().HasField("pause_end_time")
+            assert "OFFER_NOT_OPEN" in await model.ask("answer", refused=True, agree=False)
+
+    in_process(shared_server[1], script)
+
+
 def test_who_waits_lets_others_be_answered_and_the_server_end(servers, capfd):
     server, address = servers.start()
 

@@ -366,8 +366,8 @@ class Snapshots(Target):
             assert data[1:] != good.data
             raise Refused
         assert data[1:] == good.data
-        match, _ = read
-        assert match == state.match
+        match, _, undo = read
+        assert (match, undo) == (state.match, state.undo)
         assert Match.from_bytes(state.game, bytes(match)) == match
 
 

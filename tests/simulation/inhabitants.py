@@ -171,9 +171,17 @@ def _control(rng, deserted, fast):
 
 
 def _decided(record):
-    # The decisions of a record: their versions, seats and actions.
-    made = [each for each in record.entries if each.HasField("action")]
-    return [(each.version - 1, each.action.seat, each.action.action) for each in made]
+    # The decisions of a record that stand: their versions, seats and actions.
+    made = []
+    for each in record.entries:
+        told = each.offer_answered if each.HasField("offer_answered") else each.offer_made
+        if each.HasField("action"):
+            made.append((each.version - 1, each.action.seat, each.action.action))
+        elif told.kind == game_pb2.OFFER_KIND_TAKEBACK and (
+            each.offer_answered.agreed or record.seats[1 - told.seat].HasField("bot")
+        ):
+            made = [each for each in made if each[0] < told.takeback_version]
+    return made
 
 
 class Table:

@@ -103,6 +103,36 @@ def test_several_decisions_are_typed_at_once_and_made_without_the_terminal(
     assert not match.seats[0].view().HasField("decisions_ahead")
 
 
+def test_players_agree_on_a_pause_and_on_a_takeback(
+    address: str, host: Client, tmp_path: Path
+) -> None:
+    seats, limit = (open_seat("Ann"), INVITED), clock(900)
+    match = host.create_match("skystones", seats, time_control=limit, seed=5)
+    ann = match.seats[0]
+    with terminal(address, "--join", match.invitations[1], "--yes", state=tmp_path) as session:
+        session.read("> ")
+        session.type("t")
+        assert "OFFER_NOT_ALLOWED" in read_to(session, "> ")
+        session.type("pause")
+        assert "Asked." in read_to(session, "> ")
+        asked = ann.view().offer
+        assert (asked.seat, asked.kind) == (1, game_pb2.OFFER_KIND_PAUSE)
+        session.type("#1")
+        view = ann.view(wait_for_version=asked.version + 1)
+        assert not view.HasField("offer")  # It lapses when the seat decides.
+        view = ann.offer("pause")
+        read_to(session, "Agree? (y or n) ")
+        session.type("y")
+        read_to(session, "The match is paused. Go on? (y or n) ")
+        assert ann.view().HasField("pause_end_time")
+        session.type("y")
+        ann.view(wait_for_version=view.version + 2)
+        ann.submit(ann.view().legal_actions[0])
+        ann.offer("takeback")
+        session.read("> ")
+        ann.resign()
+
+
 def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
     """Lets the host resign while the guest decides, and the guest find out."""
     session.read("> ")
