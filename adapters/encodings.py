@@ -1,9 +1,10 @@
 """The numbers of a view as a learner's network takes them: as they are, scaled, or one-hot.
 
-    from adapters import encodings, pettingzoo
+    from adapters import encodings
 
-    encoding = encodings.survey("skystones")
-    env = pettingzoo.env("skystones", encoding=encoding)
+    encoding = encodings.survey(game_id)
+
+All environments take one as `encoding`.
 
 What range a number has is met in random matches, so every game has an encoding without a line of
 its own. `labels` name the columns: "common.sides[0].hand_size" for a number that is scaled, and

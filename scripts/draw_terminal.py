@@ -1,13 +1,15 @@
 """Draw the README's picture of the terminal client: a match of Skystones with a hint.
 
-    python -m scripts.draw_terminal docs/terminal.svg
+python -m scripts.draw_terminal docs/terminal.svg
 """
 
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.text import TextType
 
 from croupier.terminal.play import play
 from croupier.terminal.settings import Settings
@@ -16,19 +18,25 @@ from tests.support.server_process import ServerProcess
 SEED = 7
 # The first action each time, until there are cards on the board; then a hint, and the end.
 TYPED = ["1"] * 7 + ["h"]
-SIZE = {"width": 80, "height": 60}
 
 
 class Recorded(Console):
     """A terminal at which that is typed, which keeps what the last decision shows."""
 
     def __init__(self) -> None:
-        shown = {"highlight": False, "markup": False, "emoji": False, "force_terminal": False}
-        super().__init__(record=True, file=io.StringIO(), **SIZE, **shown)
+        super().__init__(
+            record=True,
+            file=io.StringIO(),
+            width=80,
+            height=60,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
         self._typed = iter(TYPED)
         self.svg = ""
 
-    def input(self, prompt="", **_):
+    def input(self, prompt: TextType = "", **_: Any) -> str:
         """What is typed next; raises EOFError after all."""
         self.print(prompt, end="")
         typed = next(self._typed, None)
@@ -44,7 +52,7 @@ class Recorded(Console):
 def main() -> None:
     """Plays, and writes the picture to the file that is named."""
     console = Recorded()
-    with ServerProcess("--allow-seeds") as server:
+    with ServerProcess("--allow-seeds") as server:  # type: ignore[no-untyped-call]
         settings = Settings(
             server=server.address, game="skystones", save=False, seed=SEED, hint_iterations=20_000
         )

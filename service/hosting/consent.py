@@ -75,12 +75,11 @@ class Undo(NamedTuple):
     left: tuple[int | None, ...] | None  # By seat: as in `Clocks`; None without clocks.
 
 
-NO_UNDO = (None, None)
+Undos = tuple[Undo | None, Undo | None]  # By seat.
+NO_UNDO: Undos = (None, None)
 
 
-def undo_after(
-    undo: tuple[Undo | None, Undo | None], seat: int, here: Undo, after: Match, *, by_clock: bool
-) -> tuple[Undo | None, Undo | None]:
+def undo_after(undo: Undos, seat: int, here: Undo, after: Match, *, by_clock: bool) -> Undos:
     """By seat: what can be taken back after the decision of a seat that led from `here` to a match.
 
     `by_clock` says whether it was made for the seat.

@@ -27,7 +27,7 @@ from engine.events import Event
 from engine.game import Game
 from engine.match import Match
 from service.hosting.clocks import Clocks, Control
-from service.hosting.consent import NO_UNDO, Undo
+from service.hosting.consent import NO_UNDO, Undo, Undos
 from service.store import Entry, Head, Header, Snapshot, chain
 from wire.errors import Refusal
 
@@ -197,7 +197,7 @@ def _unpack_clocks(data: bytes) -> tuple[tuple[int | None, ...], tuple[int, int]
 
 def read_snapshot(
     game: Game, control: Control | None, snapshot: Snapshot, digest: bytes
-) -> tuple[Match, Clocks | None, tuple[Undo | None, Undo | None]] | None:
+) -> tuple[Match, Clocks | None, Undos] | None:
     """What is in a snapshot; None unless it is of the version of this digest, by this engine."""
     found, data = snapshot.data[:_DIGEST_BYTES], snapshot.data[_DIGEST_BYTES:]
     # The engine trusts these bytes as it trusts its own.

@@ -14,7 +14,7 @@ from service.common.errors import log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.ahead import NOTHING, Ahead, next_ahead, stopped
 from service.hosting.clocks import Clocks, read_control
-from service.hosting.consent import NO_CONSENT, NO_UNDO, Consent, Undo, undo_after
+from service.hosting.consent import NO_CONSENT, NO_UNDO, Consent, Undo, Undos, undo_after
 from service.hosting.ends import EarlyEnd, tell_ending
 from service.hosting.entropy import Contributions
 from service.hosting.history import (
@@ -68,9 +68,7 @@ class MatchState(NamedTuple):
     # By seat: played for it since it last submitted an action. (0, 0) without clocks.
     default_actions: tuple[int, int]
     consent: Consent  # What the seats agree on.
-    undo: tuple[
-        Undo | None, Undo | None
-    ]  # By seat: what its takeback would take the match back to.
+    undo: Undos  # What the takeback of each seat would take the match back to.
     # Of the newest version alone: no entry tells it.
     ahead: Ahead
     written: Written  # Kept for speed alone: it grows, and whether it has something shows nowhere.
@@ -251,7 +249,6 @@ class MatchState(NamedTuple):
         clocks = self.clocks
         if clocks is not None:
             clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
-        by_clock = KINDS[entry.kind].by_clock
         here = Undo(self.version, self.match, self.clocks and self.clocks.left)
         # Field by field, since nearly all entries are actions, and `_replace` takes four times as
         # long.
@@ -271,7 +268,7 @@ class MatchState(NamedTuple):
             self.early_end,
             KINDS[entry.kind].default_actions_after(self.default_actions, entry),
             self.consent.after_decision(),
-            undo_after(self.undo, entry.seat, here, match, by_clock=by_clock),
+            undo_after(self.undo, entry.seat, here, match, by_clock=KINDS[entry.kind].by_clock),
             self.ahead.after(entry, events, match),
             Written(),
         )

@@ -28,12 +28,12 @@ from service.hosting.creation import (
     rematch_id,
 )
 from service.hosting.delayed import Delayed
-from service.hosting.entries import Action, Commit, Decline, Expiry, Idle, Join, Reply
+from service.hosting.entries import Action, Commit, Decline, Idle, Join, Reply
 from service.hosting.history import code_of
 from service.hosting.leases import is_due, leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import KINDS, MatchState
-from service.hosting.offers import Resume
+from service.hosting.offers import due_entry
 from service.hosting.records import writing_record
 from service.hosting.seats import Caller
 from service.hosting.views import show_all
@@ -483,7 +483,7 @@ class Matches:
         """Adds what is due in a match now, apart from bots; returns it as the log then has it."""
         async with self._lock(match_id):
             state = await self.load(match_id, used=False)
-            while (due := _due(state, self._next_time(state))) is not None:
+            while (due := due_entry(state, self._next_time(state))) is not None:
                 state = await self._commit_due(state, due)
             return state
 
@@ -502,7 +502,7 @@ class Matches:
             failed: RulesFault | None = None
             while True:
                 at = self._next_time(state)
-                due = _due(state, at)
+                due = due_entry(state, at)
                 if due is not None:
                     # A time is up, or a seat has decided ahead, though no server has written it
                     # yet: that comes first.
@@ -594,8 +594,3 @@ class Matches:
     def _next_time(self, state: MatchState) -> int:
         # The time of a match never goes back, though a clock can, and those of two servers differ.
         return max(self._clock.now(), state.time)
-
-
-def _due(state: MatchState, at: int) -> Entry | None:
-    # The entry that comes before any other at a time.
-    return Resume.due(state, at) or Action.due(state, at) or Expiry.due(state, at)

@@ -7,7 +7,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service.hosting.ahead import NOTHING
 from service.hosting.consent import MAX_OFFERS, NO_UNDO, Consent, Offer
-from service.hosting.entries import Commit, EntryKind, Reply
+from service.hosting.entries import Action, Commit, EntryKind, Expiry, Reply
 from service.hosting.match_state import KINDS, Kind, MatchState
 from service.hosting.seats import Caller, Seats
 from service.store import Entry
@@ -240,6 +240,11 @@ class Resume(Kind, number=EntryKind.RESUME):
 
     def read(self, state: MatchState, at: int, message: Any) -> Entry:
         return Entry(self.number, message.seat, at, b"" if message.HasField("seat") else b"\1")
+
+
+def due_entry(state: MatchState, at: int) -> Entry | None:
+    """The entry that comes before any other at a time, if one does."""
+    return Resume.due(state, at) or Action.due(state, at) or Expiry.due(state, at)
 
 
 BY_FIELD = {kind.field: kind for kind in KINDS.values()}  # By their names in RecordEntry.

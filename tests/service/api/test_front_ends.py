@@ -8,7 +8,6 @@ import pytest
 import wire
 from croupier.client import (
     INVITED,
-    Client,
     CroupierError,
     Operator,
     Seat,

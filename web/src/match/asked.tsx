@@ -212,8 +212,8 @@ export function Asked(props: { context: Context; element: HTMLElement; by: By; c
 			([left, top]) =>
 				left! >= 0 && top! >= 0 && left! + width <= innerWidth && top! + height <= innerHeight,
 		);
-		const others = [...document.querySelectorAll("[data-card]:not(.asked *, .cardname)")].map((each) =>
-			each.getBoundingClientRect(),
+		const others = [...document.querySelectorAll("[data-card]:not(.asked *, .cardname)")].map(
+			(each) => each.getBoundingClientRect(),
 		);
 		const covered = ([left, top]: number[]) =>
 			others.filter(
