@@ -132,7 +132,7 @@ release: tools web ## build the packages, the Helm chart, bills of materials, VE
 	PYTHON=$(PY) scripts/build_packages.sh dist
 	scripts/build_chart.sh dist
 	$(PY) scripts/pack_unity.py dist
-	$(PY) scripts/build_addon.py dist
+	$(PY) scripts/pack_godot.py dist
 	scripts/describe_release.sh dist
 	$(PY) scripts/write_index.py dist build/index
 

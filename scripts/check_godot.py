@@ -218,7 +218,7 @@ def follow_page() -> None:
     project = FOLDER / "empty"
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
-    subprocess.run([sys.executable, ROOT / "scripts/build_addon.py", FOLDER], check=True)
+    subprocess.run([sys.executable, ROOT / "scripts/pack_godot.py", FOLDER], check=True)
     with zipfile.ZipFile(max(FOLDER.glob("*.zip"))) as archive:
         archive.extractall(project)
     (project / "project.godot").write_text('[application]\nrun/main_scene="res://main.tscn"\n')

@@ -36,7 +36,7 @@ if [ -z "$built" ]; then
     SHORT=1 scripts/build_packages.sh "$built" >/dev/null
     scripts/build_chart.sh "$built"
     "${PYTHON:-python3}" scripts/pack_unity.py "$built"
-    python3 scripts/build_addon.py "$built"
+    python3 scripts/pack_godot.py "$built"
 fi
 for path in "$built"/*; do
     name="${path##*/}"

@@ -1,6 +1,6 @@
 """Pack the addon for Godot in a folder as croupier-godot-VERSION.zip, which its editor installs.
 
-    python3 scripts/build_addon.py dist
+    python3 scripts/pack_godot.py dist
 
 Equal sources give equal bytes: the times in it are those of no file.
 """
