@@ -151,6 +151,7 @@ def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
     static = (ROOT / "service/gateway/static").rglob("*")  # The web app, if it was built.
     table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
     templates = {f"cli/game_template/{each}" for each in new_game.FILES.values()}
+    templates.add("lab/balance/page.html")
     assert names == ours | table | templates
 
 

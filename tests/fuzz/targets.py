@@ -400,7 +400,7 @@ class Requests(Target):
                 for data in Rulesets().seeds():
                     request = kind(ruleset=game_pb2.Ruleset.FromString(data))
                     yield bytes([number]) + request.SerializeToString()
-            elif "page_token" in kind.DESCRIPTOR.fields_by_name:
+            elif "created_since" in kind.DESCRIPTOR.fields_by_name:
                 token = page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2))
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
@@ -410,7 +410,7 @@ class Requests(Target):
     def run(self, data):
         request = read_message(chosen_of(self.kinds, data), data[1:])
         fields = request.DESCRIPTOR.fields_by_name
-        if "page_token" in fields:
+        if "created_since" in fields:
             query, size = refusing(read_page, request)
             assert size > 0
             assert query.before is None or query.before[1].isalnum()

@@ -42,7 +42,7 @@ KINDS = (
 # The replay does not depend on the time of the match, the strength of a bot, the name of a seeded
 # match, the model of bots, the name of the match before, or the unused parts of a ruleset, so only
 # the digest reveals a change of these fields.
-NOT_REPLAYED = ("create_time", "seats", "name", "model", "digest", "start.origin")
+NOT_REPLAYED = ("create_time", "erased_seats", "seats", "name", "model", "digest", "start.origin")
 
 
 def record_of(seed, **kind):
