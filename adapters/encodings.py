@@ -71,6 +71,7 @@ class Encoding:
                 columns += [(f"{label}={value}", place, value, 0) for value in values]
             elif least < most:
                 columns.append((label, place, least, most - least))
+        self.numbers = list(labels)
         self.labels = [label for label, *_ in columns]
         self._places, self._from, self._range = (
             np.array([column[1:] for column in columns], np.int64).reshape(-1, 3).T
@@ -82,6 +83,15 @@ class Encoding:
         past = np.asarray(numbers)[..., self._places] - self._from
         scaled = np.clip(past / np.maximum(self._range, 1), 0, 1)
         return np.where(self._range > 0, scaled, past == 0).astype(np.float32)
+
+
+def fitting(encoding: Encoding | None, labels: Sequence[str]) -> Plain | Encoding:
+    """An encoding of numbers with these labels. Raises ValueError for one of other numbers."""
+    if encoding is None:
+        return Plain(labels)
+    if encoding.numbers != list(labels):
+        raise ValueError("the encoding is of the views of another game or ruleset")
+    return encoding
 
 
 def observation_space(encoding: Plain | Encoding, size: int) -> spaces.Dict:

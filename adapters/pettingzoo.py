@@ -39,7 +39,7 @@ try:
     from gymnasium import spaces
     from pettingzoo import AECEnv, ParallelEnv
 
-    from adapters.encodings import Encoding, Plain, game_of, observation_space
+    from adapters.encodings import Encoding, fitting, game_of, observation_space
     from engine.batch import ViewLayout
     from engine.encoding import Numbering
     from engine.game import SEATS, SPECTATOR, Game, SeatView
@@ -91,7 +91,7 @@ class Table:
         self.game = game_of(game, ruleset)
         self.numbering = Numbering(table, self.game.most_legal if spare is None else spare)
         self.layout = ViewLayout(self.game)
-        self.encoding = encoding or Plain(self.layout.labels)
+        self.encoding = fitting(encoding, self.layout.labels)
         size = self.numbering.size
         space = observation_space(self.encoding, size)
         self.observation_spaces = dict.fromkeys(AGENTS, space)

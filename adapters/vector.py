@@ -26,7 +26,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from adapters.encodings import Encoding, Plain, game_of, observation_space
+from adapters.encodings import Encoding, fitting, game_of, observation_space
 from adapters.encodings import random_numbers as random_numbers
 from adapters.pettingzoo import AGENTS
 from ai.search import search
@@ -80,7 +80,7 @@ class _Batched:
         spare = made.most_legal if spare is None else spare
         self.batch = Batch(made, num_envs, Numbering(table, spare))
         self.num_envs = num_envs
-        self.encoding = encoding or Plain(self.batch.layout.labels)
+        self.encoding = fitting(encoding, self.batch.layout.labels)
         self.labels = self.encoding.labels
         self._copies = copy
         self._deciders = np.asarray(self.batch.deciders)

@@ -140,14 +140,17 @@ class Session:
             else:
                 self.seat.answer_offer(offer, agree=self.screen.agrees("Agree?"))
 
-    def _offer(self, kind: str) -> None:
+    def _offer(self, now: game_pb2.View, kind: str) -> None:
         try:
             view = self.seat.offer(kind)
         except CroupierError as error:
             self._tell("No offer: {}", error)
             return
-        if not view.HasField("offer"):
+        if view.version > now.version and not view.HasField("offer"):
             raise _MovedOn
+        if not view.HasField("offer"):
+            self._tell("That has just been done.")
+            return
         self._tell("Asked. The match goes on when you play.")
 
     def _begin(self, view: game_pb2.View) -> None:
@@ -261,8 +264,8 @@ class Session:
             ("p", "play"): lambda: self._tell("There is no hint yet: h asks for one."),
             ("v", "view"): lambda: self._show_all(view),
             ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game, self.say)),
-            ("t", "takeback"): lambda: self._offer("takeback"),
-            ("pause",): lambda: self._offer("pause"),
+            ("t", "takeback"): lambda: self._offer(view, "takeback"),
+            ("pause",): lambda: self._offer(view, "pause"),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
             ("?", "help"): lambda: self._tell(texts.HELP, self.draw.example(view)),
         }

@@ -61,6 +61,7 @@ GERMAN = {
     "The match is paused. Go on?": "Die Partie pausiert. Weiterspielen?",
     "Agree?": "Einverstanden?",
     "No offer: {}": "Kein Angebot: {}",
+    "That has just been done.": "Das ist eben geschehen.",
     "Asked. The match goes on when you play.": "Gefragt. Wenn du spielst, geht die Partie weiter.",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",
     "Too late: your time was up.": "Zu spät: Deine Zeit war um.",

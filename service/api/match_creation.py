@@ -221,11 +221,12 @@ class MatchCreation:
     @asynccontextmanager
     async def admit(self, call: Call, headers: Sequence[Header]) -> AsyncIterator[None]:
         """While matches that do not exist yet are created; raises Refusal."""
-        self._admission.spend(call, Budget.MATCHES, len(headers))
         size = sum(len(header.ruleset) + len(header.start) for header in headers)
-        self._admission.spend(call, Budget.RULESET_BYTES, size)
         count = partial(self._matches.count_live, headers[0].creator)
         async with self._admission.adding(call, Budget.LIVE_MATCHES, count, len(headers)):
+            # Last, since what was spent does not come back.
+            self._admission.spend(call, Budget.MATCHES, len(headers))
+            self._admission.spend(call, Budget.RULESET_BYTES, size)
             yield
 
 

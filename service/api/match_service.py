@@ -463,6 +463,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         if request.player_id and not key_name(call):
             raise invalid_field("player_id", "NO_KEY", "is for a caller with an API key only")
         player = self._tokens.player(call, request.player_id)
+        if self._tokens.player(call) not in ("", player):
+            rule = "must be the player with whom the call comes, if it comes with one"
+            raise invalid_field("player_id", "OTHER_PLAYER", rule)
         if not player:
             rule = (
                 "must be set, or player_id, unless the call comes with a player or a signed token"

@@ -105,14 +105,20 @@ class Clocks(NamedTuple):
         """The clocks after a time in which they stood still."""
         return self._replace(since=tuple(since + milliseconds for since in self.since))
 
-    def taken_back(self, left: Iterable[int | None], owing: Sequence[int], at: int) -> "Clocks":
-        """The clocks when a decision is taken back before which the seats had this time left.
+    def taken_back(
+        self, owing: Sequence[int], made: Sequence[int], spent: Sequence[int], at: int
+    ) -> "Clocks":
+        """The clocks when decisions are taken back, while some seats owe one.
 
-        What was used since stays used, by the decision and by those who owe one at the time.
+        By seat, `made` is how many these are, and `spent` how long the first of them took or
+        takes. What was used stays used, also for the decision that is owed again; no
+        increment is kept.
         """
-        now = [self.left_at(seat, at, owes=seat in owing) for seat in (0, 1)]
-        least = [a if a is None or b is None else min(a, b) for a, b in zip(left, now, strict=True)]
-        return self._replace(left=tuple(least), since=(at, at))
+        left = [self.left_at(seat, at, owes=seat in owing) for seat in (0, 1)]
+        for seat, now in enumerate(left):
+            if now is not None:
+                left[seat] = max(0, now - self.control.increment * made[seat]) + spent[seat]
+        return self._replace(left=tuple(left), since=(at - spent[0], at - spent[1]))
 
     def left_at(self, seat: int, at: int, *, owes: bool) -> int | None:
         """The milliseconds that a seat has left for the match at a time; None for no limit."""

@@ -72,7 +72,7 @@ class Undo(NamedTuple):
 
     version: int
     match: Match
-    left: tuple[int | None, ...] | None  # By seat: as in `Clocks`; None without clocks.
+    since: tuple[int, ...]  # By seat: as in `Clocks`; zeros without clocks.
 
 
 Undos = tuple[Undo | None, Undo | None]  # By seat.

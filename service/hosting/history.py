@@ -165,6 +165,7 @@ def read_game(header: Header) -> Game:
 
 _LENGTH_BYTES = 4
 _CLOCKS = struct.Struct("<4q")  # As `left` of each seat, -1 for None, and `since`.
+_UNDO = struct.Struct("<3q")  # As its version and `since`.
 
 
 def write_snapshot(
@@ -179,20 +180,12 @@ def write_snapshot(
     for each in undo:
         back = b""
         if each is not None:
-            back = _pack_clocks(each.left or (None, None), (each.version, 0)) + bytes(each.match)
+            back = _UNDO.pack(each.version, *each.since) + bytes(each.match)
         data = len(back).to_bytes(_LENGTH_BYTES) + back + data
     if clocks is not None:
-        data = _pack_clocks(clocks.left, clocks.since) + data
+        left = (-1 if each is None else each for each in clocks.left)
+        data = _CLOCKS.pack(*left, *clocks.since) + data
     return Snapshot(head.version, _digest(game, head, data) + data)
-
-
-def _pack_clocks(left: Iterable[int | None], since: Iterable[int]) -> bytes:
-    return _CLOCKS.pack(*(-1 if each is None else each for each in left), *since)
-
-
-def _unpack_clocks(data: bytes) -> tuple[tuple[int | None, ...], tuple[int, int]]:
-    *left, one, other = _CLOCKS.unpack_from(data)
-    return tuple(None if each < 0 else each for each in left), (one, other)
 
 
 def read_snapshot(
@@ -205,16 +198,16 @@ def read_snapshot(
         return None
     clocks = None
     if control is not None:
-        clocks = Clocks(control, *_unpack_clocks(data))
+        *left, one, other = _CLOCKS.unpack_from(data)
+        clocks = Clocks(control, tuple(None if each < 0 else each for each in left), (one, other))
         data = data[_CLOCKS.size :]
     undo: list[Undo | None] = []
     for _ in NO_UNDO:
         end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES])
         back, data = data[_LENGTH_BYTES:end], data[end:]
         if back:
-            left, (version, _) = _unpack_clocks(back)
-            back_to = Match.from_bytes(game, back[_CLOCKS.size :])
-            undo.insert(0, Undo(version, back_to, None if control is None else left))
+            version, *since = _UNDO.unpack_from(back)
+            undo.insert(0, Undo(version, Match.from_bytes(game, back[_UNDO.size :]), tuple(since)))
         else:
             undo.insert(0, None)
     return Match.from_bytes(game, data), clocks, (undo[0], undo[1])

@@ -249,7 +249,7 @@ class MatchState(NamedTuple):
         clocks = self.clocks
         if clocks is not None:
             clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
-        here = Undo(self.version, self.match, self.clocks and self.clocks.left)
+        here = Undo(self.version, self.match, (0, 0) if self.clocks is None else self.clocks.since)
         # Field by field, since nearly all entries are actions, and `_replace` takes four times as
         # long.
         return MatchState(

@@ -6,7 +6,8 @@ from croupier.v1 import feed_pb2, game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service.hosting.ahead import NOTHING
-from service.hosting.consent import MAX_OFFERS, NO_UNDO, Consent, Offer
+from service.hosting.clocks import Clocks
+from service.hosting.consent import MAX_OFFERS, NO_UNDO, Consent, Offer, Undo
 from service.hosting.entries import Action, Commit, EntryKind, Expiry, Reply
 from service.hosting.match_state import KINDS, Kind, MatchState
 from service.hosting.seats import Caller, Seats
@@ -34,9 +35,24 @@ def why_not(state: MatchState, seat: int, offered: int) -> str:
     if offered == TAKEBACK and state.undo[seat] is None:
         return (
             "the seat has no decision to take back, or since then a card was drawn or shown, "
-            "something public has happened, or a clock has decided"
+            "something public has happened, the match was paused, or a clock has decided"
         )
     return ""
+
+
+def _clocks_back(state: MatchState, undo: Undo, at: int) -> Clocks | None:
+    # The clocks of a match that is taken back at a time.
+    if state.clocks is None:
+        return None
+    owed = undo.match.deciders
+    spent = [at - since if seat in owed else 0 for seat, since in enumerate(undo.since)]
+    made = [0, 0]
+    for each in state.entries[undo.version :]:
+        if each.action and KINDS[each.kind].decides:
+            if not made[each.seat] and each.seat in owed:
+                spent[each.seat] = each.at - undo.since[each.seat]
+            made[each.seat] += 1
+    return state.clocks.taken_back(state.deciders, made, spent, at)
 
 
 class _Offering(Kind):
@@ -59,13 +75,10 @@ class _Offering(Kind):
         if agreed and offered == PAUSE:
             changed = {"deciders": ()}
         elif agreed and undo is not None:
-            clocks = state.clocks
-            if clocks is not None and undo.left is not None:
-                clocks = clocks.taken_back(undo.left, state.deciders, entry.at)
             changed = {
                 "match": undo.match,
                 "deciders": undo.match.deciders,
-                "clocks": clocks,
+                "clocks": _clocks_back(state, undo, entry.at),
                 "undo": NO_UNDO,
                 "ahead": NOTHING,
             }
@@ -100,6 +113,9 @@ class MakeOffer(_Offering, number=EntryKind.OFFER):
         state.seats.check_token(caller)
         state.check_running()
         entry = MakeOffer.entry(state, at, caller.seat, offered)
+        offer = state.consent.offer
+        if offer is not None and offer[:2] == (caller.seat, offered):
+            return Reply(state, state.version)
         last = state.entry(state.version) if state.version else entry
         if state.version and (last.kind, last.seat, last.action) == (entry.kind, *entry[1:4:2]):
             return Reply(state, state.version)
@@ -150,11 +166,16 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
         state.check_running()
         offer = state.consent.offer
         if offer is None or offer.version != offer_version:
-            made = state.entries[max(offer_version - 1, 0) :]
+            made = state.entries[offer_version - 1 :] if offer_version else []
             if made and made[0].kind == EntryKind.OFFER:
-                answers = (each for each in made[1:] if each.kind == EntryKind.ANSWER)
-                first = next(answers, None)
-                if first is not None and (first.seat, first.action[1]) == (caller.seat, agreed):
+                # With a decision, or another offer, it has lapsed.
+                offers = (EntryKind.OFFER, EntryKind.ANSWER)
+                first = next(
+                    each
+                    for each in (*made[1:], made[0])
+                    if each.kind in offers or (each.action and KINDS[each.kind].decides)
+                )
+                if first[:2] == (EntryKind.ANSWER, caller.seat) and first.action[1] == agreed:
                     return Reply(state, state.version)
             raise Refusal(
                 ErrorReason.ERROR_REASON_OFFER_NOT_OPEN, "the offer does not wait for an answer"
@@ -224,6 +245,7 @@ class Resume(Kind, number=EntryKind.RESUME):
             seats=self.seats_after(state.seats, version, entry),
             consent=self.consent_after(state.consent, version, entry),
             clocks=None if clocks is None else clocks.paused(entry.at - paused),
+            undo=NO_UNDO,
             deciders=state.match.deciders,
         )
 

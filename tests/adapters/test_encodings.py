@@ -69,6 +69,13 @@ def test_it_is_that_of_one_match_too(made):
     assert seen["observation"].shape == (len(encoding.labels),)
 
 
+@pytest.mark.parametrize("made", [pettingzoo.env, lambda game, **each: vector.env(game, 2, **each)])
+def test_that_of_another_game_is_refused(made):
+    encoding = encodings.survey("kuhn_poker", matches=50)
+    with pytest.raises(ValueError, match="another game"):
+        made("skystones", encoding=encoding)
+
+
 def test_a_game_that_there_is_not_is_named():
     with pytest.raises(ValueError, match="there is no game 'poker', only"):
         encodings.survey("poker")

@@ -67,8 +67,9 @@ class Course:
         self.offer = None  # The seat, the kind and the version of the one that is open.
         self.asked, self.offers = set(), [0, 0]
         self.paused, self.takebacks = None, 0
-        # By seat: the version, the match and the time left before its last decision, if that can be
-        # taken back.
+        # By seat: the version, the match and since when each seat had owed a decision before its
+        # last one, if that can be taken back; how many each has made since, and how long its first
+        # took.
         self._back = [None, None]
         self._happened = ()
         open_seats = [seat for seat in (0, 1) if not header.bots[seat]]
@@ -201,7 +202,8 @@ class Course:
                 events = self._begin(mixed.digest(32))
         elif entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY) and entry.action:
             number = wire.parse_action(self.game, entry.action)
-            here = self.version - 1, self.match.copy(), list(self.left)
+            here = self.version - 1, self.match.copy(), list(self.since), [0, 0], [None, None]
+            took = entry.at - self.since[entry.seat]
             if self.left[entry.seat] is not None:
                 used = entry.at - self.since[entry.seat]
                 increment = self.control.increment.ToMilliseconds()
@@ -212,6 +214,10 @@ class Course:
                 self._back = [None, None]
             else:
                 self._back[entry.seat] = here
+                for back in filter(None, self._back):
+                    back[3][entry.seat] += 1
+                    if back[4][entry.seat] is None:
+                        back[4][entry.seat] = took
             self._restart()
             default = entry.kind == EntryKind.EXPIRY
             self.played[entry.seat] = self.played[entry.seat] + 1 if default else 0
@@ -227,7 +233,7 @@ class Course:
             self.offer = None
         elif entry.kind == EntryKind.RESUME:
             self.since = [since + self.time - self.paused for since in self.since]
-            self.paused = None
+            self.paused, self._back = None, [None, None]
         if self.early is not None:
             self._back = [None, None]
         ended = self.match is not None and self.match.over
@@ -240,14 +246,19 @@ class Course:
         if kind == PAUSE:
             self.paused = self.time
             return
-        _, match, left = self._back[seat]
+        _, match, since, made, took = self._back[seat]
+        # What was used stays used, and no increment is kept.
         for each in (0, 1):
+            owed = each in match.deciders
+            spent = (took[each] if made[each] else self.time - since[each]) if owed else 0
             if self.left[each] is not None:
                 owes = each in self.match.deciders
                 now = max(0, self.left[each] - (self.time - self.since[each] if owes else 0))
-                self.left[each] = min(now, left[each])
+                increment = self.control.increment.ToMilliseconds()
+                self.left[each] = max(0, now - increment * made[each]) + spent
+            self.since[each] = self.time - spent
         self.match = match.copy()
-        self.since, self._known = [self.time] * 2, list(match.since)
+        self._known = list(match.since)
         self._back = [None, None]
         self.takebacks += 1
 

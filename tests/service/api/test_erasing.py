@@ -183,6 +183,7 @@ def test_who_may_erase_what(house):
     assert refused(studio, name=name) == "TOKEN_MISSING"
     assert refused(nobody, pair(house)[0][0].token, name=name) == "TOKEN_OF_OTHER_MATCH"
     assert refused(nobody, player_id="ann") == "INVALID_FIELD"
+    assert refused(house.client("ann"), player_id="bob") == "INVALID_FIELD"
     assert refused(nobody) == refused(studio) == "INVALID_FIELD"
     assert refused(studio, seats[0].token, name=name, player_id="ann") == "INVALID_FIELD"
     player = house.servers.run(house.stores[0].list_players(name.removeprefix("matches/")))[

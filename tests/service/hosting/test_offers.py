@@ -14,6 +14,7 @@ from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.offers import PAUSE, TAKEBACK, AnswerOffer, MakeOffer, Resume, why_not
 from service.hosting.records import verify, write_record
+from service.hosting.seats import Caller
 from service.reviewing.steps import reading_steps
 from service.store import Entry
 from tests.support.play import note_on_failure, seeded
@@ -249,11 +250,46 @@ def test_a_takeback_gives_no_time_back():
     for number in itertools.count(1):
         state = decide(state, 0, start + 1000 * number)
         state = answered(offered(state, 0, TAKEBACK), at=start + 1000 * number + 500)
-        left = state.clocks.left
-        # The increment is taken back with the decision.
-        assert left[0] <= HOUR and left[1] <= HOUR - 500 * number
+        # The increment is taken back with the decision, and what was thought is not.
+        used = [1000 + 500 * (number - 1), 1000 * number + 500]
+        left = [state.clocks.left_at(seat, state.time, owes=True) for seat in (0, 1)]
+        assert left == [HOUR - each for each in used]
         if number == 3:
             return
+
+
+def test_thought_for_a_decision_that_is_taken_back_counts_for_it():
+    state = begin("skystones", control(per_decision=10_000))
+    start = state.time
+    state = answered(offered(decide(state, 0, start + 9000), 0, TAKEBACK), at=start + 9500)
+    assert state.deadline == start + 10_000 and state.expired(state.deadline) == (1,)
+    state = decide(state, 1, start + 9600)
+    assert state.deadline == start + 10_500
+
+
+def test_no_takeback_goes_back_before_a_pause():
+    state = begin("skystones", control(per_match=HOUR))
+    state = paused(decide(state, 0), 0)
+    state = resumed(state, 1, state.time + HOUR)
+    assert "paused" in why_not(state, 0, TAKEBACK)
+
+
+def test_a_repeated_call_answers_for_its_own_offer_alone():
+    state = begin("skystones", control(per_match=HOUR))
+    match_id = state.header.match_id
+    first, second = Caller(match_id, 0), Caller(match_id, 1, 1)
+    state = offered(decide(state, 0), 0, PAUSE)
+    offer = state.version
+    assert MakeOffer.ask(state, state.time, first, PAUSE).version == offer
+    state = state.after(Entry(EntryKind.TOKEN, 1, state.time))
+    assert MakeOffer.ask(state, state.time, first, PAUSE).state is state
+    done = answered(state)
+    assert AnswerOffer.ask(done, done.time, second, offer, True).state is done
+    # Another offer, to which the seat agrees, is not the one that has lapsed.
+    state = answered(offered(decide(state, 1), 0, PAUSE))
+    for version in (0, offer - 1, offer):
+        with pytest.raises(Refusal, match="does not wait"):
+            AnswerOffer.ask(state, state.time, second, version, True)
 
 
 def test_there_is_no_pause_without_a_clock_and_no_offer_before_the_deal():
