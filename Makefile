@@ -63,9 +63,7 @@ docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=
 	scripts/web.sh site
 	$(if $(ARGS),$(PY) -m http.server --directory build/site --bind 127.0.0.1 $(ARGS))
 
-pictures: web ## draw the pictures of the README anew: docs/table.png and docs/terminal.svg
-	scripts/web.sh pictures
-	cp build/pictures/table-light.png docs/table.png
+terminal-picture: tools ## draw the README's picture of the terminal client anew, docs/terminal.svg
 	$(PY) -m scripts.draw_terminal docs/terminal.svg
 
 check-csharp: tools ## play all games with the client in C# while the server dies and lines are cut (SHORT=1 for fewer; apt-get, root)

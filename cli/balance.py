@@ -12,7 +12,7 @@ from cli.arguments import Commands, UsageError
 from engine import games
 from engine.errors import RulesetError
 from engine.model import learned
-from lab import workers
+from lab import arena, workers
 from lab.arena import workers_for
 from lab.player import ConfigurationError
 from lab.players import Configuration
@@ -93,9 +93,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = _settings(args)
         processes = workers_for([Configuration.read(settings.player)], args.workers)
-        targets = [read(text) for text in args.target or TARGETS]
+        played = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
+        targets = [read(text, played) for text in args.target or TARGETS]
         folder = args.folder or Path("build/balance", settings.game_id)
         study = Study(settings, folder, processes)
+        for path in (*folder.glob("figures.jsonl"), *folder.glob("report.*")):
+            path.open("a").close()  # What cannot be written is told before hours of matches.
     except (ConfigurationError, RulesetError, StateError, ValueError) as error:
         raise UsageError(str(error)) from error
     signal.signal(signal.SIGTERM, signal.default_int_handler)

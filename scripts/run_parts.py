@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,7 +130,11 @@ def main() -> int:
         signal.signal(number, end_all)
     began = time.monotonic()
     with ThreadPoolExecutor(chosen.beside) as pool:
-        parts = list(pool.map(lambda words: run(words, chosen.minutes), chosen.parts))
+        running = [pool.submit(run, words, chosen.minutes) for words in chosen.parts]
+        # A signal that comes just before this thread waits is seen when it wakes.
+        while wait(running, timeout=1).not_done:
+            pass
+        parts = [each.result() for each in running]
     retries = {words[0]: words for words in chosen.retry}
 
     def again(part: Part) -> Part | None:

@@ -151,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=formats)
     parser.add_argument("games", nargs="*", help="ids of games, such as skystones")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="one training each")
-    parser.add_argument("--decisions", type=int, default=2**19, help="to learn from")
+    parser.add_argument("--decisions", type=int, default=2**18, help="to learn from")
     parser.add_argument("--every", type=int, default=2**16, help="decisions between measurements")
     parser.add_argument("--matches", type=int, default=400, help="of a measurement")
     parser.add_argument("--lines", type=Path, default="curve.jsonl", help="takes the measurements")

@@ -24,7 +24,7 @@ GROUPS = {
 }
 COLUMNS = EFFECTS | {"use": "played when it could be"}
 MOST_CHANGES = 12  # That are told in a sentence each.
-PAGE = Path(__file__).with_name("page.html")
+PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 DIFFERENCES = (
     "The intervals of differences {hold}. Both were played on the same seeds; {same:,} of "
     "{count:,} deals gave the same opening hands. In the plots A is blue and B is orange."
@@ -199,11 +199,10 @@ class Report:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""
         folder.mkdir(parents=True, exist_ok=True)
         body = MarkdownIt("commonmark").enable("table").render(self.markdown(plots))
-        page = PAGE.read_text(encoding="utf-8")
         files = {
             "figures.jsonl": "".join(json.dumps(each) + "\n" for each in self.documents()),
             "report.md": self.markdown(),
-            "report.html": page.replace("{title}", escape(self.title)).replace("{body}", body),
+            "report.html": PAGE.replace("{title}", escape(self.title)).replace("{body}", body),
         }
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")

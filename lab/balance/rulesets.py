@@ -52,7 +52,10 @@ def changed(game_id: str, texts: Sequence[str], ruleset: str = "{}") -> str:
         found = _CHANGE.fullmatch(text)
         if found is None:
             raise RulesetError(text, "is not PATH=VALUE, PATH*=FACTOR, PATH+=NUMBER or a file")
-        _change(arena.game_of(game_id, ruleset), options, *found.groups())
+        try:
+            _change(arena.game_of(game_id, ruleset), options, *found.groups())
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            raise RulesetError(text, f"cannot be done: {error}") from None
     default = arena.game_of(game_id).ruleset
     kept = {name: value for name, value in options.items() if value != default.get(name)}
     text = json.dumps(kept, sort_keys=True)

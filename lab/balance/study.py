@@ -19,6 +19,7 @@ PLAYOUTS = 32  # Of each position, for luck and expected scores.
 STRONGER_EVERY = 8  # Matches for one pair of a stronger player.
 LOOK_EVERY = 16  # Matches, once a comparison is looked at.
 LINES = "matches.jsonl"
+HEAD = ("kind", "arm", "match", "score")  # Of each line.
 
 
 class Settings(NamedTuple):
@@ -78,7 +79,12 @@ class Study:
         self.processes = processes
         self.provenance = settings.document()
         self._state = State(folder, self.provenance) if folder else None
-        self.lines: list[Line] = list(self._state.lines(LINES)) if self._state else []
+        if self._state is not None:
+            self._state.lock()
+        noted = self._state.lines(LINES, HEAD) if self._state else ()
+        # Once each: two runs at once, before there was a lock, have noted a match twice.
+        once = {str([line[key] for key in HEAD]): line for line in noted}
+        self.lines: list[Line] = list(once.values())
         self.games = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
         self.stopped = False
 

@@ -18,12 +18,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from engine.errors import RulesetError
+from engine.game import Game
 from lab import arena
-from lab.balance.figures import FIRST_LOOK, Figure
+from lab.balance.figures import EFFECTS, FIRST_LOOK, Figure
 from lab.balance.rulesets import changed, numbers
 from lab.balance.study import Settings, Study
 
 CARDS = ("opening", "held")
+GROUPS = (*EFFECTS, "use")
+KEYS = (
+    "cards first_seat starter draws stronger turns decisions minutes leads decided comeback forced "
+    "luck_deal luck_later luck_none"
+)
 _TARGET = re.compile(r"(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)")
 MOST_CHANGES = 6
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
@@ -54,11 +60,17 @@ class Finding(NamedTuple):
     miss: float  # Of that end of the interval that is nearer to the target.
 
 
-def read(text: str) -> Target:
-    """Reads a target; raises ValueError."""
+def read(text: str, games: Sequence[Game] = ()) -> Target:
+    """Reads a target of a figure that the games can have; raises ValueError."""
     found = _TARGET.fullmatch(text.strip())
     if not found or not float(found[2]) < float(found[3]):
         raise ValueError(f"{text!r} is not KEY=LOW..HIGH, as first_seat=49..51")
+    group, _, of = found[1].partition(".")
+    cards = {str(card["id"]) for game in games for card in game.cards()}
+    known = of in cards if group in GROUPS else found[1] in KEYS.split() or group == "ending"
+    if games and not known:
+        more = ", ".join(f"{each}.CARD" for each in GROUPS)
+        raise ValueError(f"{found[1]} is no figure: there are {KEYS}, ending.KIND, {more}")
     return Target(found[1], float(found[2]), float(found[3]))
 
 

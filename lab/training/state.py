@@ -5,6 +5,7 @@ settings decide: one line for each match (`matches.jsonl`), the fits (`fit.json`
 one line for each pair of each gate (`gate-<use>.jsonl`). A line that was cut off is written again.
 """
 
+import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ class State:
         if before is None:
             self.write("settings.json", settings)
             return
+        if not isinstance(before, dict):
+            raise StateError(f"{folder}: settings.json has no settings: name another folder")
         for name, value in settings.items():
             if before.get(name) != value:
                 raise StateError(
@@ -33,13 +36,21 @@ class State:
                     "continue with that, or name another folder"
                 )
 
+    def lock(self) -> None:
+        """Keeps the folder for this object. Raises StateError if another process has it."""
+        self._lock = (self.folder / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateError(f"{self.folder} is in use by another process") from None
+
     def read(self, name: str) -> Any:
         """The document in a file; None if there is no such file."""
         path = self.folder / name
         try:
             return json.loads(path.read_bytes()) if path.exists() else None
         except ValueError as error:
-            raise StateError(f"{path}: {error}") from error
+            raise StateError(f"{path}: {error}: name another folder") from error
 
     def write(self, name: str, document: object) -> None:
         """Writes a document to a file, all of it or nothing."""
@@ -48,17 +59,26 @@ class State:
         unfinished.write_text(json.dumps(document, allow_nan=False) + "\n")
         unfinished.replace(path)
 
-    def lines(self, name: str) -> Iterator[Any]:
-        """The documents in the lines of a file, but for one that was cut off, which is removed."""
+    def lines(self, name: str, keys: tuple[str, ...] = ()) -> Iterator[Any]:
+        """The documents in the lines of a file, but for one that was cut off, which is removed.
+
+        Raises StateError for a line that is none, or has not these keys.
+        """
         path = self.folder / name
         if not path.exists():
             return
         whole = 0
         with path.open("rb") as file:
-            for line in file:
+            for n, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     break
-                yield json.loads(line)
+                try:
+                    document = json.loads(line)
+                    _ = [document[key] for key in keys]
+                except (LookupError, TypeError, ValueError) as error:
+                    text = f"{path}, line {n}: {error!r}: remove it and all lines after it"
+                    raise StateError(text) from error
+                yield document
                 whole += len(line)
         with path.open("rb+") as file:
             file.truncate(whole)

@@ -76,6 +76,7 @@ def test_every_command_has_a_help():
         (["arena", "random", "--game", "skystones"], 2, "croupier: the arena needs two players"),
         (["exploit", "whist"], 2, "croupier: no game is called whist"),
         (["exploit", "kuhn_poker", "--option", "x=1"], 2, "croupier: x: is not an option"),
+        (["exploit", "skystones", "--option", "cards=5"], 2, "croupier: cards: must be a list"),
         (["verify", "/no/such/file"], 1, "/no/such/file: No such file or directory"),
         (["verify", "."], 1, "croupier: .: there are no records"),
         (["import", "/no/such/file"], 1, "croupier: nothing was imported"),

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from engine import games
+from lab.balance.report import PAGE
 from tests.support.commands import croupier
 
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
@@ -65,8 +66,32 @@ def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
+        (("skystones", "--target", "foo=1..2"), "foo is no figure: there are cards first_seat"),
+        (("skystones", "--target", "use.foo=1..2"), "use.foo is no figure: there are cards"),
+        (
+            ("skystones", "--option", "hand_size=abc"),
+            "hand_size: must be a whole number, not 'abc'",
+        ),
+        (("skystones", "--option", "board_size=1.5"), "board_size: must be a whole number"),
+        (("skystones", "--option", "cards=5"), "cards: must be a list, not 5"),
+        (("castle_rampage", "--option", "cards=[{}]"), "cards[0].card: must be 1 to"),
+        (("champion_chess", "--option", 'cards=[{"card":0}]'), "cards[0].copies: must be a whole"),
+        (("champion_chess", "--option", "castling=abc"), "castling: must be true or false"),
+        (("champion_chess", "--vary", "cards.KING.defend=abc"), "defend: must be a whole number"),
+        (
+            ("champion_chess", "--vary", "cards.KING.defend*=1e308"),
+            "cards.KING.defend*=1e308: cannot",
+        ),
         (("skystones", "--propose", "--vary", "hand_size=3"), "do not go together"),
     ],
 )
 def test_what_cannot_be_played_is_refused(given, said, tmp_path):
     assert said in run(*given, "--folder", tmp_path, status=2)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_report_that_cannot_be_written_is_told_before_a_match_is_played(tmp_path):
+    (tmp_path / "report.html").mkdir()
+    said = run("skystones", "--player", "random", "--folder", tmp_path, status=1)
+    assert "report.html" in said and not (tmp_path / "matches.jsonl").exists()
+    assert "{body}" in PAGE, "it is read at the start"

@@ -189,6 +189,29 @@ def test_a_study_that_was_interrupted_ends_as_if_it_had_not_been(tmp_path):
         study("skystones", 9, folder=tmp_path / "part", seed=4)
 
 
+def test_a_folder_serves_one_run_at_a_time_and_its_matches_are_read_once(tmp_path):
+    made = study("skystones", 3, folder=tmp_path)
+    with pytest.raises(StateError, match=f"{tmp_path} is in use by another process"):
+        study("skystones", 3, folder=tmp_path)
+    lines = made.lines
+    del made
+    path = tmp_path / LINES
+    path.write_bytes(2 * path.read_bytes())
+    assert study("skystones", 3, folder=tmp_path).lines == lines
+
+
+@pytest.mark.parametrize("text", ['{"a":1}', "[]", "5", "rubbish", "\\xff"])
+def test_a_line_that_is_no_match_is_named(text, tmp_path):
+    study("skystones", 1, folder=tmp_path)
+    with (tmp_path / LINES).open("a") as file:
+        file.write(f"{text}\n")
+    with pytest.raises(StateError, match=rf"{LINES}, line 2: .*remove it and all lines after it"):
+        study("skystones", 1, folder=tmp_path)
+    (tmp_path / "settings.json").write_text("[]")
+    with pytest.raises(StateError, match="has no settings: name another folder"):
+        study("skystones", 1, folder=tmp_path)
+
+
 # Rulesets in words
 
 

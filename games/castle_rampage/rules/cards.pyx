@@ -69,7 +69,7 @@ def read_cards(given):
     cards = {}
     for i, spec in enumerate(given):
         at = f"cards[{i}]"
-        if spec["card"] not in defaults:
+        if spec.get("card") not in defaults:
             raise RulesetError(f"{at}.card", f"must be 1 to {CARDS - 1}", "OUT_OF_RANGE")
         default = defaults[spec["card"]]
         card = {**default, **spec}
