@@ -116,7 +116,7 @@ describe("pictures", { concurrent: true }, () => {
 		await play(page, "skystones");
 		await page.click(".tabs button:nth-child(2)");
 		await page.click("[data-testid=askhint]");
-		await page.waitForSelector(".hintpanel:has(.heat li) [data-testid=askhint]:not(:disabled)");
+		await page.waitForSelector(".hintpanel:has(.shares) [data-testid=askhint]:not(:disabled)");
 		await take(page, "hint");
 	});
 
