@@ -64,20 +64,10 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("game", metavar="GAME", help="any game of `croupier games`")
     whole = arguments.whole
-    types = {"N": whole(1), "--seed": whole(), "POINTS": _points}
+    types = {"N": whole(1), "--seed": whole(), "POINTS": arguments.fraction(0, 100)}
     arguments.declare(parser, OPTIONS, types)
     workers.add_options(parser)
     parser.set_defaults(run=run)
-
-
-def _points(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -72,7 +72,7 @@ class Matches(VecEnv):
         return [getattr(self, attr_name)] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise NotImplementedError("nothing can be set")
+        raise AttributeError(f"{attr_name} cannot be set")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         return [False] * self.num_envs

@@ -17,6 +17,7 @@ from tests.simulation.clients import (
     new_id,
 )
 from tests.simulation.network import CallError
+from tests.simulation.offering import Offering
 from tests.simulation.watchers import Watcher
 from tests.support.history import Decision, Read, Refused, Write, view_bytes
 
@@ -31,7 +32,7 @@ BATCH = "/croupier.v1.FeedService/BatchGetViews"
 FAR = 1000  # Versions, which no match has.
 
 
-class Player:
+class Player(Offering):
     """A client that plays a seat."""
 
     def __init__(self, table, seat):
@@ -79,46 +80,6 @@ class Player:
                 if self.hinted and self.rng.random() < 0.02:
                     await self._ask(view)
                 view = await self._look(wait_for_version=view.version + 1)
-
-    async def _agree(self, view):
-        # Offers something, answers or resumes, now and then; whether it has.
-        rng, offer, name = self.rng, view.offer, self.table.name
-        if view.HasField("pause_end_time"):
-            await asyncio.sleep(rng.expovariate(1 / 20))
-            await self._consent("ResumeMatch", match_pb2.ResumeMatchRequest(name=name), "resumed")
-            return True
-        if view.HasField("offer"):
-            if rng.random() < 0.3:
-                return False
-            agree = offer.seat != self.seat and rng.random() < 0.7
-            if not agree and rng.random() < 0.7:
-                return False
-            request = match_pb2.AnswerOfferRequest(
-                name=name, offer_version=offer.version, agree=agree
-            )
-            what = "agreed" if agree else "declined"
-            await self._consent("AnswerOffer", request, f"{offer.kind} {what}")
-            return True
-        kinds = [game_pb2.OFFER_KIND_PAUSE] if view.HasField("clocks") else []
-        if view.HasField("takeback_version"):
-            kinds += [game_pb2.OFFER_KIND_TAKEBACK] * 6
-        if not kinds or view.HasField("entropy_owed") or rng.random() > 0.08:
-            return False
-        request = match_pb2.MakeOfferRequest(name=name, kind=rng.choice(kinds))
-        await self._consent("MakeOffer", request, "offered")
-        return True
-
-    async def _consent(self, method, request, what):
-        called = self.world.now
-        try:
-            response = await self._call(self.client, method, request)
-        except CallError as error:
-            # The other player may have decided, offered or answered first.
-            if error.reason not in ("MATCH_OVER", "OFFER_NOT_ALLOWED", "OFFER_NOT_OPEN"):
-                self.world.fail(f"{self.table}: {method} fails: {error}")
-            return
-        self._note_view(response.view, called)
-        self.world.counts[f"offers: {what}"] += 1
 
     async def _cancel_ahead(self, view):
         request = match_pb2.CancelDecisionsAheadRequest(name=self.table.name)

@@ -15,8 +15,6 @@ from tests.support.stores import (
     NOT_DUE,
     Branch,
     Heard,
-    MemoryPlace,
-    PostgresPlace,
     SqlitePlace,
     action,
     header,
@@ -24,15 +22,6 @@ from tests.support.stores import (
 )
 
 SEEDS = range(8)
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPlace()
-    if request.param == "sqlite":
-        return SqlitePlace(tmp_path / "log")
-    return PostgresPlace(request.getfixturevalue("postgres"))
 
 
 def joined(seat, *names):

@@ -12,6 +12,12 @@ const text = (page: Page, name: string) => page.locator(`[data-testid=${name}]`)
 const says = (page: Page, name: string, what: string) =>
 	page.waitForSelector(`[data-testid=${name}]:has-text("${what}")`);
 
+/** Chooses the cards of a hand of Skystones, and confirms. */
+async function pick(page: Page, cards = 5) {
+	for (let chosen = 0; chosen < cards; chosen++) await page.click(`${CARD}:not(.chosen)`);
+	await page.click("[data-confirm]");
+}
+
 async function resign(page: Page) {
 	await page.click(".more .danger");
 	await page.click("dialog .primary.danger");
@@ -49,8 +55,7 @@ describe("friends", () => {
 		const bert = await visit(site.browser, link);
 		await bert.page.click("[data-testid=join]");
 		for (const { page } of [anna, bert]) {
-			for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
-			await page.click("[data-confirm]");
+			await pick(page);
 			if (page === bert.page) break;
 			await page.waitForSelector(KEPT);
 			await page.reload();
@@ -69,8 +74,7 @@ describe("friends", () => {
 		const bert = await visit(site.browser, link);
 		await bert.page.click("[data-testid=join]");
 		const { page } = anna;
-		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
-		await page.click("[data-confirm]");
+		await pick(page);
 		const other = await page.context().newPage();
 		await other.goto(page.url());
 		for (const each of [page, other]) await each.waitForSelector(KEPT);
@@ -86,10 +90,8 @@ describe("friends", () => {
 		}
 		expect(await table()).toEqual(before);
 		// What was taken back is chosen anew.
-		for (let chosen = 0; chosen < 5; chosen++) await bert.page.click(`${CARD}:not(.chosen)`);
-		await bert.page.click("[data-confirm]");
-		for (let chosen = 0; chosen < 4; chosen++) await page.click(`${CARD}:not(.chosen)`);
-		await page.click("[data-confirm]");
+		await pick(bert.page);
+		await pick(page, 4);
 		await bert.page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
 		await leave(page, bert.page);
 	});
@@ -103,8 +105,7 @@ describe("friends", () => {
 		const offer = (of: Page) => of.waitForSelector("[data-testid=offer]");
 		await page.waitForSelector(CARD);
 		expect(await page.locator("[data-testid=ask-takeback]").count()).toBe(0);
-		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
-		await page.click("[data-confirm]");
+		await pick(page);
 		await page.click("[data-testid=ask-takeback]");
 		for (const each of [page, bert.page]) {
 			await offer(each);
@@ -130,14 +131,12 @@ describe("friends", () => {
 		const bert = await visit(site.browser, link);
 		await bert.page.click("[data-testid=join]");
 		const { page } = anna;
-		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
-		await page.click("[data-confirm]");
+		await pick(page);
 		await page.click("[data-testid=ask-takeback]");
 		await bert.page.click("[data-testid=agree]");
 		await page.waitForSelector(`${CARD}:not(.chosen)`);
 		expect(await page.locator(".hand .chosen").count()).toBe(0);
-		for (let chosen = 0; chosen < 5; chosen++) await page.click(`${CARD}:not(.chosen)`);
-		await page.click("[data-confirm]");
+		await pick(page);
 		await page.waitForSelector(KEPT);
 		await leave(page, bert.page);
 	});
