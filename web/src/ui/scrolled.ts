@@ -11,8 +11,7 @@ export function useScrolled<Kind extends HTMLElement>() {
 			if (element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
 			else element.removeAttribute("tabindex");
 		};
-		// It looks once after the layout, which it need not force, and whenever what is beside the part, or
-		// the window, takes its room.
+		// It looks after the layout, which it need not force, and when others take the part's room.
 		const watch = new ResizeObserver(look);
 		for (const each of [element, ...element.children]) watch.observe(each);
 		return () => watch.disconnect();

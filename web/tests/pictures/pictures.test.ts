@@ -73,7 +73,6 @@ describe("pictures", { concurrent: true }, () => {
 	}
 
 	const HIGH = { viewport: { width: 1180, height: 1040 } };
-	const PLAIN = { deviceScaleFactor: 1 };
 	const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2 };
 
 	/** A match in which there is something to see, and this seat has to choose and has begun nothing. */
@@ -117,7 +116,11 @@ describe("pictures", { concurrent: true }, () => {
 	it.each([
 		["hint", "skystones", { viewport: { width: 1180, height: 1130 } }] as const,
 		// The light one is docs/table.png.
-		["table", "champion_chess", { viewport: { width: 1200, height: 750 }, ...PLAIN }] as const,
+		[
+			"table",
+			"champion_chess",
+			{ viewport: { width: 1200, height: 750 }, deviceScaleFactor: 1 },
+		] as const,
 	])("of a hint, %s", async (name, game, options) => {
 		const page = await play(game, options);
 		await page.click(".tabs button:nth-child(2)");
@@ -151,7 +154,7 @@ describe("pictures", { concurrent: true }, () => {
 
 	it.each(GAMES)("of the cards of %s", async (game) => {
 		const page = await open();
-		await page.click(`.gametile.game-${game} .buttons button:nth-child(2)`);
+		await page.click(`[data-testid=rules-${game}]`);
 		await page.waitForSelector(".gallery svg.face");
 		const drawings = await page.evaluate((styles) => {
 			return [...document.querySelectorAll<SVGElement>(".gallery svg.face")].map((drawn) => {
