@@ -250,15 +250,22 @@ class Seat(Spectator):
         return self._seen(response.view)
 
     def turns(self) -> Iterator[game_pb2.View]:
-        """Yields the view whenever the seat owes a decision, until the match is over.
+        """Yields a view once for each decision that the seat owes, until the match is over.
 
         Views that are out of date are left out: when both seats decide at the same time, the stream
         may still show a decision that this seat has already made. So are those in which the server
-        makes a decision that this seat has made ahead.
+        makes a decision that this seat has made ahead. Offers and pauses make no new decision, and
+        a takeback makes one: whoever could not decide in a pause calls this again.
         """
+        told: game_pb2.View | None = None  # What was yielded for the decision that is owed.
         for response in self.watch():
             view = response.view
-            if response.version == self._version and view.legal_actions and not waits(view):
+            if told is not None and any(_goes_on(event, told.seat) for event in response.events):
+                told = None
+            if response.version != self._version or not view.legal_actions or waits(view):
+                continue
+            if told is None or told.takeback_count != view.takeback_count:
+                told = view
                 yield view
 
     @property
@@ -392,6 +399,18 @@ class Seat(Spectator):
         request = match_pb2.EraseNamesRequest(name=self.match)
         response: match_pb2.EraseNamesResponse = self._call(self._stub.EraseNames, request)
         return response.erased_matches > 0
+
+
+# Events by which the game does not go on.
+_BESIDE = {"seat_token_replaced", "offer_made", "offer_answered", "match_resumed"}
+
+
+def _goes_on(event: game_pb2.MatchEvent, seat: int) -> bool:
+    # Whether a seat that owes a decision may owe another one after an event. A seat that decides in
+    # secret changes nothing for the other one.
+    if event.HasField("seat_decided"):
+        return event.seat_decided.seat == seat
+    return event.WhichOneof("event") not in _BESIDE
 
 
 def waits(view: game_pb2.View) -> bool:

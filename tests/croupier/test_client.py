@@ -242,6 +242,59 @@ def test_a_turn_that_was_answered_is_not_repeated(match: NewMatch) -> None:
         first.submit(view.legal_actions[0], view.version)
 
 
+def test_a_turn_is_told_once_whatever_the_seats_offer_meanwhile(client: Client) -> None:
+    game, limit = "skystones", clock(per_match=3600)
+    match = client.create_match(game, time_control=limit, hint_policy=HINT_POLICIES["allowed"])
+    first, second = match.seats[0], match.seats[1]
+    told: list[list[game_pb2.View]] = [[], []]
+    changed = threading.Condition()
+
+    def follow(seat: int) -> None:
+        follower = Seat(client, match.name, match.seats[seat].token)
+        for view in follower.turns():
+            with changed:
+                told[seat].append(view)
+                changed.notify_all()
+
+    def owed(seat: int, count: int) -> game_pb2.View:
+        with changed:
+            assert changed.wait_for(lambda: len(told[seat]) >= count, FOREVER)
+            assert len(told[seat]) == count
+            return told[seat][-1]
+
+    threads = [threading.Thread(target=follow, args=(seat,), daemon=True) for seat in (0, 1)]
+    for thread in threads:
+        thread.start()
+    decider = match.spectator.view().deciders[0]
+    seat, other = (first, second) if decider == 0 else (second, first)
+    owed(decider, 1)
+    offer = seat.offer("pause").offer
+    other.answer_offer(offer, agree=False)
+    offer = other.offer("pause").offer
+    assert not seat.answer_offer(offer, agree=True).legal_actions
+    other.resume()
+    view = seat.view()
+    seat.submit(view.legal_actions[0], view.version)
+    count = 1
+    while match.spectator.view().deciders[0] == decider:
+        count += 1
+        owed(decider, count)
+        view = seat.view()
+        seat.submit(view.legal_actions[0], view.version)
+    owed(1 - decider, 1)
+    offer = seat.offer("takeback").offer
+    other.answer_offer(offer, agree=True)
+    # What was taken back is owed again.
+    owed(decider, count + 1)
+    view = seat.view()
+    seat.submit(view.legal_actions[0], view.version)
+    owed(1 - decider, 2)
+    other.resign()
+    for thread in threads:
+        thread.join()
+    assert [len(each) for each in (told[decider], told[1 - decider])] == [count + 1, 2]
+
+
 def test_submit_takes_the_version_of_the_newest_view(match: NewMatch) -> None:
     first, second = match.seats[0], match.seats[1]
     action = game_pb2.MatchAction()
