@@ -44,7 +44,8 @@ _LASTING = (
 def may_pass(error: CroupierError) -> bool:
     """Whether the same call may succeed later, or at another server."""
     if error.reason:
-        return error.code is grpc.StatusCode.UNAVAILABLE or error.reason == "BUDGET_EXHAUSTED"
+        refills = error.reason == "BUDGET_EXHAUSTED" and error.retry_after is not None
+        return refills or error.code is grpc.StatusCode.UNAVAILABLE
     return error.code in LOST and not is_lasting(error)
 
 

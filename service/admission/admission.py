@@ -176,13 +176,13 @@ class Admission:
                 # What earlier calls add may be counted already, or come to nothing. Where that
                 # matters, they are waited for: each waits for earlier ones alone, so one goes on.
                 while earlier := [each for each in earlier if not each[0].is_set()]:
-                    most = await count() + sum(more for _, more in earlier) + amount - 1
-                    if self._ledger.has_room(principal, budget, most):
+                    most = await count() + sum(more for _, more in earlier)
+                    if self._ledger.has_room(principal, budget, most, amount):
                         break
                     for event, _ in earlier:
                         await event.wait()
                 else:
-                    self._ledger.check_count(principal, budget, await count() + amount - 1)
+                    self._ledger.check_count(principal, budget, await count(), amount)
                 yield
         finally:
             added[0].set()

@@ -83,12 +83,13 @@ class BudgetExhausted(Refusal):
     """A call that a principal's budget does not allow."""
 
     def __init__(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
-        """`wait` is the number of seconds after which to come back."""
+        """`wait` is the number of seconds after which to come back; 0.0: that would not help."""
         self.payer = payer
         allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
+        used_up = f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
-            f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s",
+            used_up if wait else f"this call asks for more than a {payer.kind} may have: {allowed}",
             retry_seconds=wait,
             metadata={
                 "budget": budget.value,
@@ -136,7 +137,7 @@ class Held:
         """Holds this amount from now on; raises Refusal, and changes nothing, if it is too much."""
         more = amount - self._amount
         if more and self._payers:
-            self._ledger.hold_more(self._payers, self._budget, more, self._most)
+            self._ledger.hold_more(self._payers, self._budget, more, self._most, amount)
         self._amount = amount
 
 
@@ -188,10 +189,12 @@ class Ledger:
             window = WINDOWS[budget]
             account = self._accounts[payer]
             full_at = max(now, account.full_at[budget])
-            full_at += amount * window / limit if limit else 2 * window
+            refill = amount * window / limit if limit else math.inf
+            full_at += refill
             ahead = full_at - now - BURSTS[budget]
             if ahead > ROUNDING_SECONDS:
-                self._refuse(payer, budget, limit, ahead)
+                fits = refill <= BURSTS[budget] + ROUNDING_SECONDS
+                self._refuse(payer, budget, limit, ahead if fits else 0.0)
             spent.append((account, full_at))
         for account, full_at in spent:
             account.full_at[budget] = full_at
@@ -205,7 +208,8 @@ class Ledger:
                 continue
             ahead = self._accounts[payer].full_at[budget] - now - BURSTS[budget]
             if ahead >= 0 or limit == 0:
-                self._refuse(payer, budget, limit, max(ahead, min(RETRY_SECONDS, BURSTS[budget])))
+                wait = max(ahead, min(RETRY_SECONDS, BURSTS[budget]))
+                self._refuse(payer, budget, limit, wait if limit else 0.0)
 
     def delay(self, payers: Sequence[Principal], budget: Budget) -> float:
         """In how many seconds all payers have something left of such a budget, 0.0 if now."""
@@ -247,17 +251,22 @@ class Ledger:
         return Held(self, payers, budget, most)
 
     def hold_more(
-        self, payers: Sequence[Principal], budget: Budget, more: int, most: float
+        self, payers: Sequence[Principal], budget: Budget, more: int, most: float, amount: int
     ) -> None:
-        """Adds to what all payers hold, or takes from it; raises Refusal if one has too little."""
+        """Adds to what all payers hold, or takes from it; raises Refusal if one has too little.
+
+        `amount` is what the call then holds of it.
+        """
         if len(self._accounts) >= self._sweep_at:
             self._sweep(self._now())
         # Also what is unlimited now is counted: it may be limited before it is given back.
         accounts = [self._accounts[payer] for payer in payers]
         for payer, account in zip(payers, accounts, strict=True):
             limit = self._limits(payer).get(budget) if more > 0 else None
-            if limit is not None and account.held[budget] + more > min(limit, most):
-                self._refuse(payer, budget, min(limit, most), RETRY_SECONDS)
+            allowed = math.inf if limit is None else min(limit, most)
+            if account.held[budget] + more > allowed:
+                wait = RETRY_SECONDS if amount <= allowed else 0.0
+                self._refuse(payer, budget, allowed, wait)
         for account in accounts:
             account.held[budget] += more
 
@@ -272,14 +281,15 @@ class Ledger:
             account.refused_until = due + 1 / per_second
         return max(0.0, due - now - WINDOWS[Budget.CALLS])
 
-    def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
-        """Raises Refusal if a payer has as many as its budget allows."""
-        if not self.has_room(payer, budget, count):
-            self._refuse(payer, budget, self._limits(payer)[budget], RETRY_SECONDS)
+    def check_count(self, payer: Principal, budget: Budget, count: int, amount: int = 1) -> None:
+        """Raises Refusal if the budget of a payer that has so many does not allow more of them."""
+        if not self.has_room(payer, budget, count, amount):
+            wait = RETRY_SECONDS if self.has_room(payer, budget, 0, amount) else 0.0
+            self._refuse(payer, budget, self._limits(payer)[budget], wait)
 
-    def has_room(self, payer: Principal, budget: Budget, count: int) -> bool:
-        """Whether the budget of a payer allows more than so many."""
-        return count < self._limits(payer).get(budget, math.inf)
+    def has_room(self, payer: Principal, budget: Budget, count: int, amount: int = 1) -> bool:
+        """Whether the budget of a payer that has so many allows this amount of them more."""
+        return count + amount <= self._limits(payer).get(budget, math.inf)
 
     def limits(self, payer: Principal, budget: Budget) -> bool:
         """Whether a payer has a limit of a budget."""

@@ -41,12 +41,14 @@ def ledger(time, monkeypatch):
 
 
 def retry_of(call, *arguments):
-    """Make a call that is refused; return the seconds after which to come back."""
+    """Make a call that is refused; return the seconds after which to come back, if any."""
     with pytest.raises(Refusal) as caught:
         call(*arguments)
     found = [
         detail for detail in caught.value.status.details if detail.type_url.endswith("RetryInfo")
     ]
+    if not found:
+        return None
     info = RetryInfo()
     assert found[0].Unpack(info)
     return info.retry_delay.ToMilliseconds() / 1000
@@ -54,8 +56,37 @@ def retry_of(call, *arguments):
 
 @pytest.mark.parametrize("limit", [1e-12, 1e-300, 5e-324])
 def test_a_budget_that_hardly_refills_is_refused_like_others(ledger, monkeypatch, limit):
-    monkeypatch.setitem(LIMITS, Kind.SEAT, {Budget.CALLS: limit})
-    assert retry_of(ledger.spend, [ONE], Budget.CALLS) == budgets.MAX_RETRY_SECONDS
+    monkeypatch.setitem(LIMITS, Kind.SEAT, {Budget.SEARCH_SECONDS: limit})
+    ledger.charge([ONE], Budget.SEARCH_SECONDS, 1)
+    assert retry_of(ledger.check, [ONE], Budget.SEARCH_SECONDS) == budgets.MAX_RETRY_SECONDS
+
+
+def test_a_refusal_says_when_to_come_back_only_if_that_helps(ledger, time, monkeypatch):
+    for budget in WINDOWS:
+        most = 12 * budgets.BURSTS[budget] / WINDOWS[budget]
+        monkeypatch.setitem(LIMITS, Kind.SEAT, {budget: 12})
+        assert retry_of(ledger.spend, [ONE], budget, 1.001 * most) is None
+        ledger.spend([ONE], budget, most)
+        wait = retry_of(ledger.spend, [ONE], budget, most)
+        assert wait is not None
+        assert retry_of(ledger.spend, [ONE], budget, 1.001 * most) is None
+        time.now += wait + 0.001
+        ledger.spend([ONE], budget, most)
+        monkeypatch.setitem(LIMITS, Kind.SEAT, {budget: 0})
+        assert retry_of(ledger.spend, [ONE], budget) is None
+        assert retry_of(ledger.check, [ONE], budget) is None
+        time.now += 2 * WINDOWS[budget]
+    monkeypatch.setitem(LIMITS, Kind.SEAT, {Budget.BYTES: 100, Budget.LIVE_MATCHES: 20})
+    held, more = ledger.holding([ONE], Budget.BYTES), ledger.holding([ONE], Budget.BYTES)
+    held.set(60)
+    assert retry_of(held.set, 101) is None
+    assert retry_of(more.set, 41) is not None
+    assert retry_of(more.set, 101) is None
+    held.set(0)
+    more.set(100)
+    assert retry_of(ledger.check_count, ONE, Budget.LIVE_MATCHES, 19, 2) is not None
+    assert retry_of(ledger.check_count, ONE, Budget.LIVE_MATCHES, 0, 21) is None
+    ledger.check_count(ONE, Budget.LIVE_MATCHES, 0, 20)
 
 
 def test_those_who_are_refused_together_do_not_come_back_together():
