@@ -183,10 +183,6 @@ async def _chain_match(connection: Any, match_id: str) -> None:
 _AHEAD = "ALTER TABLE heads ADD COLUMN ahead bytea NOT NULL DEFAULT ''"
 
 
-async def _ahead(connection: Any) -> None:
-    await connection.execute(_AHEAD)
-
-
 # From schema 11: whose matches are whose, so that they are listed without reading others; and how
 # long spectators have to wait. Players who join by a server of schema 11 that goes on meanwhile are
 # not found, and it takes matches with such a delay for damaged.
@@ -207,10 +203,6 @@ _LISTS = """
 """
 
 
-async def _lists(connection: Any) -> None:
-    await connection.execute(_LISTS)
-
-
 # From schema 12: what names were erased, and which seats a player has. Of those who have one
 # already that is not known. A server of schema 12 that goes on meanwhile shows names that were
 # erased, where it has them in memory, and takes a match of which some are left for damaged.
@@ -220,17 +212,16 @@ _NAMES = """
 """
 
 
-async def _names(connection: Any) -> None:
-    await connection.execute(_NAMES)
-
-
-async def _create(connection: Any) -> None:
-    await connection.execute(SCHEMA)
+# From schema 13: what seats may not offer each other. A server of schema 13 that goes on meanwhile
+# takes a match that forbids something for damaged.
+_OFFERS = "ALTER TABLE matches ADD COLUMN forbidden_offers bytea NOT NULL DEFAULT ''"
 
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[Any], Awaitable[None]], ...] = (_chain, _ahead, _lists, _names)
+MIGRATIONS: tuple[str | Callable[[Any], Awaitable[None]], ...] = (
+    *(_chain, _AHEAD, _LISTS, _NAMES, _OFFERS),
+)
 
 _HEADER = ", ".join(COLUMNS)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 1))
@@ -346,13 +337,14 @@ _COUNT_LISTENERS = """
     WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()
 """
 
-# Servers that delete at the same time share the work.
+# Servers that delete at the same time share the work. The heads are locked first, as by whoever
+# erases names meanwhile.
 _DELETE_ENDED = f"""
     WITH oldest AS (
         -- Not where one bit has changed in the time.
         SELECT match_id, ended, version::bigint + 1 AS size FROM matches JOIN heads USING (match_id)
         WHERE ended < $1 AND at = ended
-        ORDER BY ended, match_id LIMIT $2 FOR UPDATE OF matches SKIP LOCKED
+        ORDER BY ended, match_id LIMIT $2 FOR UPDATE OF heads SKIP LOCKED
     ), sized AS (
         SELECT match_id, sum(size) OVER (ORDER BY ended, match_id) - size AS earlier FROM oldest
     ), old AS (
@@ -396,9 +388,11 @@ async def migrate(connection: Any) -> None:
             await connection.execute("INSERT INTO croupier_schema VALUES (0)")
         newest = OLDEST + len(MIGRATIONS)
         check_schema("the database", version, newest)
-        for number, change in enumerate((_create, *MIGRATIONS), OLDEST):
+        for number, change in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
             if number > version:
-                await change(connection)
+                await (
+                    connection.execute(change) if isinstance(change, str) else change(connection)
+                )
         await connection.execute("UPDATE croupier_schema SET version = $1", newest)
 
 

@@ -233,11 +233,6 @@ _AHEAD = (
 )
 
 
-def _ahead(connection: sqlite3.Connection) -> None:
-    for statement in _AHEAD:
-        connection.execute(statement)
-
-
 # From schema 11: whose matches are whose, so that they are listed without reading others; and how
 # long spectators have to wait.
 _LISTS = (
@@ -258,11 +253,6 @@ _LISTS = (
 )
 
 
-def _lists(connection: sqlite3.Connection) -> None:
-    for statement in _LISTS:
-        connection.execute(statement)
-
-
 # From schema 12: what names were erased, and which seats a player has. Of those who have one
 # already that is not known.
 _NAMES = (
@@ -271,30 +261,30 @@ _NAMES = (
 )
 
 
-def _names(connection: sqlite3.Connection) -> None:
-    for statement in _NAMES:
-        connection.execute(statement)
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    for statement in SCHEMA:
-        connection.execute(statement)
+# From schema 13: what seats may not offer each other.
+_OFFERS = ("ALTER TABLE matches ADD COLUMN forbidden_offers BLOB NOT NULL DEFAULT x''",)
 
 
 # What leads from each schema to the next one. A released migration is never changed: a new one is
 # added at the end.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_chain, _ahead, _lists, _names)
+MIGRATIONS: tuple[tuple[str, ...] | Callable[[sqlite3.Connection], None], ...] = (
+    *(_chain, _AHEAD, _LISTS, _NAMES, _OFFERS),
+)
 
 
 def migrate(connection: sqlite3.Connection, name: object) -> None:
     """Brings a log up to date; raises ValueError if it is no log, too old, or newer than this."""
     version = _read_schema(connection, name)
     check_schema(name, version, OLDEST + len(MIGRATIONS))
-    for number, change in enumerate((_create, *MIGRATIONS), OLDEST):
+    for number, change in enumerate((SCHEMA, *MIGRATIONS), OLDEST):
         if number <= version:
             continue
         connection.execute("BEGIN IMMEDIATE")
-        change(connection)
+        if callable(change):
+            change(connection)
+        else:
+            for statement in change:
+                connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")

@@ -7,7 +7,17 @@ import sqlite3
 import pytest
 
 from service.hosting.entries import EntryKind
-from service.store import ANOTHER_LOG, Entry, Head, MatchStatus, Seated, chain, queries, sqlite
+from service.store import (
+    ANOTHER_LOG,
+    Entry,
+    Head,
+    MatchStatus,
+    Seated,
+    chain,
+    postgresql_tables,
+    queries,
+    sqlite,
+)
 from service.store.chain import Damaged
 from service.store.interface import HeldSeats
 from service.store.postgresql import PostgresStore
@@ -15,10 +25,12 @@ from tests.support.stores import (
     NOT_DUE,
     Branch,
     Heard,
+    PostgresPlace,
     SqlitePlace,
     action,
     header,
     opened,
+    resignation,
 )
 
 SEEDS = range(8)
@@ -235,6 +247,68 @@ async def test_the_files_have_no_erased_name_once_nobody_reads_what_was_before(
         reader.close()
         while has_the_name():
             await asyncio.sleep(0.01)
+
+
+class Pausing:
+    """A connection that waits after its first statement until it is told to go on."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.pid = connection.get_server_pid()
+        self.waits, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    def transaction(self):
+        return self._connection.transaction()
+
+    async def fetch(self, *given):
+        found = await self._connection.fetch(*given)
+        self.waits.set()
+        await self.goes_on.wait()
+        return found
+
+
+@pytest.mark.parametrize("erases_first", [True, False])
+async def test_names_are_erased_while_old_matches_are_deleted(postgres, erases_first):
+    place = PostgresPlace(postgres)
+
+    async def erase(connection):
+        return await postgresql_tables.erase_names(connection, "one", 3)
+
+    async def delete(connection):
+        async with connection.transaction():
+            return await postgresql_tables.delete_ended(connection, 2**60, 10)
+
+    async with opened(place) as store, opened(place) as other:
+        await store.create(header(display_names=("Ann", "Bob")).salted(), NOT_DUE)
+        branch = Branch()
+        branch.head = (await store.load("one")).head
+        assert await branch.append(store, resignation(0), MatchStatus(over=True))
+        begun = asyncio.get_running_loop().create_future()
+        works = (erase, delete) if erases_first else (delete, erase)
+
+        async def first(connection):
+            pausing = Pausing(connection)
+            begun.set_result(pausing)
+            return await works[0](pausing)
+
+        async def is_blocked(connection):
+            sql = "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))"
+            return await connection.fetchval(sql, pausing.pid) > 0
+
+        one = asyncio.create_task(store._use("write", "other", first))
+        pausing = await begun
+        await pausing.waits.wait()
+        two = asyncio.create_task(other._use("write", "other", works[1]))
+        while not two.done() and not await store._use("read", "other", is_blocked):
+            await asyncio.sleep(0.01)
+        pausing.goes_on.set()
+        done = [await one, await two]
+        if erases_first:
+            assert done == [True, []]
+            assert await store.delete_ended(2**60, 10) == ["one"]
+        else:
+            assert done == [["one"], False]
+        assert await store.load("one") is None
 
 
 async def test_a_player_has_seats(place):
