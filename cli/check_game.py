@@ -129,7 +129,8 @@ def _holds(each: _Property, chosen: argparse.Namespace) -> bool:
 
 
 def _what(error: Exception) -> str:
-    steps = traceback.extract_tb(error.__traceback__)
+    # Of what a package has raised, where it has.
+    steps = traceback.extract_tb((error.__cause__ or error).__traceback__)
     if isinstance(error, AssertionError) and str(error):
         return str(error)
     where = f"({steps[-1].filename}, line {steps[-1].lineno})"

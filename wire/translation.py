@@ -72,7 +72,9 @@ class Translation:
         """Sets fields of a message."""
         schema = _schema_fields(message.DESCRIPTOR)
         for name, value in fields.items():
-            field = schema[name]
+            field = schema.get(name)
+            if field is None:
+                raise LookupError(f"the message {message.DESCRIPTOR.name} has no field {name}")
             first = self.first.get(field.enum, 0)
             if field.is_message and not field.is_list:
                 self.write(getattr(message, name), value)
@@ -154,27 +156,35 @@ class Translation:
         """Returns the fields of the message of a view, from the engine's.
 
         The engine's arrays have a fixed length. Those of which the engine also has `<name>_count`
-        are cut to that length, and those of `counted` become lists of cards.
+        beside them are cut to that length, and those of `counted` become lists of cards.
         """
-        written: Fields = {}
-        for name, value in fields.items():
-            if name == "seat" or name.endswith("_count"):
-                continue
-            if name in self.counted:
-                value = [card for card, count in enumerate(value) for _ in range(count)]
-            elif f"{name}_count" in fields:
-                value = value[: fields[f"{name}_count"]]
-            written[name] = value
-        return written
+        own = {name: value for name, value in fields.items() if not name.endswith("_count")}
+        own.pop("seat", None)
+        return {name: self._cut(name, value, fields) for name, value in own.items()}
+
+    def _cut(self, name: str, value: Any, beside: Fields) -> Any:
+        # What the message says of a field of the engine's view, with those beside it.
+        if name in self.counted:
+            return [card for card, count in enumerate(value) for _ in range(count)]
+        if isinstance(value, dict):
+            return {
+                inner: self._cut(inner, each, value)
+                for inner, each in value.items()
+                if not (inner.endswith("_count") and inner.removesuffix("_count") in value)
+            }
+        if isinstance(value, list):
+            value = value[: beside.get(f"{name}_count")]
+            if value and isinstance(value[0], dict):
+                value = [self._cut("", each, {}) for each in value]
+        return value
 
     def view_fields(self, game: Game, message: Fields) -> Fields:
         """Returns the fields of a view from those of its message, by the engine's names.
 
         What belongs to a struct without a counterpart in the schema stands beside it; arrays may be
-        shorter than the engine's, and what is 0 may be left out.
+        shorter than the engine's, and what is 0 may be left out, and how long an array is.
         """
-        counts = {f"{name}_count": len(value) for name, value in message.items() if _is_list(value)}
-        return {**message, **{name: n for name, n in counts.items() if name in self._empty_view}}
+        return message
 
     @cached_property
     def _empty_view(self) -> Fields:
@@ -198,7 +208,7 @@ class Translation:
             return value
         if isinstance(empty, dict):
             return {
-                name: value.get(name, 0)
+                name: value.get(name, _length(name, empty, value))
                 if isinstance(inner, int)
                 else self._fit_field(name, inner, value, (*path, name), f"{name}_count" in empty)
                 for name, inner in empty.items()
@@ -300,8 +310,11 @@ def _read_value(word: str) -> tuple[str, int | None, bool]:
     return found["name"], length, bool(found["optional"])
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) or hasattr(value, "append")
+def _length(name: str, empty: Fields, fields: Fields) -> int:
+    # What a field is that is left out: the length of the array that it counts, or 0.
+    array = name.removesuffix("_count")
+    counts = array != name and isinstance(empty.get(array), list)
+    return len(fields.get(array, ())) if counts else 0
 
 
 def _count(cards: Sequence[int], types: int, path: _Path) -> list[int]:
