@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version as version_of
-from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -64,19 +64,22 @@ from croupier.mcp_answers import (
     beginning,
     drawn,
     dumped,
+    find_game,
+    game_id,
     last_lines,
+    rules_of,
     shortest,
     size,
 )
 from croupier.phrases import offered_to, origin_sentence
 from croupier.streams import ended
-from croupier.terminal import drawing, hints, texts
+from croupier.terminal import drawing, hints
 from croupier.terminal.arguments import MAX_ITERATIONS, MAX_UINT64
 from croupier.terminal.play import opponent_name
 from croupier.terminal.review import Review
 from croupier.terminal.settings import HINT_ITERATIONS
 from croupier.transport import CLEARTEXT, KEY_HEADER, PLAYER_HEADER, Security, is_loopback
-from croupier.v1 import catalog_pb2, game_pb2, match_pb2
+from croupier.v1 import game_pb2, match_pb2
 
 WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than clients wait for us.
 MAX_WAIT = 60.0
@@ -168,17 +171,17 @@ def make_server(
         """List the games of the server, by their ids and titles."""
         games = client(context).games(language=language)
         listed = [
-            GameTitle(id=_id(each), title=each.title, rules_version=each.rules_version)
+            GameTitle(id=game_id(each), title=each.title, rules_version=each.rules_version)
             for each in games
         ]
-        text = "\n".join(f"{_id(each)}: {each.title}. {each.rules}" for each in games)
+        text = "\n".join(f"{game_id(each)}: {each.title}. {each.rules}" for each in games)
         return Answer(text, Games(games=listed))
 
     @told(read_only=True)
     def rules(context: Context, game: Game) -> _Told:
         """The rules of a game in short, and its cards."""
         caller = client(context)
-        return Answer(_rules(caller.game(_find(caller, game, language), language=language)))
+        return Answer(rules_of(caller.game(find_game(caller, game, language), language=language)))
 
     @told(shape=Position)
     def create_match(
@@ -208,7 +211,7 @@ def make_server(
             raise ToolError(f"hints is one of {', '.join(HINT_POLICIES)}, not {hints!r}")
         caller = client(context)
         policy = HINT_POLICIES[hints] if hints else None
-        found = _find(caller, game, language)
+        found = find_game(caller, game, language)
         return seated(
             context, caller.create_match(found, seats, seed=seed, hint_policy=policy), brief
         )
@@ -234,7 +237,8 @@ def make_server(
         wait: Wait = WAIT,
         brief: Brief = False,
         first: Annotated[
-            int, Field(ge=1, description="the number of the first action that is listed")
+            int,
+            Field(ge=1, le=MAX_UINT64, description="the number of the first action that is listed"),
         ] = 1,
     ) -> _Told:
         """Look at a match: all that your seat knows, and its legal actions if it must decide.
@@ -286,8 +290,23 @@ def make_server(
         return at.tell(at.seat.resign())
 
     @told(shape=Position)
+    def offer(
+        context: Context,
+        match: Match,
+        token: Token,
+        kind: Literal["takeback", "pause"],
+        brief: Brief = False,
+    ) -> _Told:
+        """Ask the other seat to let you take your last decision back, or to stop the clocks."""
+        at = table(context, match, token, brief)
+        return at.tell(at.seat.offer(kind))
+
+    @told(shape=Position)
     def answer(context: Context, match: Match, token: Token, agree: bool) -> _Told:
-        """Agree to what the other seat asks for, or decline it; in a pause, agree to go on."""
+        """Agree to what the other seat asks for, decline it, or withdraw what you have asked for.
+
+        In a pause, agree to go on.
+        """
         at = table(context, match, token)
         if agree and at.now.HasField("pause_end_time"):
             return at.tell(at.seat.resume())
@@ -311,7 +330,9 @@ def make_server(
     @server.resource("croupier://games/{game}", mime_type="text/plain")
     def rules_of_a_game(context: Context, game: str) -> str:
         """The rules of a game in short, and its cards."""
-        return _answer(ResourceError, lambda: _rules(client(context).game(game, language=language)))
+        return _answer(
+            ResourceError, lambda: rules_of(client(context).game(game, language=language))
+        )
 
     return server
 
@@ -474,6 +495,8 @@ class _Table:
     def _actions(self, view: game_pb2.View, room: int | None) -> list[str]:
         lines: list[str] = []
         count = len(view.legal_actions)
+        if self.first > count:
+            return [f"There is no action {self.first}, only 1 to {count}."]
         for n, action in enumerate(view.legal_actions[self.first - 1 :], self.first):
             lines.append(f"{n}. {self.drawing.action(action)}")
             if room is not None and (room := room - size(lines[-1])) < 0:
@@ -572,29 +595,3 @@ class _Follower:
 
 
 _Told: TypeAlias = Answer | _Follower
-
-
-def _id(game: catalog_pb2.Game) -> str:
-    return game.name.removeprefix("games/")
-
-
-def _find(client: Client, named: str, language: str) -> str:
-    """The id of the game with an id or a title; raises ToolError if there is none."""
-    games = client.games(language=language)
-    ids = {_bare(name): _id(each) for each in games for name in (each.title, _id(each))}
-    if language:
-        ids |= {_bare(each.title): _id(each) for each in client.games()}
-    try:
-        return ids[_bare(named)]
-    except KeyError:
-        known = ", ".join(f"{_id(each)} ({each.title})" for each in games)
-        raise ToolError(f"there is no game {named[:100]!r}, only {known}") from None
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"\W|_", "", name).casefold()
-
-
-def _rules(game: catalog_pb2.Game) -> str:
-    cards = hints.cards(game, texts.in_language(game.language_code))
-    return f"{game.title}\n{game.rules}\n\nCards:\n{drawn(cards)}"

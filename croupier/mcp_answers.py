@@ -10,7 +10,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 from rich.console import RenderableType
 
+from croupier.client import Client
+from croupier.terminal import hints, texts
 from croupier.terminal.plain import plain
+from croupier.v1 import catalog_pb2
 
 WIDTH = 100  # Columns of what is drawn.
 BRIEF_TOKENS = 300  # Of an answer in the brief form, at most, counted as bytes of UTF-8 / 4.
@@ -120,3 +123,31 @@ def beginning(text: str, most: int) -> str:
         return text
     cut = data[: most - 4].decode(errors="ignore")
     return (cut.rpartition("\n")[0] or cut) + "\n..."
+
+
+def game_id(game: catalog_pb2.Game) -> str:
+    """The id of a game."""
+    return game.name.removeprefix("games/")
+
+
+def find_game(client: Client, named: str, language: str) -> str:
+    """The id of the game with an id or a title; raises ToolError if there is none."""
+    games = client.games(language=language)
+    ids = {_bare(name): game_id(each) for each in games for name in (each.title, game_id(each))}
+    if language:
+        ids |= {_bare(each.title): game_id(each) for each in client.games()}
+    try:
+        return ids[_bare(named)]
+    except KeyError:
+        known = ", ".join(f"{game_id(each)} ({each.title})" for each in games)
+        raise ToolError(f"there is no game {named[:100]!r}, only {known}") from None
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\W|_", "", name).casefold()
+
+
+def rules_of(game: catalog_pb2.Game) -> str:
+    """The rules of a game in short, and its cards."""
+    cards = hints.cards(game, texts.in_language(game.language_code))
+    return f"{game.title}\n{game.rules}\n\nCards:\n{drawn(cards)}"

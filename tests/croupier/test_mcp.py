@@ -416,6 +416,47 @@ def test_a_model_answers_what_the_other_player_asks_for(shared_server):
     in_process(shared_server[1], script)
 
 
+def test_a_model_asks_the_other_player_for_a_takeback_or_a_pause(shared_server):
+    async def script(model):
+        seats, limit = (OPEN, INVITED), croupier.client.clock(3600)
+        with croupier.client.Client(shared_server[1]) as host:
+            match = host.create_match("skystones", seats, time_control=limit)
+            await model.seat("join_match", invitation=match.invitations[1])
+            ann = match.seats[0]
+            view = ann.view()
+            if 0 in view.deciders:
+                ann.submit(view.legal_actions[0])
+            await model.ask("view")
+            version = ann.view().version
+            await model.ask("play", action=1, version=version, wait=0)
+            await model.ask("offer", kind="takeback", brief=True)
+            assert ann.view().offer.seat == 1
+            await model.ask("answer", agree=False)  # It is withdrawn.
+            assert not ann.view().HasField("offer")
+            await model.ask("offer", kind="pause")
+            paused = ann.answer_offer(ann.view().offer, agree=True)
+            assert paused.HasField("pause_end_time")
+            assert "paused. To go on: answer" in await model.ask("view")
+            assert "OFFER_NOT_ALLOWED" in await model.ask("offer", refused=True, kind="pause")
+            await model.ask("offer", refused=True, kind="rematch")
+
+    in_process(shared_server[1], script)
+
+
+def test_a_number_that_is_out_of_range_is_said_to_be(shared_server):
+    async def script(model):
+        text = await model.seat("create_match", game="skystones", opponent="random")
+        count = len(legal(text)[1])
+        for first in (count + 1, 10**12, 2**64 - 1):
+            for brief in (True, False):
+                text = await model.ask("view", first=first, brief=brief)
+                assert f"There is no action {first}, only 1 to {count}." in text
+        await model.ask("view", refused=True, first=10**5000)
+        assert "VERSION_IN_FUTURE" in await model.ask("view", refused=True, since=10**12)
+
+    in_process(shared_server[1], script)
+
+
 def test_who_waits_lets_others_be_answered_and_the_server_end(servers, capfd):
     server, address = servers.start()
 
