@@ -5,7 +5,7 @@ from collections.abc import Callable
 from rich.text import Text
 
 from croupier.client import Client, Seat
-from croupier.terminal import drawing, hints, texts
+from croupier.terminal import drawing, hints
 from croupier.terminal.screen import Screen
 from croupier.terminal.session import Session
 from croupier.terminal.settings import Settings
@@ -59,8 +59,7 @@ class Puzzle(Session):
         return True
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
-        kept = [line for line in self.say(texts.HELP).splitlines() if not line.startswith("r, ")]
-        told = "\n".join((*kept, self.say(NEXT))).format(self.draw.example(view))
+        told = f"{self._help(view, 'r, ')}\n{self.say(NEXT)}"
         answers: dict[str, Callable[[], None]] = dict.fromkeys(
             ("?", "help"), lambda: self.screen.print(Text(told))
         )

@@ -267,9 +267,16 @@ class Session:
             ("t", "takeback"): lambda: self._offer(view, "takeback"),
             ("pause",): lambda: self._offer(view, "pause"),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
-            ("?", "help"): lambda: self._tell(texts.HELP, self.draw.example(view)),
+            ("?", "help"): lambda: self.screen.print(Text(self._help(view))),
         }
         return {name: answer for names, answer in by_name.items() for name in names}
+
+    def _help(self, view: game_pb2.View, *without: str) -> str:
+        # The commands, but for those whose lines begin so, and what this match does not allow.
+        without += tuple(texts.OFFERS[kind] for kind in view.forbidden_offers)
+        lines = self.say(texts.HELP).splitlines()
+        told = "\n".join(line for line in lines if not line.startswith(without))
+        return told.format(self.draw.example(view))
 
     def _read(self, view: game_pb2.View, typed: str) -> list[int]:
         try:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from croupier.phrases import ORIGIN, UNLOGGED
+from croupier.v1.game_pb2 import OFFER_KIND_PAUSE, OFFER_KIND_TAKEBACK
 
 HELP = """\
 number or words  play a legal action: its number, or words of it ("{}")
@@ -19,6 +20,9 @@ pause            ask the other player for a pause of the clocks
 r, resign        resign the match
 q, quit          leave; the match stays as it is
 ?, help          show this help"""
+
+# How the lines of what is offered begin.
+OFFERS: Mapping[int, str] = {OFFER_KIND_TAKEBACK: "t, ", OFFER_KIND_PAUSE: "pause "}
 
 HELP_GERMAN = """\
 Nummer, Wörter   eine erlaubte Aktion: ihre Nummer oder Wörter daraus ("{}")

@@ -127,6 +127,7 @@ class MatchCreation:
             hint_policy=request.hint_policy,
             start=start,
             spectator_delay=int(request.spectator_delay.ToMilliseconds()),
+            forbidden_offers=bytes(sorted(request.forbidden_offers)),
             owner=self._tokens.owner(call),
             players=self._players(request, call),
         )

@@ -42,6 +42,7 @@ class NewMatch(NamedTuple):
     players: tuple[Seated, ...] = ()  # Whose the open seats are, as in `MatchStatus`.
     path: str = ""  # Where it is in a request, for refusals.
     spectator_delay: int = 0  # As in `Header`.
+    forbidden_offers: bytes = b""  # As in `Header`.
 
 
 class Wanted(NamedTuple):
@@ -83,6 +84,7 @@ def new_header(asked: NewMatch, created: int) -> Header:
         start=b"" if start is None else start.message,
         owner=asked.owner,
         spectator_delay=asked.spectator_delay,
+        forbidden_offers=asked.forbidden_offers,
     )
 
 

@@ -21,7 +21,7 @@ from service.hosting.ahead import decided_ahead
 from service.hosting.ends import EarlyEnd
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import REQUEST_END
-from service.hosting.match_state import KINDS, Kind, MatchState
+from service.hosting.match_state import Kind, MatchState
 from service.hosting.seats import MAX_GENERATION, Caller, Seats
 from service.store import Entry, Seated, chain
 from wire.errors import Refusal
@@ -402,13 +402,8 @@ class Abort(Resignation, number=EntryKind.ABORT):
 
 
 def _both_decided(state: MatchState) -> bool:
-    decided = set()
-    for entry in islice(state.history.entries, state.version):
-        if entry.action and KINDS[entry.kind].decides:
-            decided.add(entry.seat)
-        if len(decided) == 2:
-            return True
-    return False
+    decided = {entry.seat for entry in state.decisions()}
+    return len(decided) == 2
 
 
 # Entropy

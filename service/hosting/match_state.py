@@ -1,6 +1,6 @@
 """The state of a match as its log tells it, and what a kind of entry is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from croupier.v1 import feed_pb2, game_pb2
@@ -236,8 +236,7 @@ class MatchState(NamedTuple):
         kind, expired = KINDS[entry.kind], self.expired(entry.at)
         if kind.ends and not kind.by_clock:
             return
-        expires = kind.by_clock
-        if expires != bool(expired) or (expires and entry.seat != expired[0]):
+        if kind.by_clock != bool(expired) or (expired and entry.seat != expired[0]):
             raise ActionError("at", "this is not what the clocks say")
 
     def with_action(self, entry: Entry, action: int) -> "MatchState":
@@ -327,12 +326,8 @@ class MatchState(NamedTuple):
 
     def start_here(self, *, logged: bool = False) -> Start:
         """The start of a match that is played on from this one, as `write_start` says."""
-        actions = [
-            each
-            for version, each in enumerate(self.entries, 1)
-            if each.action and KINDS[each.kind].decides and version not in self.seats.aside
-        ]
-        return write_start(self.header, self.version, self.dealt(), actions, logged=logged)
+        decisions = list(self.decisions())
+        return write_start(self.header, self.version, self.dealt(), decisions, logged=logged)
 
     # What the match is
 
@@ -362,10 +357,7 @@ class MatchState(NamedTuple):
     @property
     def bot_due(self) -> int | None:
         """The bot that must decide now; the lower seat first, so that a match of bots repeats."""
-        for seat in self.deciders:
-            if self.header.bots[seat]:
-                return seat
-        return None
+        return next((seat for seat in self.deciders if self.header.bots[seat]), None)
 
     @property
     def result(self) -> game_pb2.MatchResult | None:
@@ -419,6 +411,12 @@ class MatchState(NamedTuple):
     def entry(self, version: int) -> Entry:
         """The entry that made a version."""
         return self.history.entries[version - 1]
+
+    def decisions(self) -> Iterator[Entry]:
+        """The decisions that stand: those by the clock too, and none that was taken back."""
+        for version, each in enumerate(self.entries, 1):
+            if KINDS[each.kind].is_decision(each) and version not in self.seats.aside:
+                yield each
 
     def events(self, version: int) -> tuple[Event, ...]:
         """The events of a version, which must be known; those of version 0 are the deal."""
@@ -508,10 +506,7 @@ class MatchState(NamedTuple):
     @property
     def attended(self) -> bool:
         """Whether somebody may wait for what happens: an open seat whose time is not up."""
-        return any(
-            not bot and not played
-            for bot, played in zip(self.header.bots, self.default_actions, strict=True)
-        )
+        return not all(map(any, zip(self.header.bots, self.default_actions, strict=True)))
 
     def _clocked(self) -> list[int]:
         # The seats whose clocks run: a bot has none.
@@ -569,7 +564,11 @@ class Kind:
 
     def consent_after(self, consent: Consent, version: int, entry: Entry) -> Consent:
         """What the seats agree on after the entry that makes a version."""
-        return consent.after_decision() if self.decides and entry.action else consent
+        return consent.after_decision() if self.is_decision(entry) else consent
+
+    def is_decision(self, entry: Entry) -> bool:
+        """Whether an entry of this kind is a decision of its seat, as it may hold none."""
+        return self.decides and entry.action != b""
 
     def write(self, entry: Entry, message: Any) -> None:
         """Fills in what a record says of an entry: the message of `field`."""

@@ -20,6 +20,9 @@ TAKEBACK, PAUSE = game_pb2.OFFER_KIND_TAKEBACK, game_pb2.OFFER_KIND_PAUSE
 def why_not(state: MatchState, seat: int, offered: int) -> str:
     """Why a seat cannot offer this now; empty if it can."""
     consent = state.consent
+    if offered in state.header.forbidden_offers:
+        kind = game_pb2.OfferKind.Name(offered).removeprefix("OFFER_KIND_").lower()
+        return f"whoever created the match has forbidden every {kind}"
     if state.over or state.match is None:
         return "the match is over" if state.over else "the cards are not dealt yet"
     if consent.paused:
@@ -48,7 +51,7 @@ def _clocks_back(state: MatchState, undo: Undo, at: int) -> Clocks | None:
     spent = [at - since if seat in owed else 0 for seat, since in enumerate(undo.since)]
     made = [0, 0]
     for each in state.entries[undo.version :]:
-        if each.action and KINDS[each.kind].decides:
+        if KINDS[each.kind].is_decision(each):
             if not made[each.seat] and each.seat in owed:
                 spent[each.seat] = each.at - undo.since[each.seat]
             made[each.seat] += 1
@@ -173,7 +176,7 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
                 first = next(
                     each
                     for each in (*made[1:], made[0])
-                    if each.kind in offers or (each.action and KINDS[each.kind].decides)
+                    if each.kind in offers or KINDS[each.kind].is_decision(each)
                 )
                 if first[:2] == (EntryKind.ANSWER, caller.seat) and first.action[1] == agreed:
                     return Reply(state, state.version)

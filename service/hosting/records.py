@@ -53,6 +53,7 @@ def writing_record(state: MatchState) -> Work[bytes]:
         model=header.model,
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
         erased_seats=[seat for seat in (0, 1) if header.erased_seats >> seat & 1],
+        forbidden_offers=[game_pb2.OfferKind.Name(kind) for kind in header.forbidden_offers],
     )
     record.create_time.FromMilliseconds(header.created)
     if header.start:
@@ -252,6 +253,7 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         model=record.model,
         display_names=tuple(seat.display_name for seat in record.seats),
         hint_policy=record.hint_policy,
+        forbidden_offers=bytes(sorted(record.forbidden_offers)),
         start=_read_start(record),
         erased=bytes({sum({1 << seat for seat in record.erased_seats})} - {0}),
     )

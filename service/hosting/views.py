@@ -56,7 +56,7 @@ def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
     for each in happened:
         add(wire.serialize_event(game, each, version), each.audience)
     # An action without events is held until the other seat has decided too.
-    if not happened and entry is not None and entry.action and KINDS[entry.kind].decides:
+    if not happened and entry is not None and KINDS[entry.kind].is_decision(entry):
         decided = game_pb2.SeatDecided(seat=entry.seat)
         add(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)), TO_PUBLIC)
     if state.over and version == state.version:
@@ -79,6 +79,7 @@ _ETAG = game_pb2.View.ETAG_FIELD_NUMBER
 _AHEAD = game_pb2.View.DECISIONS_AHEAD_FIELD_NUMBER
 _HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
 _TAKEBACK_VERSION = game_pb2.View.TAKEBACK_VERSION_FIELD_NUMBER
+_FORBIDDEN_OFFERS = game_pb2.View.FORBIDDEN_OFFERS_FIELD_NUMBER
 
 
 def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
@@ -141,6 +142,8 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
     undo = None if viewer == SPECTATOR or why_not(state, viewer, TAKEBACK) else state.undo[viewer]
     if undo is not None and (whole or "takeback_version" in fields):
         parts.append(number_field(_TAKEBACK_VERSION, undo.version))
+    if header.forbidden_offers and (whole or "forbidden_offers" in fields):
+        parts.append(field(_FORBIDDEN_OFFERS, header.forbidden_offers))
     return b"".join(parts)
 
 
@@ -276,6 +279,7 @@ def write_invitation(state: MatchState, seat: int) -> match_pb2.GetInvitationRes
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
         entropy_from_seats=header.entropy_from_seats,
         state=match_pb2.INVITATION_STATE_USED,
+        forbidden_offers=[game_pb2.OfferKind.Name(kind) for kind in header.forbidden_offers],
     )
     if state.origin:
         response.origin.CopyFrom(game_pb2.View.FromString(state.origin).origin)
@@ -307,8 +311,11 @@ def list_item(state: MatchState) -> ListedMatch:
 def write_match(
     listed: ListedMatch, result: game_pb2.MatchResult | None = None, origin: bytes = b""
 ) -> match_pb2.Match:
-    """The resource; the log does not list how a match ended, or its `MatchState.origin`."""
+    """The resource; the log does not list its `MatchState.origin`."""
     over = listed.ended is not None
+    update = feed_pb2.MatchUpdate.FromString(listed.told)
+    if update.HasField("result"):
+        result = update.result
     match = match_pb2.Match(
         name=f"matches/{listed.match_id}",
         game=f"games/{listed.game}",
@@ -317,6 +324,7 @@ def write_match(
         seats=write_seats(listed.bots, listed.invited),
         result=result,
         rules_version=listed.rules_version,
+        own_seats=[seat for seat in (0, 1) if listed.seats >> seat & 1],
     )
     if origin:
         match.origin.CopyFrom(game_pb2.View.FromString(origin).origin)

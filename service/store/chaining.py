@@ -21,7 +21,10 @@ _JOIN = 7  # The kind of the entries that hold names.
 
 def earlier(columns: str) -> str:
     """The columns of a header as that schema has them, with nothing for those that came later."""
-    return columns.replace("spectator_delay", "0 AS spectator_delay")
+    # Nobody has a salt yet.
+    for column, nothing in (("spectator_delay", "0"), ("forbidden_offers", "salt")):
+        columns = columns.replace(column, f"{nothing} AS {column}")
+    return columns
 
 
 @contextmanager

@@ -193,6 +193,7 @@ class Header(NamedTuple):
     # What the deal led to, as in `Entry.course`; empty if it was not dealt when it was created.
     course: bytes = b""
     spectator_delay: int = 0  # How old what spectators are told is at least, in milliseconds.
+    forbidden_offers: bytes = b""  # Those of croupier.v1.OfferKind that no seat makes, ascending.
     # Empty unless names of the match were erased, here or in its entries: of which seats, as the
     # bits of a byte, and a seal of the names that are left here. It lies with the head.
     erased: bytes = b""
@@ -376,6 +377,8 @@ class ListedMatch(NamedTuple):
     updated: int  # When its last entry was made, or else the match; in milliseconds since 1970.
     invited: tuple[int, ...] = ()
     damaged: bool = False  # Whether some of this is not what was written.
+    told: bytes = b""  # Of a match that is over, as `MatchStatus.feed`; empty if it was not told.
+    seats: int = 0  # Those of the player whose matches are asked for, as in `Seated`.
 
 
 class HeldSeats(NamedTuple):

@@ -160,12 +160,18 @@ def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
     if query.over is not None:
         conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
     sql = (
-        f"SELECT {FACTS}, ended, {HEAD}{seated} FROM {tables} LEFT JOIN heads USING (match_id) "
-        f"WHERE {' AND '.join(conditions)} ORDER BY {created} DESC, match_id DESC LIMIT $1"
+        f"SELECT {FACTS}, ended, {HEAD}, {_END}{seated} FROM {tables} "
+        f"LEFT JOIN heads USING (match_id) WHERE {' AND '.join(conditions)} "
+        f"ORDER BY {created} DESC, match_id DESC LIMIT $1"
     )
     return sql, values
 
 
+# What the feed tells of the end of a match, which the deal may have brought.
+_END = (
+    "CASE WHEN NOT over THEN NULL WHEN heads.version = 0 THEN matches.feed ELSE (SELECT feed "
+    "FROM entries WHERE entries.match_id = heads.match_id AND version = heads.version) END"
+)
 # What tells that a player has a seat of a match, besides the columns of a list.
 SEATED = ", since, player_seal, seats"
 
@@ -237,19 +243,26 @@ def erasing(match_id: str, seats: int, lock: str = "") -> Erasing:
 
 def listed(query: Query, rows: Iterable[Sequence[Any]]) -> list[ListedMatch]:
     """The matches in the rows of that statement."""
-    return [_listed(query, row[:8], row[8], row[9:15], row[15:]) for row in rows]
+    return [_listed(query, row[:8], row[8], row[9:15], row[15], row[16:]) for row in rows]
 
 
 def _listed(
-    query: Query, facts: Sequence[Any], ended: int | None, head: Sequence[Any], seated: Any
+    query: Query,
+    facts: Sequence[Any],
+    ended: int | None,
+    head: Sequence[Any],
+    end: Any,
+    seated: Any,
 ) -> ListedMatch:
     match_id, game, bots, created, rules_version, invited, owner, _ = facts
+    told = _unsealed_feed(match_id, head[1], head[3], end) if head[4] else b""
     # What an index says of a match may be another one's, too.
     if (
         not is_whole(facts, head)
         or ended != (head[3] if head[4] else None)
         or query.over not in (None, bool(head[4]))
         or query.owner not in ("", owner)
+        or told is None
         or (seated and not _is_seated(match_id, created, query.player, *seated))
     ):
         # Its place in the list stays, lest the next page begin elsewhere.
@@ -264,6 +277,8 @@ def _listed(
         rules_version=rules_version,
         updated=head[3],
         invited=tuple(invited),
+        told=told,
+        seats=seated[2] if seated else 0,
     )
 
 
@@ -280,9 +295,7 @@ def read_update(position: int, *row: Any, damaged: bool = False) -> Update:
     """What the feed tells of a version: the columns FACTS, its number, its time and its feed."""
     facts, (version, at, feed) = row[:8], row[8:]
     match_id, _, _, created, _, _, owner, _ = facts
-    told = None
-    if _is_at(position, feed):
-        told = chain.unsealed(_of_version(match_id, version, at), feed[:-POSITION_BYTES])
+    told = _unsealed_feed(match_id, version, at, feed) if _is_at(position, feed) else None
     if damaged or told is None or not is_whole(facts):
         name = _as_text(match_id)
         return Update(position, name, version, at, created, "", b"", damaged=True)
@@ -308,6 +321,12 @@ def read_updates(rows: Iterable[Sequence[Any]], *, running: bool = False) -> lis
 def sealed_feed(match_id: str, version: int, at: int, feed: bytes) -> bytes:
     """What the feed tells of a version, as it is stored: its position, too, comes after this."""
     return chain.sealed(_of_version(match_id, version, at), feed)
+
+
+def _unsealed_feed(match_id: str, version: int, at: int, feed: Any) -> bytes | None:
+    # What was sealed so, without its position; None if something has changed.
+    told = feed[:-POSITION_BYTES] if isinstance(feed, bytes) else None
+    return chain.unsealed(_of_version(match_id, version, at), told)
 
 
 POSITION_BYTES = 8

@@ -96,6 +96,7 @@ class Course:
     def may_offer(self, seat, kind):
         """Whether a seat may offer something now."""
         busy = self.over or self.match is None or self.paused is not None or self.offer is not None
+        busy = busy or kind in self.header.forbidden_offers
         if busy or (seat, kind) in self.asked or self.offers[seat] >= MOST_OFFERS:
             return False
         return self.control is not None if kind == PAUSE else self._back[seat] is not None

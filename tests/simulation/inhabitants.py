@@ -289,6 +289,9 @@ class Table:
         for seat in request.seats:
             if seat.HasField("open"):
                 seat.display_name = rng.choice(NAMES)
+        chance = random.Random(request.request_id)
+        kinds = game_pb2.OfferKind.values()[1:]
+        request.forbidden_offers.extend(kind for kind in kinds if chance.random() < 0.1)
         return request
 
     async def _take_seats(self, created):
@@ -511,6 +514,7 @@ class Table:
             entropy_from_seats=asked.entropy_from_seats,
             state=shown.state,
             create_time=shown.create_time,
+            forbidden_offers=asked.forbidden_offers,
         )
         if asked.HasField("time_control"):
             right.time_control.CopyFrom(oracles.time_control_of(asked))

@@ -53,7 +53,7 @@ class Operator:
         while True:
             response = await self._call("ListMatches", request)
             for match in response.matches:
-                oracles.check_match(self.world, match, listed=True)
+                oracles.check_match(self.world, match)
             others = [each.name for each in response.matches if each.state != state]
             if others or len(response.matches) > PAGE:
                 self.world.fail(f"a page of {PAGE} matches in {state} is {response}")
@@ -83,7 +83,7 @@ class Operator:
         request = match_pb2.ListMatchesRequest(game=game, state=state, page_size=2 * PAGE)
         response = await self._call("ListMatches", request)
         for match in response.matches:
-            oracles.check_match(self.world, match, listed=True)
+            oracles.check_match(self.world, match)
         order = [(each.create_time.ToMilliseconds(), each.name) for each in response.matches]
         others = [each.name for each in response.matches if each.game != game]
         if others or order != sorted(order, reverse=True):

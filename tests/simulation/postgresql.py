@@ -397,7 +397,8 @@ class Database:
             if before is not None and (created, match_id) >= before:
                 continue
             head = (match_id, *data.heads[match_id])
-            rows.append((*self._facts(data, match_id), ended, *head))
+            end = None if ended is None else data.feed[match_id][-1][1]
+            rows.append((*self._facts(data, match_id), ended, *head, end))
         return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:limit]
 
     def _facts(self, data, match_id):
@@ -506,7 +507,7 @@ _NAMES = {
     queries.LIST_PLAYERS: "nothing",
     queries.READ_IDLE: "idle",
     **dict.fromkeys((tables.SCHEMA, tables._CHAIN, tables._CHAINED), "nothing"),
-    **dict.fromkeys((tables._AHEAD, tables._LISTS, tables._NAMES), "nothing"),
+    **dict.fromkeys((tables._AHEAD, tables._LISTS, tables._NAMES, tables._OFFERS), "nothing"),
 }
 _STARTS = (
     ("SELECT pg_notify", "notify"),

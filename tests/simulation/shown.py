@@ -80,6 +80,7 @@ def view(course, viewer, etag):
         shown.pause_end_time.FromMilliseconds(course.pause_end)
     if viewer != SPECTATOR and course.may_offer(viewer, TAKEBACK):
         shown.takeback_version = course.back_to(viewer)
+    shown.forbidden_offers.extend(header.forbidden_offers)
     return shown
 
 
@@ -190,7 +191,7 @@ def update(course, entry):
 
 
 def match(course):
-    """The Match, without how it ended."""
+    """The Match."""
     header = course.header
     shown = match_pb2.Match(
         name=f"matches/{header.match_id}",
@@ -209,4 +210,5 @@ def match(course):
     shown.update_time.FromMilliseconds(course.time)
     if course.over:
         shown.end_time.FromMilliseconds(course.time)
+        shown.result.CopyFrom(course.result())
     return shown

@@ -133,6 +133,23 @@ def test_players_agree_on_a_pause_and_on_a_takeback(
         ann.resign()
 
 
+@pytest.mark.parametrize("forbidden", [(), ("pause",), ("takeback", "pause")])
+def test_the_help_has_no_offer_that_the_match_forbids(
+    address: str, host: Client, tmp_path: Path, forbidden: tuple[str, ...]
+) -> None:
+    match = host.create_match("skystones", (open_seat(), INVITED), forbidden_offers=forbidden)
+    words = ("--join", match.invitations[1], "--yes", "--language", "de")
+    with terminal(address, *words, state=tmp_path) as session:
+        session.read("> ")
+        session.type("?")
+        shown = read_to(session, "> ")
+        for kind, line in (("takeback", "t, takeback "), ("pause", "pause  ")):
+            assert (line in shown) == (kind not in forbidden)
+        assert "r, resign" in shown
+        session.type("pause")
+        assert "OFFER_NOT_ALLOWED" in read_to(session, "> ")
+
+
 def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
     """Lets the host resign while the guest decides, and the guest find out."""
     session.read("> ")

@@ -15,8 +15,8 @@ from croupier.client import (
     clock,
     open_seat,
 )
-from croupier.v1 import feed_pb2, match_pb2
-from croupier.v1.game_pb2 import END_REASON_ABORTED
+from croupier.v1 import feed_pb2, game_pb2, match_pb2
+from croupier.v1.game_pb2 import END_REASON_ABORTED, END_REASON_RESIGNATION, END_REASON_RULES
 from service.admission.budgets import Budget, Ledger
 from service.hosting.consent import MAX_PAUSE_MILLISECONDS
 from service.hosting.records import RecordError, verify
@@ -67,7 +67,46 @@ def test_a_key_lists_its_own_matches_and_those_of_each_player(house):
     assert names(studio.matches(game=GAME, state=RUNNING)) == [again.name, alone.name]
     whole = list(Operator(studio, OPERATOR).matches())
     assert len(whole) == 5
-    assert [each for each in whole if each.name in names(bob.matches())] == list(bob.matches())
+    of_bob = [each for each in whole if each.name in names(bob.matches())]
+    for each, seats in zip(of_bob, ([0], [0], [1], [1]), strict=True):
+        each.own_seats.extend(seats)
+    assert of_bob == list(bob.matches())
+
+
+def test_a_list_says_how_matches_ended_and_which_seats_are_the_players(house):
+    ann, bob, operator = (
+        house.client("ann"),
+        house.client("bob"),
+        Operator(house.client(), OPERATOR),
+    )
+    played = ann.create_match(GAME, (bot("random"), open_seat("Ann")))
+    for view in played.seats[1].turns():
+        played.seats[1].submit(view.legal_actions[0], view.version)
+    own = {played.name: [1]}
+    for end in (Seat.resign, Seat.abort, Seat.view):
+        seats, _ = two(house)
+        own[seats[0].match] = [0]
+        end(seats[0])
+    waits = ann.create_match(GAME, (open_seat("Ann"), INVITED))
+    waits.seats[0].abort()  # Before it is dealt.
+    own |= {waits.name: [0], ann.create_match(GAME).name: [0, 1]}
+    listed = {each.name: each for each in ann.matches()}
+    assert listed == {
+        name: match_pb2.Match(own_seats=seats, **fields_of(operator.match(name)))
+        for name, seats in own.items()
+    }
+    reasons = [each.result.reason for each in listed.values()]
+    ends = (END_REASON_RULES, END_REASON_RESIGNATION, END_REASON_ABORTED, 0)
+    assert [reasons.count(end) for end in ends] == [1, 1, 2, 2]
+    assert [list(each.own_seats) for each in bob.matches()] == [[1]] * 3
+    for each in (*operator.matches(), *house.client().matches()):
+        assert each.result == listed[each.name].result
+        assert not each.own_seats
+
+
+def fields_of(message):
+    """The fields of a message that are set, by name."""
+    return {field.name: value for field, value in message.ListFields()}
 
 
 def test_a_seat_without_a_key_lists_nothing(house):
@@ -232,9 +271,11 @@ def test_where_one_of_many_matches_cannot_be_none_is_created(house):
             studio.create_matches([fresh, *wanted])
         return caught.value
 
-    bad = ruleset_of(GAME)
+    bad, senseless = ruleset_of(GAME), ruleset_of(GAME)
     bad.skystones.hand_size = 999
+    senseless.skystones.cards.add()  # The schema allows it, and the rules do not.
     for fields in (
+        {"ruleset": senseless},
         {"ruleset": bad},
         {"seats": [open_seat("x" * 33), INVITED]},
         {"seats": [match_pb2.SeatConfig(invited=match_pb2.InvitedSeat(), player_id="a")] * 2},
@@ -264,6 +305,12 @@ def test_many_matches_cost_what_each_of_them_would(house, monkeypatch):
     assert [each for each in spent if each in wanted] == wanted
     # A person may have 20 that are not over: none of nine more is created.
     assert refusal(ann.create_matches, requests(9)) == "BUDGET_EXHAUSTED"
+    # Who waits never gets more than is allowed, and is not told to.
+    monkeypatch.setattr(Ledger, "charge", lambda *given: None)
+    for count, waits in ((9, True), (20, True), (21, False)):
+        with pytest.raises(CroupierError, match="used up" if waits else "asks for more") as caught:
+            ann.create_matches(requests(count), patience=0)
+        assert (caught.value.retry_after is not None) == waits
     assert len(list(ann.matches())) == 12
     assert len(ann.create_matches(requests(8))) == 8
 
@@ -411,6 +458,60 @@ def test_a_bot_agrees_at_once_and_waits_in_a_pause(house):
         next(seat.turns())
     view = seat.offer("takeback") if seat.view().HasField("takeback_version") else seat.view()
     assert next(seat.turns()).legal_actions
+
+
+def test_a_match_is_aborted_again_where_a_decision_was_taken_back(house):
+    for who in (0, 1):
+        seats, spectator = two(house, time_control=clock(per_match=3600))
+        decide(seats, 0)
+        decide(seats, 1)
+        for seat in seats:
+            assert refusal(seat.abort) == "BOTH_DECIDED"
+        agreed(seats, 1, "takeback")
+        # A pause is no decision, and what a server has skipped by a snapshot counts alike.
+        agreed(seats, 0, "pause")
+        seats[0].resume()
+        assert seats[who].abort().result.reason == END_REASON_ABORTED
+        record = spectator.record()
+        verify(record)
+
+
+@pytest.mark.parametrize("forbidden", [(), ("takeback",), ("pause",), ("pause", "takeback")])
+def test_a_seat_offers_nothing_that_its_match_forbids(house, forbidden):
+    seats, spectator = two(house, forbidden_offers=forbidden, time_control=clock(per_match=3600))
+    decide(seats, 0)
+    kinds = [f"OFFER_KIND_{kind.upper()}" for kind in sorted(forbidden, reverse=True)]
+    shown = [game_pb2.OfferKind.Value(kind) for kind in kinds]
+    before = seats[0].view()
+    for view in (before, seats[1].view(), spectator.view()):
+        assert list(view.forbidden_offers) == shown
+    assert before.HasField("takeback_version") == ("takeback" not in forbidden)
+    for kind in ("takeback", "pause"):
+        if kind in forbidden:
+            with pytest.raises(CroupierError, match=f"forbidden every {kind}") as caught:
+                seats[0].offer(kind)
+            assert caught.value.reason == "OFFER_NOT_ALLOWED"
+            assert seats[0].view() == before
+    seats[1].resign()
+    record = spectator.record()
+    assert list(record.forbidden_offers) == shown
+    verify(record)
+    again = seats[0].rematch()
+    assert list(seats[1].rematch().seats[0].view().forbidden_offers) == shown
+    assert list(again.spectator.view().forbidden_offers) == shown
+
+
+def test_an_invitation_says_what_seats_may_not_offer(house):
+    ann = house.client("ann")
+    match = ann.create_match(GAME, (open_seat(), INVITED), forbidden_offers=["takeback"])
+    told = house.client("bob").get_invitation(match.invitations[1])
+    assert list(told.forbidden_offers) == [game_pb2.OFFER_KIND_TAKEBACK]
+    for wrong in ([1, 1], [0], [9]):
+        asked = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), forbidden_offers=wrong)
+        assert refusal(ann.call, ann.match_stub.CreateMatch, asked) == "INVALID_FIELD"
+    # A match forbids nothing to bots: they offer nothing.
+    alone = ann.create_match(GAME, (open_seat(), bot("random")), forbidden_offers=["pause"])
+    assert refusal(alone.seats[0].offer, "pause") == "OFFER_NOT_ALLOWED"
 
 
 def test_a_match_that_waits_is_aborted_and_the_feed_tells_it(house):

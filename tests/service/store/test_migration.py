@@ -42,7 +42,7 @@ def unchained(tables):
         row["feed"] = row["feed"][chain.SEAL_BYTES : -queries.POSITION_BYTES]
     for row in matches:
         del row["salt"], row["names_hash"], row["course"], row["facts_seal"]
-        del row["spectator_delay"]
+        del row["spectator_delay"], row["forbidden_offers"]
     for row in entries:
         if row["kind"] == EntryKind.JOIN:
             row["action"] = row["names"][chain.SALT_BYTES :]

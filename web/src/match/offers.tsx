@@ -65,12 +65,13 @@ export function Offered({ seat, context }: { seat: Seat; context: Context }) {
 
 /** What the viewer can offer now. */
 export function MakeOffers({ seat, context }: { seat: Seat; context: Context }) {
-	const { offer, pauseEndTime, takebackVersion, clocks, result, game } = context.view;
+	const { offer, pauseEndTime, takebackVersion, clocks, result, game, forbiddenOffers } =
+		context.view;
 	if (context.me === undefined || result || offer || pauseEndTime) return null;
 	const ways: Way[] = [];
 	if (takebackVersion !== undefined)
 		ways.push(["ask-takeback", t().takeback, () => makeOffer(seat, OfferKind.TAKEBACK)]);
-	if (clocks && game.case)
+	if (clocks && game.case && !forbiddenOffers.includes(OfferKind.PAUSE))
 		ways.push(["ask-pause", t().pause, () => makeOffer(seat, OfferKind.PAUSE)]);
 	return <Ways ways={ways} quiet />;
 }

@@ -1,6 +1,10 @@
 // Two people in two browsers: seats that nobody loses, invitations, consent, endings and rematches.
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
+import { create, MatchService, OfferKind, SeatConfigSchema } from "../../src/api/types";
+import { rulesetOf } from "../../src/games/module";
 import { chance, play } from "./players";
 import { audit, deal, openSite, visit } from "./visitor";
 
@@ -125,6 +129,38 @@ describe("friends", () => {
 		await bert.page.waitForSelector(`${CARD}:not(.chosen)`);
 		await leave(page, bert.page);
 	});
+
+	it.each([[[]], [[OfferKind.PAUSE]], [[OfferKind.TAKEBACK, OfferKind.PAUSE]]])(
+		"have no button for what their match forbids: %s",
+		async (forbiddenOffers: OfferKind[]) => {
+			const matches = createClient(MatchService, createConnectTransport({ baseUrl: site.url }));
+			const seat = create(SeatConfigSchema, { occupant: { case: "invited", value: {} } });
+			const { invitations } = await matches.createMatch({
+				ruleset: rulesetOf("skystones", {}),
+				seats: [seat, seat],
+				timeControl: { perMatch: { seconds: 3600n } },
+				forbiddenOffers,
+			});
+			const [page, other] = await Promise.all(
+				invitations.map(async ({ invitation }) => {
+					const { page } = await visit(site.browser, `${site.url}#/join/${invitation}`);
+					await page.click("[data-testid=join]");
+					return page;
+				}),
+			);
+			await pick(page!);
+			await page!.waitForSelector(KEPT);
+			for (const [kind, button] of [
+				[OfferKind.TAKEBACK, "ask-takeback"],
+				[OfferKind.PAUSE, "ask-pause"],
+			] as const) {
+				const count = await page!.locator(`[data-testid=${button}]`).count();
+				expect(count, button).toBe(forbiddenOffers.includes(kind) ? 0 : 1);
+			}
+			expect(await audit(page!)).toEqual([]);
+			await leave(page!, other!);
+		},
+	);
 
 	it("choose anew after a move that was taken back", async () => {
 		const { anna, link } = await invite({}, {}, "skystones");
