@@ -137,7 +137,8 @@ def test_players_agree_on_a_pause_and_on_a_takeback(
 def test_the_help_has_no_offer_that_the_match_forbids(
     address: str, host: Client, tmp_path: Path, forbidden: tuple[str, ...]
 ) -> None:
-    match = host.create_match("skystones", (open_seat(), INVITED), forbidden_offers=forbidden)
+    seats = (open_seat(), INVITED)
+    match = host.create_match("skystones", seats, forbidden_offers=forbidden, seed=5)
     words = ("--join", match.invitations[1], "--yes", "--language", "de")
     with terminal(address, *words, state=tmp_path) as session:
         session.read("> ")
