@@ -28,7 +28,9 @@ class MeasuredServer:
         """`options` are further ones of its command."""
         port = free_port()
         self._metrics = f"http://127.0.0.1:{port}/metrics"
-        self._command = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
+        # Another checkout has games of its own.
+        own = sys.executable if checkout is None else str(checkout / ".venv/bin/python")
+        self._command = [own, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
         self._command += ["--metrics-port", str(port), "--log-level", "error"]
         self._command += ["--store", store, "--data", str(data), *options]
         self._checkout = checkout
