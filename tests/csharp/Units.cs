@@ -15,6 +15,7 @@ internal static class Units {
         EnvelopesInPieces().Wait();
         RefusedStreams().Wait();
         Errors().Wait();
+        Strangers().Wait();
         Deadlines().Wait();
         Tokens().Wait();
         Reviews().Wait();
@@ -88,6 +89,34 @@ internal static class Units {
         Demand(error.Code == "unimplemented" && !error.MayPass, "no such path: " + error);
         error = await Refused(new Script(200, Encoding.UTF8.GetBytes("{\"view\":{\"ver"), 5));
         Demand(error.Code == "unknown" && error.MayPass, "a response that was cut off: " + error);
+    }
+
+    // What is no server of Croupier, or one that is out of its mind, makes an exception of ours.
+    private static async Task Strangers() {
+        foreach (var details in new[] { "\"x\"", "[1,null,[]]", "[{\"type\":{},\"value\":\"%\"}]", "[{\"type\":\"google.rpc.ErrorInfo\",\"value\":\"CvX//////////wE\"}]" }) {
+            var error = await Refused(new Script(400, Encoding.UTF8.GetBytes("{\"code\":\"not_found\",\"message\":{},\"details\":" + details + "}"), 5));
+            Demand(error.Code == "not_found" && error.Reason == "", "details " + details + ": " + error);
+        }
+        Demand((await Refused(new Script(400, Encoding.UTF8.GetBytes("{\"code\":{}}"), 5))).Code == "internal", "a code that is none");
+        foreach (var body in new[] { "{}", "{\"name\":null,\"view\":7,\"hint\":[],\"record\":\"\",\"game\":true,\"puzzle\":1,\"seatToken\":\"x\"}" }) {
+            var client = Quick(new Script(200, Encoding.UTF8.GetBytes(body), 5));
+            var match = client.Resume("matches/a", "t");
+            var calls = new Func<Task>[] {
+                () => match.GetViewAsync(), () => match.ResignAsync(), () => match.SuggestAsync(new SearchLimits()),
+                () => match.GetRecordAsync(), () => match.ReplaceTokenAsync(), () => match.RematchAsync(),
+                () => client.GetGameAsync("a"), () => client.GetPuzzleAsync("a"), () => client.JoinAsync("a"),
+                () => client.CreateMatchAsync("a", Players.Open(), Players.Open()),
+            };
+            for (var at = 0; at < calls.Length; at++) {
+                try {
+                    await calls[at]();
+                    Demand(false, "call " + at + " has taken " + body);
+                } catch (CroupierException error) {
+                    Demand(error.Code == "unknown", "call " + at + ": " + error);
+                }
+            }
+        }
+        Demand(Json.Number(new JObject()) == 0 && Json.Number("-1") == 0 && Json.Number("7") == 7, "numbers");
     }
 
     // A call that nobody answers ends at its deadline, is repeated, and ends with the patience or when cancelled.
