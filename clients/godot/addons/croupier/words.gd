@@ -242,13 +242,13 @@ func _value(field: String, value: Variant, many: bool) -> Dictionary:
 	return {"text": text, "keys": [key], "says": found != null or (value is String or value != 0)}
 
 
-# "SKYSTONES_PHASE_PICK" is "PICK" in a field "phase".
+# "SKYSTONES_PHASE_PICK" is "PICK" in a field "phase", and "GERMAN_WHIST_SUIT_CLUBS" is "CLUBS" in any.
 func _without_prefix(value: String, field: String) -> String:
 	var at := value.find("_%s_" % field.to_upper())
 	if at >= 0:
 		return value.substr(at + field.length() + 2)
-	var prefix: String = game.name.trim_prefix("games/").to_upper() + "_"
-	return value.trim_prefix(prefix)
+	var rest := value.trim_prefix(game.name.trim_prefix("games/").to_upper() + "_")
+	return rest if rest == value else rest.substr(rest.find("_") + 1)
 
 
 func _card_in(value: String) -> String:
