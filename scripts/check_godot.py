@@ -37,7 +37,7 @@ from google.protobuf.json_format import MessageToDict
 
 from croupier.client import Client, Seat
 from croupier.messages import PACKAGED, GameMessages
-from croupier.phrases import Words
+from croupier.phrases import Words, ending_sentence
 from croupier.v1 import catalog_pb2, game_pb2
 from tests.support.ports import free_port
 
@@ -407,6 +407,9 @@ def compare(client: Client, game: catalog_pb2.Game, seen: dict[str, Any]) -> lis
             for ours, theirs in zip(seen["said"], said, strict=True)
             if ours != theirs
         ]
+    over = ending_sentence(game, record.result.ending)
+    if record.result.HasField("ending") and seen["over"] != over:
+        wrong.append(f"{name}: ended '{seen['over']}', and '{over}' in Python")
     actions = [
         as_json(messages, entry.action.action)
         for entry in record.entries

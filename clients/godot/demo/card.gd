@@ -164,7 +164,7 @@ func write(text: String, place: Rect2, most: float, colour: Color, lines := 1) -
 		font_size -= 1
 	var height := font.get_multiline_string_size(text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x, font_size, lines, flags).y
 	var top := place.position + Vector2(0, (place.size.y - height) / 2 + font.get_ascent(font_size))
-	draw_multiline_string(font, top, text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x, font_size, lines, colour, flags)
+	draw_multiline_string(font, top - Vector2(1, 0), text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x + 2, font_size, lines, colour, flags)
 
 
 static func _glyph(path: String) -> Texture2D:

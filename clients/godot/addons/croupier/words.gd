@@ -122,8 +122,11 @@ func title_of(card: String) -> String:
 
 ## How the reader calls a seat.
 func who(seat: int) -> String:
-	if seat < names.size():
-		return names[seat]
+	return names[seat] if seat < names.size() else seat_title(seat)
+
+
+## What the game calls a seat, such as "White".
+func seat_title(seat: int) -> String:
 	var titles: Array = game.get("seatTitles", [])
 	return titles[seat] if seat < titles.size() else str(seat)
 
@@ -140,7 +143,7 @@ func text_of(field: String, value: Variant) -> String:
 	return listed(_texts(values_of(field, value)))
 
 
-## How a match ended, in a sentence.
+## How a match ended, in a sentence; what decided it by the titles of the seats.
 func over_sentence(view: Dictionary) -> String:
 	var result: Dictionary = view.get("result", {})
 	var ending: Dictionary = result.get("ending", {})
@@ -150,11 +153,11 @@ func over_sentence(view: Dictionary) -> String:
 		for each: Dictionary in ending.get("values", []):
 			var text := str(each.get("number", each.get("text", "")))
 			if each.has("seat"):
-				text = who(each.seat)
+				text = seat_title(each.seat)  # A phrase such as "{seat}'s King" takes no "you".
 			elif each.has("card"):
 				text = title_of(each.card)
 			fields[each.get("field", "")] = [{"text": text, "keys": [text], "says": true}]
-		return _fill(phrase, fields, "")
+		return capital(_fill(phrase, fields, ""))
 	var reason: String = str(result.get("reason", "")).trim_prefix("END_REASON_").to_lower()
 	var scores: Array = result.get("scores", [])
 	if scores.size() < 2 or scores[0] == scores[1]:
