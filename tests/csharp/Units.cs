@@ -127,6 +127,7 @@ internal static class Units {
         client.Patience = TimeSpan.FromSeconds(0.5);
         Demand((await Refused(client)).Code == "deadline_exceeded", "no answer");
         Demand(script.Calls > 1 && script.Cancelled == script.Calls, script.Calls + " calls, of which ended: " + script.Cancelled);
+        await script.Late;
         var cancel = new CancellationTokenSource();
         var call = client.CallAsync("S/M", new JObject(), null, cancel.Token);
         cancel.Cancel();
@@ -254,6 +255,7 @@ internal static class Units {
         public int Calls, Cancelled;
         public bool Silent; // Does not end the first response.
         public string Request; // The newest.
+        public Task Late; // Done when what was on its way at the end of a call has come.
 
         public Script(int status, byte[] body, int size, byte[] later = null) {
             _later = later ?? body;
@@ -269,22 +271,23 @@ internal static class Units {
         public async Task<HttpReply> PostAsync(string url, IDictionary<string, string> headers, byte[] body, Received received, CancellationToken cancel) {
             Calls++;
             Request = Encoding.UTF8.GetString(body);
-            if (_status == 0) await ForEver(cancel);
+            if (_status == 0) await ForEver(received, cancel);
             var response = Calls == 1 ? _body : _later;
             for (var at = 0; at < response.Length; at += _size) {
                 var piece = response.Skip(at).Take(_size).ToArray();
                 received(piece, piece.Length);
                 await Task.Yield();
             }
-            if (Silent && Calls == 1) await ForEver(cancel);
+            if (Silent && Calls == 1) await ForEver(received, cancel);
             return new HttpReply(_status, null);
         }
 
-        private async Task ForEver(CancellationToken cancel) {
+        private async Task ForEver(Received received, CancellationToken cancel) {
             try {
                 await Task.Delay(-1, cancel);
             } finally {
                 Cancelled++;
+                Late = Task.Delay(20).ContinueWith(_ => received(new byte[] { 7 }, 1));
             }
         }
     }
