@@ -176,7 +176,7 @@ class Words:
         own = seat is not None and seat == self.reader
 
         def part(found: re.Match[str]) -> str:
-            names = (name.partition(".")[0] for name in BRACES.findall(found[1]) if "|" not in name)
+            names = (name.partition(".")[0] for name in fields_of(found[1]))
             said = all(name in fields and fields[name].says for name in names)
             return found[1] if said else ""
 
@@ -336,20 +336,25 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def fields_of(phrase: str) -> list[str]:
+    """Returns the names of the fields of a phrase, as they stand in braces."""
+    return [name for name in BRACES.findall(phrase) if "|" not in name]
+
+
 def _spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
-    """Returns what decided a match, in the language in which `Client.game` has described the game.
+def ending_sentence(said: Words, ending: game_pb2.Ending) -> str:
+    """Returns what decided a match, in the words of the reader's description of the game.
 
-    It is in English if the description does not have this ending.
+    It is in English, and calls seats by their titles, if the description does not have this ending.
     """
-    phrase = game.phrases.get(f"ending.{ending.id}")
-    fields = ending_fields(ending, Words(game))
-    if not phrase or not fields.keys() >= set(BRACES.findall(phrase)):
+    phrase = said.phrases.get(f"ending.{ending.id}")
+    fields = ending_fields(ending, said)
+    if not phrase or not fields.keys() >= set(fields_of(phrase)):
         return ending.text  # The description is from a server of another version.
-    return Words(game).fill(phrase, fields)
+    return capital(said.fill(phrase, fields))
 
 
 def ending_fields(ending: game_pb2.Ending, said: Words) -> dict[str, Field]:
@@ -358,34 +363,32 @@ def ending_fields(ending: game_pb2.Ending, said: Words) -> dict[str, Field]:
     for value in ending.values:
         kind = value.WhichOneof("value")
         text = str(getattr(value, kind)) if kind else ""
-        if kind == "seat":
-            text = said.seat_title(value.seat)
+        seat = value.seat if kind == "seat" else None
+        if seat is not None:
+            text = said.who(seat)
         elif kind == "card" and value.card in said.cards:
             text = said.cards[value.card].title
-        fields[value.field] = Field([Value(text, (text,))])
+        fields[value.field] = Field([Value(text, (text,), seat=seat)])
     return fields
 
 
-def over_sentence(game: catalog_pb2.Game, view: game_pb2.View, names: Sequence[str] = ()) -> str:
-    """Returns why the match of a view is over, in the language of the description of the game.
+def over_sentence(said: Words, view: game_pb2.View) -> str:
+    """Returns why the match of a view is over, in the words of the reader's game description.
 
-    The seat of the view is "you", the other one has the name of its player in `names`, else the
-    title of the seat. It is empty if the server is too old to say it.
+    It is empty if the server is too old to say it.
     """
     result = view.result
     if result.HasField("ending"):
-        return ending_sentence(game, result.ending)
+        return ending_sentence(said, result.ending)
     name = words(game_pb2.EndReason.DESCRIPTOR)[result.reason]
     if name == "resignation" and view.WhichOneof("game") is None:
         name = "withdrawn"
     scores = list(result.scores) or [0.5, 0.5]
     loser = scores.index(min(scores))
     drawn = scores.count(min(scores)) > 1
-    you = view.HasField("seat") and view.seat == loser
-    variant = "both" if drawn else "you" if you else ""
-    phrase = game.phrases.get(f"over.{name}.{variant}") or game.phrases.get(f"over.{name}", "")
-    who = names[loser] if names else ""
-    return phrase.replace("{seat}", who or game.seat_titles[loser])
+    variant = "both" if drawn else "you" if loser == said.reader else ""
+    phrase = said.phrases.get(f"over.{name}.{variant}") or said.phrases.get(f"over.{name}", "")
+    return phrase.replace("{seat}", capital(said.who(loser)))
 
 
 def offered_to(seat: int, view: game_pb2.View) -> list[str]:

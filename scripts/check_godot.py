@@ -407,7 +407,7 @@ def compare(client: Client, game: catalog_pb2.Game, seen: dict[str, Any]) -> lis
             for ours, theirs in zip(seen["said"], said, strict=True)
             if ours != theirs
         ]
-    over = ending_sentence(game, record.result.ending)
+    over = ending_sentence(Words(game, reader=mine), record.result.ending)
     if record.result.HasField("ending") and seen["over"] != over:
         wrong.append(f"{name}: ended '{seen['over']}', and '{over}' in Python")
     actions = [

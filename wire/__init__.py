@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 
-from croupier.phrases import BRACES, Words, ending_fields
+from croupier.phrases import Words, ending_fields, fields_of
 from croupier.v1 import catalog_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
@@ -359,7 +359,7 @@ def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | N
         return None
     name, values = told
     phrase = translation.endings[name]
-    fields = dict.fromkeys(BRACES.findall(phrase))
+    fields = dict.fromkeys(fields_of(phrase))
     ending = Ending(id=name, values=[_ending_value(field, values[field]) for field in fields])
     english = _english(game)
     ending.text = english.fill(phrase, ending_fields(ending, english))

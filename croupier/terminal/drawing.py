@@ -162,8 +162,7 @@ class Drawing:
 
     def over(self, view: game_pb2.View) -> str:
         """Says why a match is over, in the language of the description of the game."""
-        names = [printable(each.display_name or each.key_name) for each in view.players]
-        return over_sentence(self.game, view, names)
+        return over_sentence(self.words, view)
 
     def result(self, view: game_pb2.View) -> str:
         """Says who has won a match, in a sentence, the winner's score first."""

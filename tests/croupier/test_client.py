@@ -38,7 +38,7 @@ from croupier.client import (
     clock,
 )
 from croupier.connection import duration
-from croupier.phrases import ending_sentence, over_sentence
+from croupier.phrases import Words, ending_sentence, fields_of, over_sentence
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.support.replicas import Replica
 from tests.support.serving import Client as ServiceClient
@@ -148,8 +148,8 @@ def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Cli
         seat.submit(view.legal_actions[0], view.version)
     ending = seat.view().result.ending
     english, german = (client.game("champion_chess", language=code) for code in ("en", "de"))
-    assert ending_sentence(english, ending) == ending.text != ""
-    said = ending_sentence(german, ending)
+    assert ending_sentence(Words(english), ending) == ending.text != ""
+    said = ending_sentence(Words(german), ending)
     titles = {card.id: card.title for card in german.cards}
     assert "{" not in said and "König" in said
     for value in ending.values:
@@ -158,9 +158,37 @@ def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Cli
         assert (word.get(kind) or str(value.number)) in said
     # A catalog of another version has another phrase, or none.
     german.phrases[f"ending.{ending.id}"] = "{nothing}"
-    assert ending_sentence(german, ending) == ending.text
+    assert ending_sentence(Words(german), ending) == ending.text
     del german.phrases[f"ending.{ending.id}"]
-    assert ending_sentence(german, ending) == ending.text
+    assert ending_sentence(Words(german), ending) == ending.text
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("game_id", ["castle_rampage", "champion_chess", "powershot_soccer"])
+def test_each_side_reads_in_its_own_words_what_decided_a_match(client, game_id, language):
+    game = client.game(game_id, language=language)
+    you = {"en": "you", "de": "du"}[language]
+    for name in (each for each in game.phrases if each.startswith("ending.")):
+        ending = game_pb2.Ending(id=name.partition(".")[2], text="A text of the server.")
+        for field in fields_of(game.phrases[name]):
+            if field.endswith("seat"):
+                ending.values.add(field=field, seat=int(field != "seat"))
+            elif field.endswith("card"):
+                ending.values.add(field=field, card=game.cards[0].id)
+            else:
+                ending.values.add(field=field, number=3)
+        told = [
+            ending_sentence(
+                Words(game, lambda seat, own=own: (you, "Bo")[seat != own], own), ending
+            )
+            for own in (0, 1)
+        ]
+        if any(value.HasField("seat") for value in ending.values):
+            assert re.search(rf"(?i)\b{you}\b", told[0]) and "Bo" in told[1], told
+            verb = re.search(r" (hat|hast) ", "".join(told))
+            assert not verb or (" hast " in told[0] and " hat " in told[1]), told
+        for each in told:
+            assert re.fullmatch(r"[A-Z][^{}|]+\.", each), each
 
 
 @pytest.mark.parametrize("scores", [(0, 1), (1, 0), (0.5, 0.5)])
@@ -168,7 +196,9 @@ def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Cli
 def test_an_early_ending_is_a_sentence_in_each_language(client, reason, scores):
     view = game_pb2.View(seat=0, result=game_pb2.MatchResult(scores=scores, reason=reason))
     games = [client.game("champion_chess", language=code) for code in ("en", "de")]
-    english, german = (over_sentence(game, view, ("Ann", "Bo")) for game in games)
+    english, german = (
+        over_sentence(Words(game, lambda seat: ("you", "Bo")[seat], 0), view) for game in games
+    )
     assert re.fullmatch(r"[A-Z][^{}]+\.", english) and re.fullmatch(r"[A-Z][^{}]+\.", german)
     if reason == game_pb2.END_REASON_TIME:
         who = {(0, 1): "You", (1, 0): "Bo", (0.5, 0.5): "Both players"}[scores]

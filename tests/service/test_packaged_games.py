@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 
 from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from croupier.messages import GameMessages
-from croupier.phrases import ending_sentence
+from croupier.phrases import Words, ending_sentence
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from tests.support.planted_games import environment_of, plant_new_game, run
 from tests.support.server_process import ServerProcess
@@ -93,7 +93,7 @@ def test_a_match_is_played_by_hints_and_its_record_is_true(client):
     rounds = [value.number for value in record.result.ending.values if value.HasField("number")]
     assert sum(rounds) == 4
     said = "Rounds won: First {}, Second {}.".format(*rounds)
-    assert ending_sentence(client.game(GAME), record.result.ending) == said
+    assert ending_sentence(Words(client.game(GAME)), record.result.ending) == said
     actions = [entry for entry in record.entries if entry.HasField("action")]
     assert len(actions) == 8
     read = GameMessages(client.game(GAME)).read(actions[0].action.action)

@@ -92,6 +92,7 @@ func play(number: int) -> void:
 		await process_frame
 	seen.breaks -= 1  # That of the end.
 	seen.result = seat.view.get("result", {})
+	words.me = seat.seat
 	seen.over = words.over_sentence(seat.view)
 	seat.queue_free()
 	print(JSON.stringify(seen))

@@ -44,14 +44,14 @@ class Translation(translation.Translation):
         "stacks[3]": "sides[1].castle",
     }
     endings: ClassVar = {
-        "castle_stormed": "{seat}'s {card} destroyed the last card of {other_seat}'s Castle, "
-        "{last_card}: strength {strength} against defence {defence}.",
-        "castle_destroyed": "{seat}'s {card} destroyed the last card of {other_seat}'s Castle, "
-        "{last_card}.",
-        "own_castle_destroyed": "{seat}'s own {card} destroyed the last card of {seat}'s Castle, "
-        "{last_card}.",
-        "both_castles_destroyed": "{seat}'s {card} destroyed the last cards of both Castles, so "
-        "{other_seat} wins.",
+        "castle_stormed": "{seat} destroyed the last card of the opposing Castle, {last_card}, "
+        "with {card}: strength {strength} against defence {defence}.",
+        "castle_destroyed": "{seat} destroyed the last card of the opposing Castle, {last_card}, "
+        "with {card}.",
+        "own_castle_destroyed": "{seat} destroyed the last card of {their|your} own Castle, "
+        "{last_card}, with {card}.",
+        "both_castles_destroyed": "{seat} destroyed the last cards of both Castles with {card}, so "
+        "the other side wins.",
         "turn_limit": "Both Castles still stood after turn {turns}, the last one.",
     }
 

@@ -28,6 +28,8 @@ PHRASES = {
     "{strength}",
     "event.revealed.defence=strength": "{seat} revealed {card} on the {structure}: defence "
     "{defence} against {strength}, both cards are destroyed",
+    "event.revealed.card=bomber": "{seat} revealed {card} on the {structure}: defence {defence} "
+    "against {strength}, and what destroys it is destroyed too",
     "event.held": "{seat} held the {structure} with {card}",
     "event.destroyed": "{seat} lost {card}",
     "event.destroyed.structure": "{seat} lost {card} in the {structure}",

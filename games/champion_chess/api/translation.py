@@ -25,8 +25,8 @@ class Translation(translation.Translation):
     outputs: ClassVar = frozenset({"unseen", "known_hand"})
     view_paths: ClassVar = {"side[": "sides[", "own.": ""}
     endings: ClassVar = {
-        "king_captured": f"{{seat}}'s {{card}} captured the King: {_TOTALS}.",
-        "king_fell": "Nobody won the challenge, so {seat}'s {card} and the opposing King fell: "
+        "king_captured": f"{{seat}} captured the King with {{card}}: {_TOTALS}.",
+        "king_fell": "Nobody won the challenge, so {seat} lost {card} and the other side the King: "
         f"{_TOTALS}.",
         "kings_fell": f"Nobody won the challenge, so both Kings fell: {_TOTALS}.",
     }

@@ -48,4 +48,4 @@ def test_friends_go_on_after_a_restart(
             host.type("#1")
             lines = host.read(OVER)
             assert "Too late: the match is over." in lines
-            assert {"Black resigned.", "You win, 1 to 0."} <= set(lines)
+            assert {"Your friend resigned.", "You win, 1 to 0."} <= set(lines)

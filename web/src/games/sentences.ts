@@ -84,7 +84,7 @@ export function outcome(context: Context): string | undefined {
 export function reason(context: Context): string | undefined {
 	const result = context.view.result;
 	if (!result) return undefined;
-	if (result.ending) return context.catalog.words.ending(result.ending);
+	if (result.ending) return context.catalog.words.ending(result.ending, readerOf(context));
 	const [first = 0, second = 0] = result.scores;
 	const loser = first === second ? undefined : first < second ? 0 : 1;
 	const who = loser === undefined ? undefined : nameOfSeat(context, loser);

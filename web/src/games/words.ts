@@ -303,23 +303,25 @@ export class Words {
 		this.fill(template, this.fields(message, this.titles));
 
 	/** What decided a match, in the language of the catalog; in English if that has no such phrase. */
-	ending(ending: Ending): string {
+	ending(ending: Ending, reader = this.titles): string {
 		const fields = new Map(
 			ending.values.map(({ field, value }) => {
 				const { case: kind, value: given } = value;
+				const seat = kind === "seat" ? { seat: given } : {};
 				const text =
 					kind === "seat"
-						? this.seatOf(given)
+						? reader.who(given)
 						: kind === "card"
 							? this.titleOf(given)
 							: `${given ?? ""}`;
-				return [field, { values: [{ text, keys: [text], says: true }], hidden: "" }];
+				return [field, { values: [{ text, keys: [text], says: true, ...seat }], hidden: "" }];
 			}),
 		);
 		const phrase = this.game.phrases[`ending.${ending.id}`];
 		// The catalog may be that of a server of another version.
-		const whole = phrase && [...phrase.matchAll(BRACES)].every(([, name]) => fields.has(name!));
-		return whole ? this.fill(phrase, fields) : ending.text;
+		const known = (name: string) => name.includes("|") || fields.has(name);
+		const whole = phrase && [...phrase.matchAll(BRACES)].every(([, name]) => known(name!));
+		return whole ? capital(this.fill(phrase, fields, undefined, reader)) : ending.text;
 	}
 
 	/** The phrase of a name whose conditions hold, those with most of them first. */

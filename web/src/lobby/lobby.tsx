@@ -67,7 +67,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 						{t().playNow}
 						<span class="sr"> {catalog?.game.title}</span>
 					</Button>
-					<Button disabled={!catalog} onClick={props.onRules}>
+					<Button disabled={!catalog} data-testid={`rules-${id}`} onClick={props.onRules}>
 						{t().rules}
 						<span class="sr"> {catalog?.game.title}</span>
 					</Button>

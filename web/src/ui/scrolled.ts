@@ -11,8 +11,7 @@ export function useScrolled<Kind extends HTMLElement>() {
 			if (element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
 			else element.removeAttribute("tabindex");
 		};
-		look();
-		// What is beside it, or the window, may take its room later.
+		// It looks after the layout, which it need not force, and when others take the part's room.
 		const watch = new ResizeObserver(look);
 		for (const each of [element, ...element.children]) watch.observe(each);
 		return () => watch.disconnect();

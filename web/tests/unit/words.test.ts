@@ -72,12 +72,13 @@ const ending = create(EndingSchema, {
 });
 
 describe("what decided a match", () => {
-	it("is said in the language of the catalog, with titles of seats and cards", () => {
-		const phrase =
-			"{card} von {seat} schlug den König mit Angriff {attack}, {how}. {seat} gewinnt.";
-		expect(wordsWith({ "ending.king_captured": phrase }).ending(ending)).toBe(
-			"Springer von Schwarz schlug den König mit Angriff 0, 8-6. Schwarz gewinnt.",
-		);
+	it("is said in the language of the catalog, with titles of cards, and seats as readers call them", () => {
+		const phrase = "{seat} {hat|hast} den König mit {card} geschlagen, Angriff {attack}, {how}.";
+		const words = wordsWith({ "ending.king_captured": phrase });
+		const rest = "den König mit Springer geschlagen, Angriff 0, 8-6.";
+		expect(words.ending(ending)).toBe(`Schwarz hat ${rest}`);
+		expect(words.ending(ending, { me: 1, who: () => "du" })).toBe(`Du hast ${rest}`);
+		expect(words.ending(ending, { me: 0, who: () => "der Bot" })).toBe(`Der Bot hat ${rest}`);
 	});
 
 	it("is said in English where the catalog does not have the phrase, or another one", () => {

@@ -122,11 +122,8 @@ func title_of(card: String) -> String:
 
 ## How the reader calls a seat.
 func who(seat: int) -> String:
-	return names[seat] if seat < names.size() else seat_title(seat)
-
-
-## What the game calls a seat, such as "White".
-func seat_title(seat: int) -> String:
+	if seat < names.size():
+		return names[seat]
 	var titles: Array = game.get("seatTitles", [])
 	return titles[seat] if seat < titles.size() else str(seat)
 
@@ -143,7 +140,7 @@ func text_of(field: String, value: Variant) -> String:
 	return listed(_texts(values_of(field, value)))
 
 
-## How a match ended, in a sentence; what decided it by the titles of the seats.
+## How a match ended, in a sentence.
 func over_sentence(view: Dictionary) -> String:
 	var result: Dictionary = view.get("result", {})
 	var ending: Dictionary = result.get("ending", {})
@@ -151,12 +148,13 @@ func over_sentence(view: Dictionary) -> String:
 	if phrase:
 		var fields := {}
 		for each: Dictionary in ending.get("values", []):
-			var text := str(each.get("number", each.get("text", "")))
+			var said := {"text": str(each.get("number", each.get("text", ""))), "says": true}
 			if each.has("seat"):
-				text = seat_title(each.seat)  # A phrase such as "{seat}'s King" takes no "you".
+				said.merge({"text": who(each.seat), "seat": each.seat}, true)
 			elif each.has("card"):
-				text = title_of(each.card)
-			fields[each.get("field", "")] = [{"text": text, "keys": [text], "says": true}]
+				said.text = title_of(each.card)
+			said.keys = [said.text]
+			fields[each.get("field", "")] = [said]
 		return capital(_fill(phrase, fields, ""))
 	var reason: String = str(result.get("reason", "")).trim_prefix("END_REASON_").to_lower()
 	var scores: Array = result.get("scores", [])

@@ -19,9 +19,10 @@ class Translation(translation.Translation):
     view_paths: ClassVar = {"deadwood": "sides", "points": "sides"}
     endings: ClassVar = {
         "undecided": "Nobody knocked before the hand had to end.",
-        "knocked": "{seat} knocked and has less deadwood: {deadwood} to {other_deadwood}.",
-        "gin": "{seat} has gin, against {other_deadwood} deadwood.",
-        "undercut": "{seat} undercuts the knock, with {deadwood} deadwood to {other_deadwood}.",
+        "knocked": "{seat} knocked and {has|have} less deadwood: {deadwood} to {other_deadwood}.",
+        "gin": "{seat} {has|have} gin, against {other_deadwood} deadwood.",
+        "undercut": "{seat} {undercuts|undercut} the knock, with {deadwood} deadwood to "
+        "{other_deadwood}.",
         "points": "Points: {seat} {points}, {other_seat} {other_points}.",
     }
 
