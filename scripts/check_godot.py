@@ -272,7 +272,8 @@ def play(game: str, options: argparse.Namespace) -> None:
         proxy = Proxy(server.port)
         enough.unlink(missing_ok=True)
         url = f"http://127.0.0.1:{proxy.port}"
-        arguments = [url, game, options.matches, options.at_once, options.seed, options.think]
+        at_once = min(options.at_once, options.matches)
+        arguments = [url, game, options.matches, at_once, options.seed, options.think]
         command = godot(
             PROJECT,
             "godot",
@@ -348,6 +349,7 @@ def attack(
         # After some more decisions, so that a slow machine comes to its end too.
         if min(done["kills"], done["cuts"]) >= matches:
             enough.touch()
+            proxy.delay = 0.0
         heard += chance.randint(1, 8) * (20 if enough.exists() else 1)
         while lines.count("decided\n") < heard and player.poll() is None:
             time.sleep(0.02)
