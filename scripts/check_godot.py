@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from google.protobuf.json_format import MessageToDict
 
 from croupier.client import Client, Seat
 from croupier.messages import PACKAGED, GameMessages
-from croupier.phrases import Words
+from croupier.phrases import Words, ending_sentence
 from croupier.v1 import catalog_pb2, game_pb2
 from tests.support.ports import free_port
 
@@ -128,7 +128,8 @@ class Server:
         self.address, self.port = f"127.0.0.1:{free_port()}", free_port()
         self._command = [sys.executable, "-m", "cli", "serve", "--listen", self.address]
         self._command += ["--web", f"127.0.0.1:{self.port}", "--metrics-port", "0"]
-        self._command += ["--data", str(folder / "data")]
+        # Without processes for searches it is back sooner.
+        self._command += ["--data", str(folder / "data"), "--search-processes", "0"]
         # The games in examples/ are found beside the sources.
         paths = [str(ROOT), str(FOLDER / "games")]
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -206,9 +207,14 @@ def prepare() -> None:
 
 def load(project: Path = PROJECT) -> None:
     """Imports a project, as the editor does: no script may have an error or a warning."""
-    said = run_godot(project, "--import").splitlines()
-    if wrong := [line for line in said if "ERROR" in line or "WARNING" in line]:
+    if wrong := errors_in(run_godot(project, "--import").splitlines()):
         raise CheckError("\n".join(wrong))
+
+
+def errors_in(said: Iterable[str]) -> list[str]:
+    """Returns the errors and warnings that Godot said, but for what its own end leaves behind."""
+    wrong = [line for line in said if "ERROR" in line or "WARNING" in line]
+    return [line for line in wrong if "at exit" not in line]
 
 
 def follow_page() -> None:
@@ -261,10 +267,13 @@ def run_godot(project: Path, *arguments: str) -> str:
 def play(game: str, options: argparse.Namespace) -> None:
     """Plays the matches of a game under attack, and compares."""
     chance = random.Random(f"{options.seed} {game}")
+    enough = PROJECT / "enough"
     with serving() as server:
         proxy = Proxy(server.port)
+        enough.unlink(missing_ok=True)
         url = f"http://127.0.0.1:{proxy.port}"
-        arguments = [url, game, options.matches, options.at_once, options.seed, options.think]
+        at_once = min(options.at_once, options.matches)
+        arguments = [url, game, options.matches, at_once, options.seed, options.think]
         command = godot(
             PROJECT,
             "godot",
@@ -286,20 +295,18 @@ def play(game: str, options: argparse.Namespace) -> None:
         reader = threading.Thread(target=lambda: lines.extend(player.stdout or ()))
         reader.start()
         try:
-            attacks = attack(player, lines, proxy, server, chance, options.matches)
+            attacks = attack(player, lines, proxy, server, chance, options.matches, enough)
         finally:
             watchdog.cancel()
             player.kill()
             reader.join()
         matches = [json.loads(line) for line in lines if line.startswith("{")]
-        others = [line for line in lines if not line.startswith("{") and line.strip()]
         played = [each for each in matches if "name" in each]
-        if len(played) != options.matches:
+        if len(played) < options.matches or not enough.exists():
             raise CheckError(
                 f"{game}: {len(played)} of {options.matches} matches\n{''.join(lines[-40:])}"
             )
-        errors = [line for line in others if "ERROR" in line or "WARNING" in line]
-        errors = [line for line in errors if "at exit" not in line]
+        errors = errors_in(line for line in lines if not line.startswith("{"))
         faults = [f"{each['name']}: {fault}" for each in played for fault in each["faults"]]
         client = Client(server.address)
         described = client.game(game)
@@ -329,17 +336,21 @@ def attack(
     server: Server,
     chance: random.Random,
     matches: int,
+    enough: Path,
 ) -> dict[str, int]:
     """Does harm until the player, who says `lines`, has ended; returns how often each kind.
 
-    Less of it when there were as many kills and cuts as `matches`.
+    Tells the player by the file `enough` when there were as many kills and cuts as `matches`, and
+    then does less.
     """
     done = {"kills": 0, "stops": 0, "cuts": 0, "silences": 0, "slow": 0}
     heard = 0
     while player.poll() is None:
         # After some more decisions, so that a slow machine comes to its end too.
-        enough = min(done["kills"], done["cuts"]) >= matches
-        heard += chance.randint(1, 8) * (6 if enough else 1)
+        if min(done["kills"], done["cuts"]) >= matches:
+            enough.touch()
+            proxy.delay = 0.0
+        heard += chance.randint(1, 8) * (20 if enough.exists() else 1)
         while lines.count("decided\n") < heard and player.poll() is None:
             time.sleep(0.02)
         heard = lines.count("decided\n")
@@ -398,6 +409,9 @@ def compare(client: Client, game: catalog_pb2.Game, seen: dict[str, Any]) -> lis
             for ours, theirs in zip(seen["said"], said, strict=True)
             if ours != theirs
         ]
+    over = ending_sentence(Words(game, reader=mine), record.result.ending)
+    if record.result.HasField("ending") and seen["over"] != over:
+        wrong.append(f"{name}: ended '{seen['over']}', and '{over}' in Python")
     actions = [
         as_json(messages, entry.action.action)
         for entry in record.entries

@@ -15,6 +15,7 @@ internal static class Units {
         EnvelopesInPieces().Wait();
         RefusedStreams().Wait();
         Errors().Wait();
+        Strangers().Wait();
         Deadlines().Wait();
         Tokens().Wait();
         Reviews().Wait();
@@ -90,6 +91,34 @@ internal static class Units {
         Demand(error.Code == "unknown" && error.MayPass, "a response that was cut off: " + error);
     }
 
+    // What is no server of Croupier, or one that is out of its mind, makes an exception of ours.
+    private static async Task Strangers() {
+        foreach (var details in new[] { "\"x\"", "[1,null,[]]", "[{\"type\":{},\"value\":\"%\"}]", "[{\"type\":\"google.rpc.ErrorInfo\",\"value\":\"CvX//////////wE\"}]" }) {
+            var error = await Refused(new Script(400, Encoding.UTF8.GetBytes("{\"code\":\"not_found\",\"message\":{},\"details\":" + details + "}"), 5));
+            Demand(error.Code == "not_found" && error.Reason == "", "details " + details + ": " + error);
+        }
+        Demand((await Refused(new Script(400, Encoding.UTF8.GetBytes("{\"code\":{}}"), 5))).Code == "internal", "a code that is none");
+        foreach (var body in new[] { "{}", "{\"name\":null,\"view\":7,\"hint\":[],\"record\":\"\",\"game\":true,\"puzzle\":1,\"seatToken\":\"x\"}" }) {
+            var client = Quick(new Script(200, Encoding.UTF8.GetBytes(body), 5));
+            var match = client.Resume("matches/a", "t");
+            var calls = new Func<Task>[] {
+                () => match.GetViewAsync(), () => match.ResignAsync(), () => match.SuggestAsync(new SearchLimits()),
+                () => match.GetRecordAsync(), () => match.ReplaceTokenAsync(), () => match.RematchAsync(),
+                () => client.GetGameAsync("a"), () => client.GetPuzzleAsync("a"), () => client.JoinAsync("a"),
+                () => client.CreateMatchAsync("a", Players.Open(), Players.Open()),
+            };
+            for (var at = 0; at < calls.Length; at++) {
+                try {
+                    await calls[at]();
+                    Demand(false, "call " + at + " has taken " + body);
+                } catch (CroupierException error) {
+                    Demand(error.Code == "unknown", "call " + at + ": " + error);
+                }
+            }
+        }
+        Demand(Json.Number(new JObject()) == 0 && Json.Number("-1") == 0 && Json.Number("7") == 7, "numbers");
+    }
+
     // A call that nobody answers ends at its deadline, is repeated, and ends with the patience or when cancelled.
     private static async Task Deadlines() {
         var script = new Script(0, null, 1);
@@ -98,6 +127,7 @@ internal static class Units {
         client.Patience = TimeSpan.FromSeconds(0.5);
         Demand((await Refused(client)).Code == "deadline_exceeded", "no answer");
         Demand(script.Calls > 1 && script.Cancelled == script.Calls, script.Calls + " calls, of which ended: " + script.Cancelled);
+        await script.Late;
         var cancel = new CancellationTokenSource();
         var call = client.CallAsync("S/M", new JObject(), null, cancel.Token);
         cancel.Cancel();
@@ -225,6 +255,7 @@ internal static class Units {
         public int Calls, Cancelled;
         public bool Silent; // Does not end the first response.
         public string Request; // The newest.
+        public Task Late; // Done when what was on its way at the end of a call has come.
 
         public Script(int status, byte[] body, int size, byte[] later = null) {
             _later = later ?? body;
@@ -240,22 +271,23 @@ internal static class Units {
         public async Task<HttpReply> PostAsync(string url, IDictionary<string, string> headers, byte[] body, Received received, CancellationToken cancel) {
             Calls++;
             Request = Encoding.UTF8.GetString(body);
-            if (_status == 0) await ForEver(cancel);
+            if (_status == 0) await ForEver(received, cancel);
             var response = Calls == 1 ? _body : _later;
             for (var at = 0; at < response.Length; at += _size) {
                 var piece = response.Skip(at).Take(_size).ToArray();
                 received(piece, piece.Length);
                 await Task.Yield();
             }
-            if (Silent && Calls == 1) await ForEver(cancel);
+            if (Silent && Calls == 1) await ForEver(received, cancel);
             return new HttpReply(_status, null);
         }
 
-        private async Task ForEver(CancellationToken cancel) {
+        private async Task ForEver(Received received, CancellationToken cancel) {
             try {
                 await Task.Delay(-1, cancel);
             } finally {
                 Cancelled++;
+                Late = Task.Delay(20).ContinueWith(_ => received(new byte[] { 7 }, 1));
             }
         }
     }

@@ -63,7 +63,7 @@ namespace Croupier {
 
         internal NewMatch(Client client, JObject response) {
             Response = response;
-            Name = (string)response["name"];
+            Name = (string)response["name"] ?? throw Json.Lacks("name");
             var tokens = Json.List(response["seatTokens"]);
             if (response["seatToken"] != null) tokens.Add(response["seatToken"]);
             foreach (var each in tokens)
@@ -87,7 +87,7 @@ namespace Croupier {
         public async Task<JObject> GetGameAsync(
             string game, string languageCode = "en", CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["name"] = "games/" + game, ["languageCode"] = languageCode };
-            return (JObject)(await CallAsync("CatalogService/GetGame", request, null, cancel))["game"];
+            return Json.Part(await CallAsync("CatalogService/GetGame", request, null, cancel), "game");
         }
 
         /// <summary>Creates a match of a game, between two of `Players`.</summary>
@@ -131,7 +131,7 @@ namespace Croupier {
 
         /// <summary>Returns a puzzle with its view; `name` is as in the list.</summary>
         public async Task<JObject> GetPuzzleAsync(string name, CancellationToken cancel = default(CancellationToken)) {
-            return (JObject)(await CallAsync("PuzzleService/GetPuzzle", new JObject { ["name"] = name }, null, cancel))["puzzle"];
+            return Json.Part(await CallAsync("PuzzleService/GetPuzzle", new JObject { ["name"] = name }, null, cancel), "puzzle");
         }
 
         /// <summary>Says whether an action is `correct`, and what the answer leads to.</summary>
@@ -149,7 +149,7 @@ namespace Croupier {
         internal async Task<JObject> AnalyzeAsync(JObject search, string token, Action<JObject> report, CancellationToken cancel) {
             JObject hint = null;
             await StreamAsync("HintService/AnalyzePosition", () => new JObject { ["search"] = search }, token, told => {
-                hint = (JObject)told["hint"];
+                hint = Json.Part(told, "hint");
                 report?.Invoke(hint);
             }, cancel);
             return hint;

@@ -99,8 +99,8 @@ namespace Croupier {
         private async Task<JObject> AttemptAsync(string method, JObject request, string token, CancellationToken cancel) {
             var timeout = method == "HintService/SuggestAction" ? Timeout + MaxSearch : Timeout;
             var headers = Headers(token, "application/json", timeout);
-            using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel))
-            using (var body = new MemoryStream()) {
+            var body = new MemoryStream(); // Not closed: a piece may come after the end.
+            using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel)) {
                 Received received = (bytes, count) => body.Write(bytes, 0, count);
                 var post = Transport.PostAsync(UrlOf(method), headers, Json.Write(request), received, end.Token);
                 try {

@@ -63,14 +63,11 @@ namespace Croupier {
 
         /// <summary>The error that a response is; `error` is its body, or null if that is no JSON.</summary>
         internal static CroupierException Of(int status, JObject error, double? retryAfter) {
-            if (error == null || (string)error["code"] == null)
-                return new CroupierException(CodeOf(status), "HTTP status " + status) { RetryAfter = retryAfter };
-            var read = new CroupierException((string)error["code"], (string)error["message"] ?? "") { RetryAfter = retryAfter };
-            foreach (var detail in error["details"] as JArray ?? new JArray()) {
-                var value = (string)detail["value"] ?? "";
-                value = value.TrimEnd('=').Replace('-', '+').Replace('_', '/');
-                read.Add((string)detail["type"], new WireMessage(Convert.FromBase64String(value.PadRight((value.Length + 3) / 4 * 4, '='))));
-            }
+            var code = Json.Text(error?["code"]);
+            if (code == "") return new CroupierException(CodeOf(status), "HTTP status " + status) { RetryAfter = retryAfter };
+            var read = new CroupierException(code, Json.Text(error["message"])) { RetryAfter = retryAfter };
+            foreach (var detail in Json.List(error["details"]).OfType<JObject>())
+                read.Add(Json.Text(detail["type"]), new WireMessage(Json.Bytes(detail["value"])));
             return read;
         }
 
@@ -122,10 +119,7 @@ namespace Croupier {
             }
         }
 
-        public double Number(ulong field) {
-            ulong number;
-            return _numbers.TryGetValue(field, out number) ? number : 0;
-        }
+        public double Number(ulong field) => _numbers.TryGetValue(field, out var number) ? number : 0;
 
         public string Text(ulong field) =>
             string.Concat(_texts.Where(each => each.Key == field).Select(each => Encoding.UTF8.GetString(each.Value)));

@@ -47,7 +47,7 @@ namespace Croupier {
                     while ((count = await Guard(Read(stream, piece, cancel), cancel)) > 0)
                         received(piece, count);
                     cancel.ThrowIfCancellationRequested();
-                    IEnumerable<string> after;
+                    IEnumerable<string> after; // Mono's compiler takes no "out var" here.
                     response.Headers.TryGetValues("retry-after", out after);
                     return new HttpReply((int)response.StatusCode, after == null ? null : after.First());
                 }

@@ -18,9 +18,8 @@ namespace Croupier {
 
         public HttpReply(int status, string retryAfter) {
             Status = status;
-            double seconds;
             if (double.TryParse(retryAfter, System.Globalization.NumberStyles.Integer,
-                System.Globalization.CultureInfo.InvariantCulture, out seconds)) RetryAfter = seconds;
+                System.Globalization.CultureInfo.InvariantCulture, out var seconds)) RetryAfter = seconds;
         }
     }
 

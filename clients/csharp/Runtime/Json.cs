@@ -26,13 +26,33 @@ namespace Croupier {
         internal static byte[] Write(JObject message) => Encoding.UTF8.GetBytes(message.ToString(Formatting.None));
 
         /// <summary>A 64-bit number, which is a text in JSON, and left out where it is 0.</summary>
-        public static ulong Number(JToken value) => value == null ? 0 : ulong.Parse((string)value, CultureInfo.InvariantCulture);
+        public static ulong Number(JToken value) =>
+            ulong.TryParse(Text(value), NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : 0;
 
         /// <summary>A 64-bit number as JSON has it.</summary>
         public static string Text(ulong number) => number.ToString(CultureInfo.InvariantCulture);
 
         /// <summary>A duration as JSON has it, such as "0.5s".</summary>
         public static string Text(TimeSpan time) => time.TotalSeconds.ToString("0.###", CultureInfo.InvariantCulture) + "s";
+
+        /// <summary>A text; an empty one where the message has none.</summary>
+        internal static string Text(JToken value) => (string)(value as JValue) ?? "";
+
+        /// <summary>Bytes, which are Base64 in JSON; none where the message has something else.</summary>
+        internal static byte[] Bytes(JToken value) {
+            var text = Text(value).TrimEnd('=').Replace('-', '+').Replace('_', '/');
+            try {
+                return Convert.FromBase64String(text.PadRight((text.Length + 3) / 4 * 4, '='));
+            } catch (FormatException) {
+                return new byte[0];
+            }
+        }
+
+        /// <summary>A message within a response, which has it if it is of Croupier.</summary>
+        internal static JObject Part(JObject response, string name) => response[name] as JObject ?? throw Lacks(name);
+
+        internal static CroupierException Lacks(string name) =>
+            new CroupierException("unknown", "the answer has no " + name + ": is this a server of Croupier?");
 
         /// <summary>A list; an empty one where the message has none.</summary>
         public static JArray List(JToken value) => value as JArray ?? new JArray();

@@ -177,9 +177,8 @@ namespace Croupier {
             error.Reason == "STALE_VERSION" || error.Reason == "NOT_TO_DECIDE" || error.Reason == "MATCH_OVER";
 
         /// <summary>Returns what the holder of the token knows now.</summary>
-        public Task<JObject> GetViewAsync(CancellationToken cancel = default(CancellationToken)) {
-            return ViewAsync("GetView", Named(), cancel);
-        }
+        public Task<JObject> GetViewAsync(CancellationToken cancel = default(CancellationToken)) =>
+            ViewAsync("GetView", Named(), cancel);
 
         /// <summary>Plays one of the legal actions of a view, by default the newest; returns the view after it.</summary>
         /// <remarks>
@@ -204,24 +203,21 @@ namespace Croupier {
         }
 
         /// <summary>Takes back the decisions ahead that were not made; returns the view after it.</summary>
-        public Task<JObject> CancelAheadAsync(CancellationToken cancel = default(CancellationToken)) {
-            return ViewAsync("CancelDecisionsAhead", Named(), cancel);
-        }
+        public Task<JObject> CancelAheadAsync(CancellationToken cancel = default(CancellationToken)) =>
+            ViewAsync("CancelDecisionsAhead", Named(), cancel);
 
         /// <summary>Resigns the match; returns the view at its end.</summary>
-        public Task<JObject> ResignAsync(CancellationToken cancel = default(CancellationToken)) {
-            return ViewAsync("ResignMatch", Named(), cancel);
-        }
+        public Task<JObject> ResignAsync(CancellationToken cancel = default(CancellationToken)) =>
+            ViewAsync("ResignMatch", Named(), cancel);
 
         /// <summary>Ends the match without a result, before both have decided; returns the view at its end.</summary>
-        public Task<JObject> AbortAsync(CancellationToken cancel = default(CancellationToken)) {
-            return ViewAsync("AbortMatch", Named(), cancel);
-        }
+        public Task<JObject> AbortAsync(CancellationToken cancel = default(CancellationToken)) =>
+            ViewAsync("AbortMatch", Named(), cancel);
 
         /// <summary>Returns a hint for what the seat knows now.</summary>
         public async Task<JObject> SuggestAsync(SearchLimits limits, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["search"] = limits.Search("matchName", Name) };
-            return (JObject)(await CallAsync("HintService/SuggestAction", request, cancel))["hint"];
+            return Json.Part(await CallAsync("HintService/SuggestAction", request, cancel), "hint");
         }
 
         /// <summary>Searches from what the seat knows now, and shows each hint as it grows; returns the final one.</summary>
@@ -232,7 +228,7 @@ namespace Croupier {
 
         /// <summary>Returns the record of the match, which must be over.</summary>
         public async Task<JObject> GetRecordAsync(CancellationToken cancel = default(CancellationToken)) {
-            return (JObject)(await CallAsync("MatchService/GetRecord", Named(), cancel))["record"];
+            return Json.Part(await CallAsync("MatchService/GetRecord", Named(), cancel), "record");
         }
 
         /// <summary>Judges the decisions of the match, which must be over; hands on each report once.</summary>
@@ -271,7 +267,7 @@ namespace Croupier {
             request["requestId"] = Json.NewRequestId();
             var replacing = CallAsync("MatchService/ReplaceSeatToken", request, cancel);
             _replacing = replacing;
-            return Token = (string)(await replacing)["seatToken"]["token"];
+            return Token = (string)Json.Part(await replacing, "seatToken")["token"];
         }
 
         /// <summary>Contributes to the chance of a match that was created with `entropyFromSeats`; each open seat has to.</summary>
@@ -296,7 +292,7 @@ namespace Croupier {
             _client.CallAsync(method, request, Token, cancel);
 
         private async Task<JObject> ViewAsync(string method, JObject request, CancellationToken cancel) {
-            var view = (JObject)(await CallAsync("MatchService/" + method, request, cancel))["view"];
+            var view = Json.Part(await CallAsync("MatchService/" + method, request, cancel), "view");
             See(view);
             return view;
         }
@@ -335,7 +331,7 @@ namespace Croupier {
                 RematchChanged?.Invoke((JObject)response["rematch"]);
                 return;
             }
-            if ((bool?)response["upToDate"] == true) TellPresence(((string)response["otherSeat"] ?? "").Replace("SEAT_PRESENCE_", ""));
+            if ((bool?)response["upToDate"] == true) TellPresence(Json.Text(response["otherSeat"]).Replace("SEAT_PRESENCE_", ""));
             if (view == null && (bool?)response["upToDate"] == true) return; // A sign of life.
             ViewChanged?.Invoke(new Change {
                 Version = Json.Number(response["version"]),

@@ -16,6 +16,9 @@ var held := ""
 
 var _rows: VBoxContainer
 var _cards: Array[DemoCard] = []
+var _view := {}
+var _marks: Array = [[], [], []]
+var _zoom := 0.72
 
 
 func _ready() -> void:
@@ -30,21 +33,33 @@ func _build() -> void:
 	scroll.set_anchors_preset(PRESET_FULL_RECT)
 	scroll.add_child(DemoStyle.grow(_rows))
 	add_child(scroll)
+	# Where not all of it can be seen at once, it is smaller from then on.
+	_rows.resized.connect(func() -> void:
+		if _rows.size.y > size.y + 1 and _zoom > 0.5:
+			_zoom = 0.5
+			_lay_out.call_deferred())
 
 
 ## Shows a view; [param events] are those since the one before.
 func show_view(view: Dictionary, events: Array) -> void:
-	var layout := DemoLayout.of(words, view, me)
+	_view = view
+	_lay_out()
+	_tell(events)
+
+
+func _lay_out() -> void:
+	var layout := DemoLayout.of(words, _view, me)
 	_cards.clear()
 	DemoStyle.clear(_rows)
 	for items: Array in [layout.sides[1 - me], layout.middle, layout.sides[me]]:
 		_row(items)
-	_tell(events)
+	mark(_marks[0], _marks[1], _marks[2])
 
 
 ## Marks the cards that can be chosen, those that are, and those that a hint advises; not those that
 ## are meant in the hand.
 func mark(offered: Array, picked: Array, advised: Array) -> void:
+	_marks = [offered, picked, advised]
 	for each: DemoCard in _cards:
 		each.offered = each.card in offered
 		each.picked = each.card in picked
@@ -80,21 +95,22 @@ func _row(items: Array) -> void:
 
 
 func _heap(item: Dictionary) -> Control:
-	# Many cards lie over each other, so that they take no more room than six.
-	var wide := DemoCard.SIZE.x * 0.72
+	# Many cards lie over each other, so that they take no more room than six, or than there is.
+	var wide := DemoCard.SIZE.x * _zoom
 	var row := HBoxContainer.new()
-	var step := minf(wide + 6, 5 * (wide + 6) / maxf(1, item.cards.size() - 1))
-	row.add_theme_constant_override("separation", int(step - wide))
+	var room := minf(5 * (wide + 6), size.x - wide - 12)
+	var step := minf(wide + 6, room / maxf(1, item.cards.size() - 1))
+	row.add_theme_constant_override("separation", floori(step - wide))
 	var notes: Array = item.get("notes", [])
 	for at: int in item.cards.size():
-		var card := DemoCard.make(words, item.cards[at], 0.72)
+		var card := DemoCard.make(words, item.cards[at], _zoom)
 		card.chosen.connect(func(id: String) -> void: card_chosen.emit(id))
 		_cards.append(card)
 		if at < notes.size() and notes[at]:
 			card.tooltip_text += "\n" + notes[at]
 		row.add_child(card)
 	var more: int = item.get("more", 0)
-	var title: String = item.label + (" (and %d before)" % more if more else "")
+	var title: String = item.label + (" (and %d more)" % more if more else "")
 	if notes and notes[-1]:
 		title += ": " + notes[-1]
 	return DemoStyle.stack([DemoStyle.label(title, 13, DemoStyle.QUIET), row], false, 4)
@@ -105,10 +121,10 @@ func _pile(item: Dictionary) -> Control:
 	var fan := Control.new()
 	var shown: int = mini(item.count, 8)
 	for at: int in shown:
-		var back := DemoCard.make(words, "", 0.5)
+		var back := DemoCard.make(words, "", 0.7 * _zoom)
 		back.position.x = at * 14
 		fan.add_child(back)
-	fan.custom_minimum_size = DemoCard.SIZE * 0.5 + Vector2(14 * (shown - 1), 0)
+	fan.custom_minimum_size = DemoCard.SIZE * 0.7 * _zoom + Vector2(14 * (shown - 1), 0)
 	var label: String = item.label.trim_suffix(" Size").trim_suffix(" Count")
 	var title: String = "%s %d" % [label, item.count] if label else words.word("word.cards", {"count": item.count})
 	return DemoStyle.stack([DemoStyle.label(title.strip_edges(), 13, DemoStyle.QUIET), fan], false, 4)

@@ -137,6 +137,7 @@ func _paint() -> void:
 	if glyph:
 		var side := minf(50, below - 42)
 		draw_texture_rect(glyph, Rect2((SIZE.x - side) / 2, 36 + (below - 38 - side) / 2, side, side), false, tint)
+		draw_texture_rect(glyph, Rect2(4, 37, 16, 16), false, tint)  # Seen also where other cards lie over it.
 	elif _about.get("text", ""):
 		write(_about.text, Rect2(6, 38, SIZE.x - 12, below - 40), 10, DemoStyle.DARK, 5)
 	else:
@@ -156,14 +157,14 @@ func write(text: String, place: Rect2, most: float, colour: Color, lines := 1) -
 	var font := get_theme_default_font()
 	var font_size := int(most)
 	var flags := TextServer.BREAK_MANDATORY | TextServer.BREAK_WORD_BOUND | TextServer.BREAK_TRIM_EDGE_SPACES
-	while font_size > 7:
+	while font_size > 5:
 		var needed := font.get_multiline_string_size(text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x if lines > 1 else -1.0, font_size, -1, flags)
 		if needed.x <= place.size.x + 1 and needed.y <= maxf(place.size.y, font.get_height(font_size)) + 2:
 			break
 		font_size -= 1
 	var height := font.get_multiline_string_size(text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x, font_size, lines, flags).y
 	var top := place.position + Vector2(0, (place.size.y - height) / 2 + font.get_ascent(font_size))
-	draw_multiline_string(font, top, text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x, font_size, lines, colour, flags)
+	draw_multiline_string(font, top - Vector2(1, 0), text, HORIZONTAL_ALIGNMENT_CENTER, place.size.x + 2, font_size, lines, colour, flags)
 
 
 static func _glyph(path: String) -> Texture2D:

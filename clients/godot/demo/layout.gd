@@ -113,10 +113,8 @@ func _inside(parts: Array, field: String, label: String, path: String) -> Array[
 			elif part[key] is bool:
 				said.append(_words.label("view", name).to_lower())
 			else:
-				var values := _words.values_of(name, part[key])
 				var text := _words.text_of(name, part[key])
-				var plain: bool = part[key] is String or values.any(
-					func(each: Dictionary) -> bool: return each.has("seat"))
+				var plain: bool = part[key] is String or text != str(part[key])
 				if text not in said:
 					said.append(text if plain else "%s %s" % [name.replace("_", " "), text])
 		cards.append_array(own)

@@ -36,17 +36,13 @@ func _ready() -> void:
 	_player.text_changed.connect(func(text: String) -> void: keeper.keep("player", text))
 	_invitation.placeholder_text = "An invitation of a friend"
 	_invitation.text_submitted.connect(func(_text: String) -> void: join())
-	_tiles.columns = 2
 	for gap: String in ["h_separation", "v_separation"]:
 		_tiles.add_theme_constant_override(gap, 14)
 	var title := DemoStyle.stack([
 		DemoStyle.label("Croupier", 44, DemoStyle.GOLD),
 		DemoStyle.label("Card games in which nobody sees all cards", 18, DemoStyle.QUIET)
 	], false, 0)
-	var scroll := ScrollContainer.new()
-	scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
-	scroll.add_child(DemoStyle.grow(_tiles, true, false))
-	var left := DemoStyle.stack([title, DemoStyle.grow(scroll), _says], false, 18)
+	var left := DemoStyle.stack([title, DemoStyle.grow(_tiles, true, false), _says], false, 18)
 	var right := DemoStyle.stack([
 		DemoStyle.label("Server", 14, DemoStyle.QUIET), _address,
 		DemoStyle.label("You", 14, DemoStyle.QUIET), _player,
@@ -57,17 +53,21 @@ func _ready() -> void:
 	], false, 8)
 	var side := DemoStyle.panel(right)
 	side.custom_minimum_size.x = 320
-	var all := DemoStyle.stack([DemoStyle.grow(left), side], true, 28)
-	all.set_anchors_and_offsets_preset(PRESET_FULL_RECT, PRESET_MODE_MINSIZE, 36)
-	add_child(all)
-	show_kept()
+	DemoStyle.page(self, DemoStyle.grow(left), side, 36)
+	resized.connect(_fit)
+	_fit()
 	load_games()
+
+
+func _fit() -> void:
+	_tiles.columns = 1 if DemoStyle.is_narrow(self) else 2
 
 
 ## Asks the server for its games.
 func load_games() -> void:
 	_says.text = "Looking for the server…"
 	DemoStyle.clear(_tiles)
+	show_kept()
 	var reply := await client.list_games()
 	if not reply.ok:
 		_says.text = "No server at %s: %s\nStart one with `croupier serve`, or write another address." % [client.url, reply.error.message]
@@ -76,6 +76,7 @@ func load_games() -> void:
 	for game: Dictionary in reply.value.get("games", []):
 		_games[game.name] = game
 		_tiles.add_child(_tile(game))
+	show_kept()
 
 
 func _tile(game: Dictionary) -> Control:
@@ -185,7 +186,8 @@ func open(seat: CroupierMatch, game: String) -> void:
 func show_kept() -> void:
 	DemoStyle.clear(_kept)
 	for each: Dictionary in keeper.matches():
-		_kept.add_child(DemoStyle.button(each.game.capitalize(), func() -> void:
+		var title: String = _games.get("games/" + each.game, {"title": each.game.capitalize()}).title
+		_kept.add_child(DemoStyle.button(title, func() -> void:
 			open(client.match_of(each.name, each.token), each.game)))
 	if _kept.get_child_count() == 0:
 		_kept.add_child(DemoStyle.label("None", 15, DemoStyle.LINE))

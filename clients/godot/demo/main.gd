@@ -11,12 +11,20 @@ func _ready() -> void:
 	ground.color = DemoStyle.NIGHT
 	ground.set_anchors_preset(PRESET_FULL_RECT)
 	add_child(ground)
+	get_window().size_changed.connect(_fit)
+	_fit()
 	client.url = keeper.kept("url", client.url)
 	for given: String in OS.get_cmdline_user_args():
 		if given.begins_with("http"):
 			client.url = given
 	add_child(client)
 	show_lobby()
+
+
+# A window that is higher than wide, as on a phone, shows less side by side, so that it can be read.
+func _fit() -> void:
+	var window := get_window()
+	window.content_scale_size = Vector2i(430, 800) if window.size.y > window.size.x else Vector2i(1280, 800)
 
 
 ## Shows the lobby.

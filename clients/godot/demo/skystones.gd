@@ -2,21 +2,19 @@
 class_name DemoSkystones
 extends DemoBoard
 
-const _TILE := 124.0
 const _GAP := 10.0
 
 ## How cards are drawn.
 var face: DemoSkystonesCard
 
+var _tile := 124.0
 var _squares: Array[DemoSquare] = []
 var _grid := Control.new()
 var _head := DemoStyle.label("", 18, DemoStyle.QUIET)
 var _theirs := HBoxContainer.new()
 var _picking := HFlowContainer.new()  # The pile, while hands are picked.
 var _middle := CenterContainer.new()
-var _view := {}
 var _board: Array = []  # As it is drawn: after a round, that of its end.
-var _marks: Array = [[], [], []]
 
 
 func _build() -> void:
@@ -83,7 +81,7 @@ func _show_picking(game: Dictionary) -> void:
 	_picking.visible = not game.is_empty()
 	_middle.visible = game.is_empty()
 	for id: String in words.cards_of("pile", game.get("pile", [])):
-		var card := DemoCard.make(words, id, 0.86)
+		var card := DemoCard.make(words, id, 0.66 if DemoStyle.is_narrow(self) else 0.86)
 		card.painter = face.paint
 		card.chosen.connect(func(chosen: String) -> void: card_chosen.emit(chosen))
 		_cards.append(card)
@@ -96,13 +94,14 @@ func _lay(wide: int) -> void:
 	for each: DemoSquare in _squares:
 		each.queue_free()
 	_squares.clear()
-	_grid.custom_minimum_size = Vector2.ONE * (wide * (_TILE + _GAP) - _GAP)
+	_tile = 112.0 if DemoStyle.is_narrow(self) else 124.0
+	_grid.custom_minimum_size = Vector2.ONE * (wide * (_tile + _GAP) - _GAP)
 	for at: int in wide * wide:
 		var square := DemoSquare.new()
 		square.board = self
 		square.at = at
-		square.size = Vector2.ONE * _TILE
-		square.position = Vector2(at % wide, at / wide) * (_TILE + _GAP)
+		square.size = Vector2.ONE * _tile
+		square.position = Vector2(at % wide, at / wide) * (_tile + _GAP)
 		_grid.add_child(square)
 		_squares.append(square)
 
@@ -119,7 +118,6 @@ func _show_placed(placed: Dictionary) -> void:
 
 
 func mark(offered: Array, picked: Array, advised: Array) -> void:
-	_marks = [offered, picked, advised]
 	for each: DemoSquare in _squares:
 		each.mark(picked, advised)
 	super.mark(offered, picked, advised)

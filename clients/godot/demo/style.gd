@@ -80,6 +80,29 @@ static func stack(parts: Array, row := false, gap := 8) -> BoxContainer:
 	return made
 
 
+## Whether the window is higher than wide, as on a phone.
+static func is_narrow(of: Control) -> bool:
+	return of.get_viewport_rect().size.y > of.get_viewport_rect().size.x
+
+
+## A part with another at its side; in a narrow window with the other below it, and both scroll.
+static func page(of: Control, main: Control, side: Control, margin: int) -> void:
+	var box := BoxContainer.new()
+	box.add_theme_constant_override("separation", margin)
+	for part: Control in [main, side]:
+		box.add_child(part)
+	var scroll := ScrollContainer.new()
+	scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
+	scroll.add_child(grow(box))
+	of.add_child(scroll)
+	var fit := func() -> void:
+		box.vertical = is_narrow(of)
+		var edge := 16 if box.vertical else margin
+		scroll.set_anchors_and_offsets_preset(Control.PRESET_FULL_RECT, Control.PRESET_MODE_MINSIZE, edge)
+	of.resized.connect(fit)
+	fit.call()
+
+
 ## Lets a part take the room that is left.
 static func grow(part: Control, across := true, down := true) -> Control:
 	if across:

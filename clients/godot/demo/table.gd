@@ -21,7 +21,9 @@ var _advised: Array = []
 var _status := DemoStyle.label("", 20, DemoStyle.GOLD, true)
 var _link := DemoStyle.label("", 14, DemoStyle.THEIRS, true)
 var _names: Array[Label] = []
+var _title: Label
 var _actions := DemoStyle.stack([], false, 6)
+var _scroll := ScrollContainer.new()
 var _log := RichTextLabel.new()
 var _hint := DemoHint.new()
 var _leave: Button
@@ -46,8 +48,9 @@ func _ready() -> void:
 	_names[1].vertical_alignment = VERTICAL_ALIGNMENT_CENTER
 	_leave = DemoStyle.button("Lobby", func() -> void: left.emit())
 	_resign = DemoStyle.button("Resign", _on_resign)
+	_title = DemoStyle.label(words.game.title, 22, DemoStyle.GOLD)
 	var top := DemoStyle.stack([
-		DemoStyle.label(words.game.title, 22, DemoStyle.GOLD), DemoStyle.grow(_names[1], true, false), _resign, _leave
+		_title, DemoStyle.grow(_names[1], true, false), _resign, _leave
 	], true, 24)
 	var hands := ScrollContainer.new()
 	hands.vertical_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
@@ -56,18 +59,17 @@ func _ready() -> void:
 	var main := DemoStyle.stack([
 		DemoStyle.panel(top), DemoStyle.grow(_board), _names[0], hands
 	], false, 10)
-	var scroll := ScrollContainer.new()
-	scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
-	scroll.size_flags_stretch_ratio = 1.6
-	scroll.add_child(DemoStyle.grow(_actions, true, false))
+	_scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
+	_scroll.size_flags_stretch_ratio = 1.6
+	_scroll.add_child(DemoStyle.grow(_actions, true, false))
 	var side := DemoStyle.panel(DemoStyle.stack([
-		_status, _link, DemoStyle.grow(scroll), _hint, DemoStyle.label("So far", 13, DemoStyle.QUIET),
+		_status, _link, DemoStyle.grow(_scroll), _hint, DemoStyle.label("So far", 13, DemoStyle.QUIET),
 		DemoStyle.grow(_log)
 	], false, 10))
 	side.custom_minimum_size.x = 340
-	var all := DemoStyle.stack([DemoStyle.grow(main), side], true, 16)
-	all.set_anchors_and_offsets_preset(PRESET_FULL_RECT, PRESET_MODE_MINSIZE, 16)
-	add_child(all)
+	DemoStyle.page(self, DemoStyle.grow(main), side, 16)
+	resized.connect(_fit)
+	_fit()
 	seat.view_changed.connect(_on_view_changed)
 	seat.ended.connect(_on_ended)
 	seat.connection_changed.connect(func(stands: bool) -> void:
@@ -76,6 +78,14 @@ func _ready() -> void:
 		_link.text = error.message
 		_list([DemoStyle.button("Try again", seat.follow, true)]))
 	seat.follow()
+
+
+func _fit() -> void:
+	var narrow := DemoStyle.is_narrow(self)
+	_title.visible = not narrow
+	_board.custom_minimum_size.y = 500.0 if narrow else 0.0
+	_scroll.custom_minimum_size.y = 180.0 if narrow else 0.0
+	_log.custom_minimum_size.y = 140.0 if narrow else 0.0
 
 
 func _process(_delta: float) -> void:
@@ -126,7 +136,7 @@ func _show_hand(groups: Array) -> void:
 		var row := HBoxContainer.new()
 		var many: int = group.cards.size()
 		var step := minf(DemoCard.SIZE.x + 6, (_board.size.x - DemoCard.SIZE.x - 8) / maxf(1, many - 1))
-		row.add_theme_constant_override("separation", int(step - DemoCard.SIZE.x))
+		row.add_theme_constant_override("separation", floori(step - DemoCard.SIZE.x))
 		for id: String in group.cards:
 			var card := DemoCard.make(words, id)
 			card.chosen.connect(_pick)

@@ -1,5 +1,6 @@
 ## Plays whole matches against a bot, several at once, and tells what it has seen and done: one line of
-## JSON for each match, and one with the frames at the end. scripts/check_godot.py runs it.
+## JSON for each match, and one with the repeated calls at the end. It plays at least MATCHES, and until
+## the file "enough" is there. scripts/check_godot.py runs it.
 ##
 ##     godot --headless --script res://tests/player.gd -- URL GAME MATCHES AT_ONCE SEED THINK_SECONDS
 extends SceneTree
@@ -37,7 +38,7 @@ func begin(at_once: int) -> void:
 	words = CroupierWords.new(described.value.game)
 	for number: int in at_once:
 		play_on()
-	while running > 0 or waiting > 0:
+	while running > 0:
 		await process_frame
 	print(JSON.stringify({"retried": retried}))
 	quit()
@@ -46,7 +47,7 @@ func begin(at_once: int) -> void:
 ## Plays one match after the other.
 func play_on() -> void:
 	running += 1
-	while waiting > 0:
+	while waiting > 0 or not FileAccess.file_exists("res://enough"):
 		waiting -= 1
 		await play(waiting)
 	running -= 1
@@ -91,8 +92,8 @@ func play(number: int) -> void:
 		await process_frame
 	seen.breaks -= 1  # That of the end.
 	seen.result = seat.view.get("result", {})
-	if "{" in words.over_sentence(seat.view):
-		seen.faults.append("an ending in words: %s" % words.over_sentence(seat.view))
+	words.me = seat.seat
+	seen.over = words.over_sentence(seat.view)
 	seat.queue_free()
 	print(JSON.stringify(seen))
 

@@ -27,6 +27,7 @@ const OPEN := {"open": {}}
 const INVITED := {"invited": {}}
 const _SEARCH := "HintService/SuggestAction"
 const _SEARCH_SECONDS := 60.0  # The longest search of a server.
+const _QUIET := 90.0  # A search says something sooner, also where it has to wait.
 const _IDLE := 4  # Connections that are kept for further calls.
 
 ## Where the server's web gateway is: scheme, host and port. A token in the clear is safe on this
@@ -98,9 +99,9 @@ func ask(method: String, request := {}, token := "") -> CroupierReply:
 
 
 ## Opens any stream of the schema, such as "HintService/AnalyzePosition". When it breaks it is opened
-## again, with what its [member CroupierStream.request] is then. With [param quiet_seconds] it counts as
-## broken when it was silent for so long.
-func open(method: String, request: Dictionary, token := "", quiet_seconds := 0.0) -> CroupierStream:
+## again, with what its [member CroupierStream.request] is then. It counts as broken when it was silent
+## for [param quiet_seconds].
+func open(method: String, request: Dictionary, token := "", quiet_seconds := _QUIET) -> CroupierStream:
 	var stream := CroupierStream.new(request)
 	_run.call_deferred(stream, method, token, quiet_seconds)
 	return stream
@@ -220,7 +221,7 @@ func create_match(game: String, seats: Array, more := {}) -> CroupierReply:
 		var described := await get_game(game)
 		if not described.ok:
 			return described
-		request.ruleset = described.value.game.defaultRuleset
+		request.ruleset = described.part("game").get("defaultRuleset", {})
 	return await ask("MatchService/CreateMatch", request)
 
 

@@ -50,8 +50,10 @@ static func from_answer(status: int, answer: Variant) -> CroupierError:
 	if answer is not Dictionary or answer.get("code") is not String:
 		return CroupierError.new(_BY_STATUS.get(status, "unknown"), "HTTP status %d" % status)
 	var error := CroupierError.new(answer.code, str(answer.get("message", "")))
-	for detail: Dictionary in answer.get("details", []):
-		error._add(str(detail.get("type", "")), Marshalls.base64_to_raw(_padded(str(detail.get("value", "")))))
+	var details: Variant = answer.get("details")
+	for detail: Variant in details if details is Array else []:
+		if detail is Dictionary:
+			error._add(str(detail.get("type", "")), Marshalls.base64_to_raw(_padded(str(detail.get("value", "")))))
 	return error
 
 
@@ -73,7 +75,7 @@ func _add(type: String, bytes: PackedByteArray) -> void:
 		"google.rpc.RetryInfo":
 			for each: PackedByteArray in _read(bytes).get(1, []):
 				var delay := _read(each)
-				retry_after = delay.get(1, [0])[0] + delay.get(2, [0])[0] / 1e9
+				retry_after = delay.get(-1, [0])[0] + delay.get(-2, [0])[0] / 1e9
 
 
 static func _padded(text: String) -> String:
@@ -84,28 +86,24 @@ static func _text(message_: Dictionary, number: int) -> String:
 	return message_[number][0].get_string_from_utf8() if message_.has(number) else ""
 
 
-## The fields of a message in Protobuf's binary form, each with all its values: the details of
-## errors have no other form.
+## The fields of a message in Protobuf's binary form, each with all its values, numbers under the
+## negative of the field: the details of errors have no other form.
 static func _read(bytes: PackedByteArray) -> Dictionary:
 	var found := {}
 	var at := [0]
 	while at[0] < bytes.size():
 		var key := _varint(bytes, at)
-		var value: Variant
 		match key & 7:
 			0:
-				value = _varint(bytes, at)
-			1, 5:
-				var width := 8 if key & 7 == 1 else 4
-				value = bytes.slice(at[0], at[0] + width)
-				at[0] += width
+				found.get_or_add(-(key >> 3), []).append(_varint(bytes, at))
 			2:
 				var size := _varint(bytes, at)
-				value = bytes.slice(at[0], at[0] + size)
+				if size < 0 or size > bytes.size() - at[0]:
+					break
+				found.get_or_add(key >> 3, []).append(bytes.slice(at[0], at[0] + size))
 				at[0] += size
 			_:
-				break
-		found.get_or_add(key >> 3, []).append(value)
+				break  # None of these messages has another type.
 	return found
 
 

@@ -10,10 +10,11 @@ signal finished(error: CroupierError)
 const _FRAME_MSEC := 4  # Longer than that, no frame reads: the next one goes on.
 const _LAST := 2  # The flag of a stream's last envelope.
 const _ANSWER_SECONDS := 15.0  # Until the headers of a stream, which come at once.
+const _MOST_BYTES := 256 << 20  # More than a record has; what claims more is no answer.
 
 ## The answer of a unary call.
 var value: Dictionary
-## Seconds without a sign of life after which a stream is lost; 0: it may be silent for ever.
+## Seconds without a sign of life after which a stream is lost.
 var quiet_seconds := 0.0
 ## The connection, which may carry another call if [method is_reusable].
 var http: HTTPClient
@@ -103,12 +104,14 @@ func _read(delta: float, began: int) -> void:
 			break
 		_quiet = 0.0
 		_bytes.append_array(chunk)
-		if _streams and _status == 200:
+		if _bytes.size() > _MOST_BYTES:
+			_end(CroupierError.new("unknown", "the answer does not end"))
+		elif _streams and _status == 200:
 			_unwrap()
 		if Time.get_ticks_msec() - began > _FRAME_MSEC:
 			return
 		http.poll()
-	if not _over and _streams and quiet_seconds > 0.0 and _quiet > quiet_seconds:
+	if not _over and _streams and _quiet > quiet_seconds:
 		_end(CroupierError.new("unavailable", "the stream was silent for too long"))
 
 
@@ -116,6 +119,8 @@ func _unwrap() -> void:
 	var at := 0
 	while not _over and _bytes.size() - at >= 5:
 		var size := _bytes[at + 1] << 24 | _bytes[at + 2] << 16 | _bytes[at + 3] << 8 | _bytes[at + 4]
+		if size > _MOST_BYTES or _bytes[at] & ~_LAST:
+			return _end(CroupierError.new("unknown", "the answer is no stream of a Croupier server"))
 		if _bytes.size() - at - 5 < size:
 			break
 		var message: Variant = CroupierJson.read(_bytes.slice(at + 5, at + 5 + size))
@@ -133,6 +138,8 @@ func _unwrap() -> void:
 func _close_of_body() -> void:
 	if _over:
 		return
+	if _status == 0:  # The answer had no body.
+		_status = http.get_response_code()
 	if _streams and _status == 200:
 		_end(CroupierError.new("unknown", "the stream has broken off"))
 		return

@@ -70,7 +70,7 @@ func follow() -> void:
 	if not reply.ok:
 		failed.emit(reply.error)
 		return
-	_take(int(reply.value.view.get("version", "0")), [], reply.value.view)
+	_take(int(reply.part("view").get("version", "0")), [], reply.part("view"))
 	if _over or _stream:
 		return
 	_stream = client.open("MatchService/WatchMatch", {
@@ -106,10 +106,10 @@ func submit(action: Dictionary, then: Array = [], then_unless := "") -> Croupier
 		request.thenUnless = then_unless
 	var reply := await ask("SubmitAction", request)
 	if reply.ok:
-		var newer := int(reply.value.view.get("version", "0"))
+		var newer := int(reply.part("view").get("version", "0"))
 		# The stream tells versions between, and with them their events.
 		var next := newer == _told + 1
-		_take(newer if next else _told, reply.value.get("events", []) if next else [], reply.value.view)
+		_take(newer if next else _told, reply.value.get("events", []) if next else [], reply.part("view"))
 	return reply
 
 
@@ -131,7 +131,7 @@ func abort() -> CroupierReply:
 func _act(method: String) -> CroupierReply:
 	var reply := await ask(method)
 	if reply.ok:
-		_take(_told, [], reply.value.view)
+		_take(_told, [], reply.part("view"))
 	return reply
 
 
@@ -180,7 +180,7 @@ func replace_token() -> CroupierReply:
 	leave()  # The server would end the stream, as the old token is void.
 	var reply := await ask("ReplaceSeatToken", {"requestId": CroupierClient.new_id()})
 	if reply.ok:
-		token = reply.value.seatToken.token
+		token = reply.part("seatToken").get("token", token)
 	if follows:
 		follow()
 	return reply

@@ -15,3 +15,8 @@ var ok: bool:
 func _init(value_ := {}, error_: CroupierError = null) -> void:
 	value = value_
 	error = error_
+
+
+## A message within the answer; empty if it is not there, as in the answer of some other server.
+func part(key: String) -> Dictionary:
+	return value[key] if value.get(key) is Dictionary else {}

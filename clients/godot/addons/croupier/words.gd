@@ -148,13 +148,14 @@ func over_sentence(view: Dictionary) -> String:
 	if phrase:
 		var fields := {}
 		for each: Dictionary in ending.get("values", []):
-			var text := str(each.get("number", each.get("text", "")))
+			var said := {"text": str(each.get("number", each.get("text", ""))), "says": true}
 			if each.has("seat"):
-				text = who(each.seat)
+				said.merge({"text": who(each.seat), "seat": each.seat}, true)
 			elif each.has("card"):
-				text = title_of(each.card)
-			fields[each.get("field", "")] = [{"text": text, "keys": [text], "says": true}]
-		return _fill(phrase, fields, "")
+				said.text = title_of(each.card)
+			said.keys = [said.text]
+			fields[each.get("field", "")] = [said]
+		return capital(_fill(phrase, fields, ""))
 	var reason: String = str(result.get("reason", "")).trim_prefix("END_REASON_").to_lower()
 	var scores: Array = result.get("scores", [])
 	if scores.size() < 2 or scores[0] == scores[1]:
@@ -242,13 +243,13 @@ func _value(field: String, value: Variant, many: bool) -> Dictionary:
 	return {"text": text, "keys": [key], "says": found != null or (value is String or value != 0)}
 
 
-# "SKYSTONES_PHASE_PICK" is "PICK" in a field "phase".
+# "SKYSTONES_PHASE_PICK" is "PICK" in a field "phase", and "GERMAN_WHIST_SUIT_CLUBS" is "CLUBS" in any.
 func _without_prefix(value: String, field: String) -> String:
 	var at := value.find("_%s_" % field.to_upper())
 	if at >= 0:
 		return value.substr(at + field.length() + 2)
-	var prefix: String = game.name.trim_prefix("games/").to_upper() + "_"
-	return value.trim_prefix(prefix)
+	var rest := value.trim_prefix(game.name.trim_prefix("games/").to_upper() + "_")
+	return rest if rest == value else rest.substr(rest.find("_") + 1)
 
 
 func _card_in(value: String) -> String:
