@@ -21,7 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from lab.elo import POINTS, Interval, without_luck
 Values = NDArray[np.float64]
 
 RISK = 0.05
+ALARM = 0.01  # The risk that anything at all of a comparison is said to have changed wrongly.
 FIRST_LOOK = 64  # Matches; the sequence is narrowest at about four times as many.
 LEAST = 8  # Matches of which a figure is made.
 ENOUGH = 3  # Matches for each card of a regression.
@@ -59,15 +60,24 @@ class Figure(NamedTuple):
     tests: int = 1  # How many figures are looked at together.
     least_variance: float = 0.0
 
-    def interval(self, looked: bool = False) -> Interval:
-        """The interval of 95 %; with `looked`, one that holds however often somebody looks."""
+    def half(self, risk: float, looked: bool = False) -> float:
+        """How far an interval reaches to each side; with `looked`, however often somebody looks."""
         n = len(self.influence)
         if n < 2:
-            return Interval(self.estimate, -math.inf, math.inf)
+            return math.inf
         variance = max(float(np.mean(self.influence**2)) * n / (n - 1), self.least_variance)
-        width = (mixture if looked else fixed)(n, RISK / self.tests)
-        half = width * math.sqrt(variance) if variance > NOTHING else 0.0
+        width = (mixture if looked else fixed)(n, risk)
+        return width * math.sqrt(variance) if variance > NOTHING else 0.0
+
+    def interval(self, looked: bool = False) -> Interval:
+        """The interval of 95 %."""
+        half = self.half(RISK / self.tests, looked)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
+
+    def certainty(self, among: int, looked: bool = False) -> float:
+        """Above 1 if it is surely not 0, as one of so many figures that might have stood out."""
+        half = self.half(ALARM / among, looked)
+        return abs(self.estimate) / half if half else math.inf if self.estimate else 0.0
 
     def change(self, other: "Figure") -> "Figure":
         """What `other` is more than this one, over the same deals."""
@@ -89,6 +99,8 @@ def fixed(n: int, risk: float) -> float:
 
 def mixture(n: int, risk: float) -> float:
     """The same of an interval that holds for all n at once."""
+    # With S the sum of n such normal numbers, exp(rho2 S² / 2m) / sqrt(m) is a martingale of mean
+    # 1: it ever reaches 1/risk with no more than that risk (Ville), so |S| stays below this.
     if n < FIRST_LOOK:
         return math.inf
     spread = -2 * math.log(risk)
@@ -104,46 +116,49 @@ def figures(lines: Sequence[Line], pairs: Sequence[Line], game: Game) -> list[Fi
     """All figures of matches under one ruleset, and of pairs of a stronger player."""
     if len(lines) < LEAST:
         return []
-    found = [*_fairness(lines, pairs), *_course(lines), *_luck(lines), *_endings(lines)]
-    return [*found, *_cards(lines, game)]
+    found = [first_seat(lines), *_fairness(lines, pairs), *_course(lines)]
+    return [*found, *_luck(lines), *_endings(lines), *_cards(lines, game)]
+
+
+def first_seat(lines: Sequence[Line]) -> Figure:
+    """The score of the first seat, without the luck of the deal and of what followed."""
+    luck = [line["deal"] + line["sampled"] for line in lines]
+    values = without_luck([line["score"] for line in lines], luck)
+    return _mean("fairness", "first_seat", "score of the first seat", "points", values)
+
+
+def _column(lines: Sequence[Line], key: str) -> Values:
+    return np.array([float(line[key]) for line in lines])
 
 
 def _mean(
-    group: str, key: str, title: str, unit: str, values: Sequence[float], tests: int = 1
+    group: str, key: str, title: str, unit: str, values: Any, per: Any = 1.0, tests: int = 1
 ) -> Figure:
+    # A mean of values, one for each match; or their ratio to others.
     scale = POINTS if unit in ("points", "%") else 1
-    each = scale * np.asarray(values, float)
-    n, estimate, least = len(each), float(each.mean()), 0.0
-    if unit == "%":
-        share = (estimate / scale * n + 2) / (n + 4)
-        least = scale * scale * share * (1 - share)
-    return Figure(group, key, title, unit, estimate, each - estimate, tests, least)
-
-
-def _ratio(
-    group: str, key: str, title: str, unit: str, above: Values, below: Values, tests: int = 1
-) -> Figure:
-    scale = POINTS if unit == "%" else 1
-    estimate = float(above.sum() / below.sum())
-    influence = scale * (above - estimate * below) / below.mean()
-    return Figure(group, key, title, unit, scale * estimate, influence, tests)
+    above = scale * np.asarray(values, float)
+    below = np.broadcast_to(per, above.shape)
+    n, cases, least = len(above), float(below.sum()), 0.0
+    estimate = float(above.sum()) / cases
+    if unit == "%" and not np.any(above % scale):  # It counts cases.
+        share = (estimate / scale * cases + 2) / (cases + 4)
+        least = scale * scale * share * (1 - share) * n / cases
+    influence = (above - estimate * below) * n / cases
+    return Figure(group, key, title, unit, estimate, influence, tests, least)
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
-    group, scores = "fairness", [line["score"] for line in lines]
-    luck = [line["deal"] + line["later"] for line in lines]
-    values = without_luck(scores, luck)
-    yield _mean(group, "first_seat", "score of the first seat", "points", values)
+    scores = [line["score"] for line in lines]
     if all(line["starter"] is not None for line in lines):
         # Without the luck that followed, but with that of who starts.
         values = without_luck(scores, [line["after_start"] for line in lines])
         own = [1 - v if line["starter"] else v for line, v in zip(lines, values, strict=True)]
-        yield _mean(group, "starter", "score of whoever decides alone first", "points", own)
-    draws = [float(score == DRAW) for score in scores]
-    yield _mean(group, "draws", "draws", "%", draws)
+        title = "score of whoever decides alone first"
+        yield _mean("fairness", "starter", title, "points", own)
+    yield _mean("fairness", "draws", "draws", "%", [score == DRAW for score in scores])
     if len(pairs) >= LEAST:
-        won = [pair["score"] for pair in pairs]
-        yield _mean(group, "stronger", "score of the stronger player", "points", won)
+        won = _column(pairs, "score")
+        yield _mean("fairness", "stronger", "score of the stronger player", "points", won)
 
 
 def _course(lines: Sequence[Line]) -> Iterator[Figure]:
@@ -153,29 +168,24 @@ def _course(lines: Sequence[Line]) -> Iterator[Figure]:
         ("minutes", "length, if people think 8 s about each choice", "minutes"),
         ("leads", "how often the lead changes", "times"),
         ("decided", "part of the match at which it is decided", "%"),
-        ("comeback", "wins by a seat that had expected less than 25 points", "%"),
     ):
-        figure = _mean("course", key, title, unit, [float(line[key]) for line in lines])
-        yield figure if key == "comeback" else figure._replace(least_variance=0.0)
-    forced, all_ = (
-        np.array([float(line[key]) for line in lines]) for key in ("forced", "decisions")
-    )
-    yield _ratio("course", "forced", "decisions without a choice", "%", forced, all_)
+        yield _mean("course", key, title, unit, _column(lines, key))
+    forced, made = _column(lines, "forced"), _column(lines, "decisions")
+    yield _mean("course", "forced", "decisions without a choice", "%", forced, made)
 
 
 def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
     # The terms of a review add up to the result, so their covariances with it add up to its
     # variance.
-    result = np.array([line["score"] for line in lines])
-    deal, later = (-np.array([line[key] for line in lines]) for key in ("deal", "later"))
+    result, deal, later = (_column(lines, key) for key in ("score", "deal", "later"))
     spread = result - result.mean()
     variance = float((spread**2).mean())
     if variance < NOTHING:
         return
     for key, title, term in (
-        ("luck_deal", "of the result: luck of the deal", deal),
-        ("luck_later", "of the result: later luck", later),
-        ("luck_none", "of the result: decisions, and what was hidden", result - deal - later),
+        ("luck_deal", "of the result: luck of the deal", -deal),
+        ("luck_later", "of the result: later luck", -later),
+        ("luck_none", "of the result: decisions, and what was hidden", result + deal + later),
     ):
         product = (term - term.mean()) * spread
         share = float(product.mean()) / variance
@@ -186,63 +196,63 @@ def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
 def _endings(lines: Sequence[Line]) -> Iterator[Figure]:
     kinds = Counter(line["ending"] for line in lines if line["ending"])
     for kind, _ in sorted(kinds.items(), key=lambda each: (-each[1], each[0])):
-        values = [float(line["ending"] == kind) for line in lines]
+        values = [line["ending"] == kind for line in lines]
         title = kind.replace("_", " ")
-        yield _mean("endings", f"ending.{kind}", title, "%", values, len(kinds))
+        yield _mean("endings", f"ending.{kind}", title, "%", values, tests=len(kinds))
 
 
 # Of cards
 
 
 def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
-    titles = [(str(card["id"]), str(card["title"])) for card in game.cards()]
+    cards = [(str(card["id"]), str(card["title"])) for card in game.cards()]
     scores = [line["score"] for line in lines]
-    later = without_luck(scores, [line["later"] for line in lines])
-    for name in EFFECTS:
-        own, other = (_counts(lines, name, seat, len(titles)) for seat in (0, 1))
-        # What a card is worth in the opening hand is no part of the luck that came later.
-        values = np.array(later if name == "opening" else scores)
-        for card, estimate, influence, tests in effects(own - other, own + other, values):
-            key, title = f"{name}.{titles[card][0]}", titles[card][1]
-            yield Figure(name, key, title, "points", estimate, influence, tests)
+    # What a card is worth in the opening hand is no part of the luck that came later.
+    later = without_luck(scores, [line["sampled"] for line in lines])
+    for group in EFFECTS:
+        own, other = (_counts(lines, group, seat, len(cards)) for seat in (0, 1))
+        values = np.array(later if group == "opening" else scores)
+        yield from effects(group, cards, own - other, own + other, values)
     could, did = (
-        _counts(lines, name, 0, len(titles)) + _counts(lines, name, 1, len(titles))
-        for name in ("could", "did")
+        _counts(lines, group, 0, len(cards)) + _counts(lines, group, 1, len(cards))
+        for group in ("could", "did")
     )
-    seen = [card for card in range(len(titles)) if np.any(could[:, card])]
-    for card in seen:
-        key, title = f"use.{titles[card][0]}", titles[card][1]
-        yield _ratio("use", key, title, "%", did[:, card], could[:, card], len(seen))
+    seen = np.flatnonzero(could.any(axis=0))
+    for n in seen:
+        name, title = cards[n]
+        yield _mean("use", f"use.{name}", title, "%", did[:, n], could[:, n], len(seen))
 
 
-def _counts(lines: Sequence[Line], name: str, seat: int, cards: int) -> Values:
+def _counts(lines: Sequence[Line], group: str, seat: int, cards: int) -> Values:
     found = np.zeros((len(lines), cards))
     for row, line in zip(found, lines, strict=True):
-        for card, count in line["cards"][name][seat].items():
+        for card, count in line["cards"][group][seat].items():
             row[int(card)] = count
     return found
 
 
-def effects(more: Values, all_: Values, scores: Values) -> Iterator[tuple[int, float, Values, int]]:
+def effects(
+    group: str, cards: Sequence[tuple[str, str]], more: Values, both: Values, scores: Values
+) -> Iterator[Figure]:
     """What a copy of each card adds to the score, in points, against an average card in its place.
 
-    `more` has for each match how many more copies the first seat had, `all_` those of both. It is a
-    regression on all cards at once, so the rest of the hand is taken into account. Yields the card,
-    the estimate, its influence, and how many cards there are; nothing if there are too few matches.
+    `cards` are their ids and titles. `more` has for each match how many more copies the first seat
+    had, `both` those of both. It is a regression on all cards at once, so the rest of the hand is
+    taken into account. Yields nothing if there are too few matches.
     """
-    cards = np.flatnonzero(more.std(axis=0) > NOTHING)
+    seen = np.flatnonzero(more.std(axis=0) > NOTHING)
     n = len(scores)
-    if not len(cards) or n < ENOUGH * len(cards):
+    if not len(seen) or n < ENOUGH * len(seen):
         return
-    x = more[:, cards] - more[:, cards].mean(axis=0)
+    x = more[:, seen] - more[:, seen].mean(axis=0)
     inverse = np.linalg.pinv(x.T @ x, hermitian=True)
     slopes = inverse @ (x.T @ (scores - scores.mean()))
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x) + 1 / n
     rest = (scores - scores.mean() - x @ slopes) / np.maximum(1 - leverage, 1 / n)
     influence = n * (x * rest[:, None]) @ inverse
-    weights = all_[:, cards].sum(axis=0)
-    weights = weights / weights.sum()
-    slopes = slopes - weights @ slopes
-    influence = influence - (influence @ weights)[:, None]
-    for place, card in enumerate(cards):
-        yield int(card), POINTS * float(slopes[place]), POINTS * influence[:, place], len(cards)
+    weights = both[:, seen].sum(axis=0) / both[:, seen].sum()
+    slopes = POINTS * (slopes - weights @ slopes)
+    influence = POINTS * (influence - (influence @ weights)[:, None])
+    for place, (name, title) in enumerate(cards[int(card)] for card in seen):
+        key, estimate = f"{group}.{name}", float(slopes[place])
+        yield Figure(group, key, title, "points", estimate, influence[:, place], len(seen))

@@ -62,7 +62,7 @@ def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
     [
         (("chess",), "no game is called chess"),
         (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
-        (("skystones", "--vary", "cards.X.north=1"), "names no card"),
+        (("skystones", "--vary", "cards.X.north=1"), "is not there: there are"),
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
