@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.game import Game
+from engine.game import SEATS, Game
 from lab.arena import DRAW
 from lab.balance.matches import Line
 from lab.elo import POINTS, Interval, without_luck
@@ -34,7 +34,7 @@ from lab.elo import POINTS, Interval, without_luck
 Values = NDArray[np.float64]
 
 RISK = 0.05
-ALARM = 0.01  # The risk that anything at all of a comparison is said to have changed wrongly.
+ALARM = 0.01  # The risk that a report says of anything at all that it surely is, and is wrong.
 FIRST_LOOK = 64  # Matches; the sequence is narrowest at about four times as many.
 LEAST = 8  # Matches of which a figure is made.
 ENOUGH = 3  # Matches for each card of a regression.
@@ -116,8 +116,7 @@ def figures(lines: Sequence[Line], pairs: Sequence[Line], game: Game) -> list[Fi
     """All figures of matches under one ruleset, and of pairs of a stronger player."""
     if len(lines) < LEAST:
         return []
-    found = [first_seat(lines), *_fairness(lines, pairs), *_course(lines)]
-    return [*found, *_luck(lines), *_endings(lines), *_cards(lines, game)]
+    return [*_fairness(lines, pairs), *_course(lines), *_luck(lines), *_cards(lines, game)]
 
 
 def first_seat(lines: Sequence[Line]) -> Figure:
@@ -148,6 +147,7 @@ def _mean(
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
+    yield first_seat(lines)
     scores = [line["score"] for line in lines]
     if all(line["starter"] is not None for line in lines):
         # Without the luck that followed, but with that of who starts.
@@ -172,6 +172,10 @@ def _course(lines: Sequence[Line]) -> Iterator[Figure]:
         yield _mean("course", key, title, unit, _column(lines, key))
     forced, made = _column(lines, "forced"), _column(lines, "decisions")
     yield _mean("course", "forced", "decisions without a choice", "%", forced, made)
+    kinds = Counter(line["ending"] for line in lines if line["ending"])
+    for kind in sorted(kinds, key=lambda each: (-kinds[each], each)):
+        values, title = [line["ending"] == kind for line in lines], kind.replace("_", " ")
+        yield _mean("endings", f"ending.{kind}", title, "%", values, tests=len(kinds))
 
 
 def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
@@ -193,14 +197,6 @@ def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
         yield Figure("luck", key, title, "%", POINTS * share, POINTS * influence)
 
 
-def _endings(lines: Sequence[Line]) -> Iterator[Figure]:
-    kinds = Counter(line["ending"] for line in lines if line["ending"])
-    for kind, _ in sorted(kinds.items(), key=lambda each: (-each[1], each[0])):
-        values = [line["ending"] == kind for line in lines]
-        title = kind.replace("_", " ")
-        yield _mean("endings", f"ending.{kind}", title, "%", values, tests=len(kinds))
-
-
 # Of cards
 
 
@@ -210,24 +206,23 @@ def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
     # What a card is worth in the opening hand is no part of the luck that came later.
     later = without_luck(scores, [line["sampled"] for line in lines])
     for group in EFFECTS:
-        own, other = (_counts(lines, group, seat, len(cards)) for seat in (0, 1))
+        own, other = _counts(lines, group, len(cards))
         values = np.array(later if group == "opening" else scores)
         yield from effects(group, cards, own - other, own + other, values)
-    could, did = (
-        _counts(lines, group, 0, len(cards)) + _counts(lines, group, 1, len(cards))
-        for group in ("could", "did")
-    )
+    could, did = (_counts(lines, group, len(cards)).sum(axis=0) for group in ("could", "did"))
     seen = np.flatnonzero(could.any(axis=0))
     for n in seen:
         name, title = cards[n]
         yield _mean("use", f"use.{name}", title, "%", did[:, n], could[:, n], len(seen))
 
 
-def _counts(lines: Sequence[Line], group: str, seat: int, cards: int) -> Values:
-    found = np.zeros((len(lines), cards))
-    for row, line in zip(found, lines, strict=True):
-        for card, count in line["cards"][group][seat].items():
-            row[int(card)] = count
+def _counts(lines: Sequence[Line], group: str, cards: int) -> Values:
+    # By seat, match and card.
+    found = np.zeros((SEATS, len(lines), cards))
+    for n, line in enumerate(lines):
+        for seat, counts in enumerate(line["cards"][group]):
+            for card, count in counts.items():
+                found[seat, n, int(card)] = count
     return found
 
 

@@ -4,7 +4,7 @@ They need Matplotlib: pip install 'croupier-server[balance]'.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from io import StringIO
 from typing import Any
@@ -54,29 +54,31 @@ def course(arms: Sequence[Sequence[Line]]) -> str:
     return _svg(canvas, "What the winner of a match expected in its course")
 
 
-def lengths(arms: Sequence[Sequence[Line]]) -> str:
-    """How many turns matches have."""
-    canvas, axes = _canvas(2.2)
+def lengths(arms: Sequence[Sequence[Line]]) -> Iterator[str]:
+    """How many turns matches have; nothing if all have as many."""
     turns = [[line["turns"] for line in lines] for lines in arms]
     first, last = min(map(min, turns)), max(map(max, turns))
+    if first == last:
+        return
+    canvas, axes = _canvas(2.2)
     step = 1 + (last - first) // BINS
     for colour, each in zip(ARMS, turns, strict=False):
         weights = np.full(len(each), 100 / len(each))
         bins = np.arange(first, last + 1 + step, step) - 0.5
         axes.hist(each, bins, weights=weights, color=colour, alpha=0.6)
     axes.set(xlabel="turns", ylabel="matches, in percent")
-    return _svg(canvas, "How many turns matches have")
+    yield _svg(canvas, "How many turns matches have")
 
 
 def intervals(rows: Sequence[tuple[str, Interval]], title: str) -> str:
-    """Estimates with their intervals, one below the other; grey where they may be 0."""
+    """Estimates with their intervals, one above the other; grey where they may be 0."""
     canvas, axes = _canvas(0.9 + 0.2 * len(rows))
-    for y, (_, (estimate, low, high)) in enumerate(reversed(rows)):
+    for y, (_, (estimate, low, high)) in enumerate(rows):
         colour = FIRST if low > 0 or high < 0 else FAINT
         axes.plot([low, high], [y, y], color=colour, linewidth=2)
         axes.plot([estimate], [y], "o", color=colour, markersize=5)
     axes.axvline(0, color="black", linewidth=1)
-    axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set(ylim=(-0.7, len(rows) - 0.3), xlabel=title)
     axes.tick_params(axis="y", length=0)
     return _svg(canvas, title)

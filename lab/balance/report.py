@@ -2,13 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
+from lab import arena
 from lab.balance.figures import EFFECTS, Figure
 from lab.balance.matches import THINKING
 from lab.balance.rulesets import differences
@@ -57,7 +59,11 @@ class Report:
         self.title = f"Balance of {study.games[0].title}"
         self.figures = [study.figures(arm) for arm in range(len(study.games))]
         changes = study.changes() if len(study.games) > 1 else []
-        self.changes = [(each, each.certainty(len(changes), looked)) for each in changes]
+        # Each group has an equal part of the risk.
+        groups = Counter(each.group for each in changes)
+        self.changes = [
+            (each, each.certainty(len(groups) * groups[each.group], looked)) for each in changes
+        ]
         self.targets = targets
         self.proposal = proposal
 
@@ -74,7 +80,7 @@ class Report:
         text = f"The first seat scores {_spread(of['first_seat'])} of 100"
         if "starter" in of:
             text += f"; whoever decides alone first scores {_spread(of['starter'])}"
-        yield f"{text}. {_spread(of['draws'])} % are draws."
+        yield f"{text}; {_spread(of['draws'])} % are draws."
         yield (
             f"A match has {_spread(of['turns'])} turns with {of['decisions'].estimate:.0f} "
             f"decisions, {of['forced'].estimate:.0f} % of them without a choice. It takes people "
@@ -103,7 +109,7 @@ class Report:
             if change.group in COLUMNS:
                 told.setdefault(change.title, []).append(f"{COLUMNS[change.group]} {spread}")
         others = [each for group in GROUPS for each, _ in sure if each.group == group]
-        told |= {each.title: [_spread(each, self.looked, "+"), each.unit] for each in others}
+        told |= {each.title: [f"{_spread(each, self.looked, '+')} {each.unit}"] for each in others}
         for name, texts in list(told.items())[:MOST_CHANGES]:
             yield f"Changed: {name}: {'; '.join(texts)}."
         if self.changes and not told:
@@ -132,25 +138,23 @@ class Report:
 
     def markdown(self, plots: bool = False) -> str:
         """The whole report. The plots, which need Matplotlib, are SVG in between."""
-        parts = [f"# {self.title}", "## In short", "\n".join(f"- {x}" for x in self.sentences())]
+        drawn = self._plots() if plots else {}
+        parts = [f"# {self.title}", "## In short", _list(self.sentences())]
         if self.changes:
             parts += ["## A against B", *self._differences()]
         for group, title in GROUPS.items():
-            rows = [
-                (each.title, _spread(each), each.unit)
-                for each in self.figures[-1]
-                if each.group == group
-            ]
-            if rows:
-                parts += [f"## {title}", *self._plots(group, plots), _table(("", "95 %", ""), rows)]
+            of_group = [each for each in self.figures[-1] if each.group == group]
+            if of_group:
+                rows = [(each.title, _spread(each), each.unit) for each in of_group]
+                parts += [f"## {title}", *drawn.get(group, ()), _table(("", "95 %", ""), rows)]
         cards = self._cards()
         if cards:
-            parts += ["## Cards", CARDS, *self._plots("cards", plots), cards]
-        origin = [("matches", f"{self.study.count:,} of each ruleset")]
-        for name, value in self.study.provenance.items():
-            origin.append((name, value if isinstance(value, str) else json.dumps(value)))
-        parts += ["## Where this comes from", CAUTION, _table(("", ""), origin)]
-        return "\n\n".join(parts) + "\n"
+            parts += ["## Cards", CARDS, *drawn.get("cards", ()), cards]
+        default = arena.game_of(self.study.settings.game_id)
+        rulesets = [", ".join(differences(default, each)) or "default" for each in self.study.games]
+        origin = self.study.provenance | {"matches": self.study.count, "rulesets": rulesets}
+        told = _list(f"{name}: {value}" for name, value in origin.items())
+        return "\n\n".join([*parts, "## Where this comes from", CAUTION, told]) + "\n"
 
     def _differences(self) -> tuple[str, str]:
         changed = ", ".join(differences(*self.study.games)) or "an equal ruleset"
@@ -182,21 +186,18 @@ class Report:
         ]
         return _table(("", *(COLUMNS[name] for name in names)), rows) if rows else ""
 
-    def _plots(self, group: str, wanted: bool) -> Iterator[str]:
-        if not wanted:
-            return
+    def _plots(self) -> dict[str, list[str]]:
         from lab.balance import plots
 
-        if group == "course":
-            arms = [self.study.of(arm) for arm in range(len(self.study.games))]
-            yield plots.course(arms)
-            yield plots.lengths(arms)
-        for name in ("opening", "held") if group == "cards" else ():
-            found = [each for each in self.figures[-1] if each.group == name]
-            found.sort(key=lambda each: -each.estimate)
-            if found:
-                rows = [(each.title, each.interval()) for each in found]
-                yield plots.intervals(rows, f"points of one more copy {EFFECTS[name]}")
+        arms = [self.study.of(arm) for arm in range(len(self.study.games))]
+        opening = [each for each in self.figures[-1] if each.group == "opening"]
+        opening.sort(key=lambda each: each.estimate)
+        rows = [(each.title, each.interval()) for each in opening]
+        title = f"points of one more copy {EFFECTS['opening']}"
+        return {
+            "course": [plots.course(arms), *plots.lengths(arms)],
+            "cards": [plots.intervals(rows, title)] if rows else [],
+        }
 
     # Files
 
@@ -227,7 +228,7 @@ class Report:
 
 def _spread(figure: Figure, looked: bool = False, sign: str = "") -> str:
     estimate, low, _ = figure.interval(looked)
-    return f"{estimate:{sign}.1f} ± {estimate - low:.1f}"
+    return f"{estimate:{sign}.1f} ± {estimate - low:.1f}".replace("-", "−")
 
 
 def _named(figure: Figure) -> str:
@@ -235,7 +236,11 @@ def _named(figure: Figure) -> str:
     return f"{figure.title}, {words}" if words else figure.title
 
 
+def _list(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    line = ["---", *("---:" if name or len(head) < 3 else "---" for name in head[1:])]
+    line = ["---", *("---:" if name else "---" for name in head[1:])]
     escaped = [[cell.replace("|", "\\|").replace("*", "\\*") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, line, *escaped])

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from engine.errors import RulesetError
 from engine.game import Game
 from lab import arena
-from lab.balance.figures import EFFECTS, FIRST_LOOK, Figure, figures
+from lab.balance.figures import ALARM, EFFECTS, FIRST_LOOK, Figure, figures
 from lab.balance.rulesets import changed, numbers
 from lab.balance.study import Study
 
@@ -70,12 +70,17 @@ def read(text: str, games: Sequence[Game] = ()) -> Target:
 
 
 def findings(all_: Sequence[Figure], targets: Sequence[Target]) -> list[tuple[Figure, Target]]:
-    """What stands out: figures whose interval lies outside of their target, the worst first."""
+    """What stands out: figures that are surely outside of their target, the worst first.
+
+    Surely: the risk that any is named wrongly is ALARM, of which each target has an equal part.
+    """
     found = []
-    for figure in all_:
-        _, low, high = figure.interval()
-        for target in targets:
-            if target.aims_at(figure) and (low > target.high or high < target.low):
+    for target in targets:
+        aimed = [each for each in all_ if target.aims_at(each)]
+        for figure in aimed:
+            half = figure.half(ALARM / len(targets) / len(aimed))
+            low, high = figure.estimate - half, figure.estimate + half
+            if low > target.high or high < target.low:
                 found.append((min(target.miss(low), target.miss(high)), figure, target))
     return [each[1:] for each in sorted(found, key=lambda each: -each[0])]
 
