@@ -74,10 +74,12 @@ class Figure(NamedTuple):
         half = self.half(RISK / self.tests, looked)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
 
-    def certainty(self, among: int, looked: bool = False) -> float:
-        """Above 1 if it is surely not 0, as one of so many figures that might have stood out."""
-        half = self.half(ALARM / among, looked)
-        return abs(self.estimate) / half if half else math.inf if self.estimate else 0.0
+    def sure(self, among: int, looked: bool = False) -> float:
+        """How much of it is surely not 0, as one of so many figures that might have stood out.
+
+        It is below 0, or 0, if it may well be 0.
+        """
+        return abs(self.estimate) - self.half(ALARM / among, looked)
 
     def change(self, other: "Figure") -> "Figure":
         """What `other` is more than this one, over the same deals."""

@@ -62,7 +62,7 @@ class Report:
         # Each group has an equal part of the risk.
         groups = Counter(each.group for each in changes)
         self.changes = [
-            (each, each.certainty(len(groups) * groups[each.group], looked)) for each in changes
+            (each, each.sure(len(groups) * groups[each.group], looked)) for each in changes
         ]
         self.targets = targets
         self.proposal = proposal
@@ -101,8 +101,8 @@ class Report:
             yield f"{settings.stronger} scores {_spread(of['stronger'])} against {settings.player}."
 
     def _changed(self) -> Iterator[str]:
-        # The cause before what follows from it: cards, by how sure it is, then all that is no card.
-        sure = sorted((each for each in self.changes if each[1] > 1), key=lambda each: -each[1])
+        # The cause before what follows from it: cards, by how much surely, then what is no card.
+        sure = sorted((each for each in self.changes if each[1] > 0), key=lambda each: -each[1])
         told: dict[str, list[str]] = {}
         for change, _ in sure:
             spread = f"{_spread(change, self.looked, '+')} {change.unit}"
@@ -127,8 +127,8 @@ class Report:
 
     def _proposed(self) -> Iterator[str]:
         if self.proposal is not None:
-            changes, left, tried, _ = self.proposal
-            texts = ", ".join(f"{each.path} {each.before} → {each.after}" for each in changes)
+            _, left, tried, study = self.proposal
+            texts = ", ".join(differences(study.games[0], study.games[-1]))
             yield (
                 f"Proposed: {texts or 'no change'}. {'Not all' if left else 'All'} targets hold "
                 f"then, as far as so many matches tell; {tried} rulesets were played."
@@ -163,11 +163,11 @@ class Report:
         text = f"B has {changed}. {DIFFERENCES.format(hold=hold, same=same, count=count)}"
         before = {each.key: each.estimate for each in self.figures[0]}
         rows = []
-        for change, certainty in self.changes:
-            if change.group in GROUPS or certainty > 1:
+        for change, sure in self.changes:
+            if change.group in GROUPS or sure > 0:
                 first = before[change.key]
                 ends = (f"{value:.1f}" for value in (first, first + change.estimate))
-                shown = _spread(change, self.looked, "+") + (" *" if certainty > 1 else "")
+                shown = _spread(change, self.looked, "+") + (" *" if sure > 0 else "")
                 rows.append((_named(change), *ends, shown, change.unit))
         return text, _table(("", "A", "B", "B less A", ""), rows)
 

@@ -16,7 +16,7 @@ change without which they hold too.
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ KEYS = (
     "luck_deal luck_later luck_none"
 )
 _TARGET = re.compile(r"(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)")
-MOST_CHANGES = 6
+MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
 
@@ -85,22 +85,11 @@ def findings(all_: Sequence[Figure], targets: Sequence[Target]) -> list[tuple[Fi
     return [each[1:] for each in sorted(found, key=lambda each: -each[0])]
 
 
-class Change(NamedTuple):
-    """One number of a ruleset, changed."""
-
-    path: str
-    before: int
-    after: int
-
-    def __str__(self) -> str:
-        return f"{self.path}={self.after}"
-
-
-Changes = tuple[Change, ...]
+Changes = dict[str, int]  # New numbers, by the paths of lab/balance/rulesets.py.
 
 
 class Proposal(NamedTuple):
-    """The fewest changes that were found, and whether all targets hold with them."""
+    """The fewest changes that were found, and what stands out with them."""
 
     changes: Changes
     findings: list[tuple[Figure, Target]]
@@ -130,18 +119,18 @@ class Search:
         self._folder = folder
         self._tell = tell
         self._begun = study
-        self._studies = {self._ruleset(()): study}
+        self._studies = {self._ruleset({}): study}
 
     def run(self) -> Proposal:
         """Searches until the targets hold, or nothing helps. Raises StateError."""
-        made: Changes = ()
-        while len(made) < MOST_CHANGES and self._findings(made):
-            change = self._best(made)
-            if change is None:
+        made: Changes = {}
+        for _ in range(MOST_STEPS):
+            better = self._best(made) if self._findings(made) else None
+            if better is None:
                 break
-            made += (change,)
-        for change in made if len(made) > 1 else ():
-            fewer = tuple(each for each in made if each != change)
+            made = better
+        for path in list(made) if len(made) > 1 else ():
+            fewer = {name: value for name, value in made.items() if name != path}
             if not self._findings(fewer):
                 made = fewer
         found = self._findings(made)
@@ -151,46 +140,44 @@ class Search:
         # No match is played for it: both rulesets were judged.
         if not made:
             return self._begun
-        rulesets = self._ruleset(()), self._ruleset(made)
+        rulesets = self._ruleset({}), self._ruleset(made)
         compared = Study(self._settings._replace(rulesets=rulesets), None, 1)
         for arm, ruleset in enumerate(rulesets):
             played = self._studies[ruleset].of(0)[: self._count]
             compared.lines += [line | {"arm": arm} for line in played]
         return compared
 
-    def _best(self, made: Changes) -> Change | None:
-        rivals = list(self._rivals(made))
-        count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
-        while rivals:
-            missed = {each: self._miss((*made, each), count) for each in rivals}
-            rivals.sort(key=lambda each: missed[each])
-            if count >= self._count:
-                break
-            rivals = rivals[: max(len(rivals) // 2, RIVALS)]
-            count = min(2 * count, self._count)
-        if rivals and missed[rivals[0]] < self._miss(made, self._count):
-            return rivals[0]
-        return None
-
-    def _rivals(self, made: Changes) -> Iterator[Change]:
-        # Small changes: of the cards that stand out; if something else does, of the options; if
-        # there are none of both, of everything.
+    def _best(self, made: Changes) -> Changes | None:
+        # Numbers of the cards that stand out, and if something else does of the options; then any.
         game = arena.game_of(self._settings.game_id, self._ruleset(made))
         stand_out = {figure.title for figure, _ in self._findings(made)}
-        all_ = numbers(game).items()
-        near = [(path, n) for path, n in all_ if {*path.split(".")[1:2]} & stand_out]
-        if not stand_out <= {str(card["title"]) for card in game.cards()}:
-            near += [(path, n) for path, n in all_ if "." not in path]
-        for path, value in near or all_:
-            steps = {1, max(1, round(SMALL * abs(value)))}
-            for step in sorted({*steps, *(-each for each in steps)}):
-                change = Change(path, value, value + step)
+        options = not stand_out <= {str(card["title"]) for card in game.cards()}
+        near: Changes = {}
+        rest: Changes = {}
+        for path, number in numbers(game).items():
+            is_near = path.split(".")[1] in stand_out if "." in path else options
+            (near if is_near else rest)[path] = number
+        return self._race(made, near) or self._race(made, rest)
+
+    def _race(self, made: Changes, of: Changes) -> Changes | None:
+        rivals = []
+        for path, number in of.items():
+            most = max(1, round(SMALL * abs(number)))
+            for step in sorted({-most, -1, 1, most}):
                 with contextlib.suppress(RulesetError):
-                    self._ruleset((*made, change))
-                    yield change
+                    rival = made | {path: number + step}
+                    self._ruleset(rival)
+                    rivals.append(rival)
+        count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
+        while rivals and count < self._count:
+            rivals.sort(key=lambda each: self._miss(each, count))
+            rivals = rivals[: max(len(rivals) // 2, RIVALS)]
+            count *= 2
+        best = min(rivals, key=lambda each: self._miss(each, self._count), default=made)
+        return best if self._miss(best, self._count) < self._miss(made, self._count) else None
 
     def _ruleset(self, made: Changes) -> str:
-        texts = [str(change) for change in made]
+        texts = [f"{path}={number}" for path, number in made.items()]
         return changed(self._settings.game_id, texts, self._settings.rulesets[0])
 
     def _figures(self, made: Changes, count: int) -> list[Figure]:
@@ -200,7 +187,7 @@ class Search:
             settings = self._settings._replace(rulesets=(ruleset,))
             self._studies[ruleset] = Study(settings, folder, self._begun.processes)
         study = self._studies[ruleset]
-        named = ", ".join(map(str, made)) or "no change"
+        named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
         study.play(count, tell=lambda text: self._tell(f"{named}: {text}"))
         # Not of more, which an earlier search may have played.
         return figures(study.of(0)[:count], (), study.games[0])
