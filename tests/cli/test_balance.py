@@ -57,6 +57,17 @@ def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
     assert "Proposed: no change. All targets hold then" in printed
 
 
+def test_a_proposal_is_made_again_without_a_match(tmp_path):
+    command = ("champion_chess", "--player", "random", "--workers", "1", "--folder", tmp_path)
+    wanted = ("--option", "hand_size=5", "--target", "forced=10..15", "--propose")
+    printed = run(*command, "--matches", "64", *wanted)
+    assert "Proposed: hand_size 5 → 6. All targets hold then" in printed
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("matches.jsonl")}
+    assert len(kept) > 2, "those of each ruleset that was tried"
+    assert run(*command, "--matches", "64", *wanted) == printed
+    assert {path: path.read_bytes() for path in tmp_path.rglob("matches.jsonl")} == kept
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

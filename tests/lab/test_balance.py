@@ -1,6 +1,7 @@
 """Balance: what is noted of matches, figures and their intervals, comparisons, and the search."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -152,6 +153,29 @@ def test_an_equal_ruleset_changes_nothing(game_id):
     for change in changes:
         assert change.interval()[:3] == (0, 0, 0), change.key
     assert "Nothing has surely changed." in Report(made, []).sentences()
+
+
+def test_a_card_is_named_before_what_follows_from_it():
+    made = study("champion_chess", 60, "{}", "{}")
+    for line in made.of(1):
+        line["turns"] += 9
+        for seat in (0, 1):  # It plays each Rook that it can, and fewer of the Bishops.
+            could, did = line["cards"]["could"][seat], line["cards"]["did"][seat]
+            did |= {"3": could.get("3", 0), "2": did.get("2", 0) // 3}
+    said = Report(made, []).sentences()
+    assert re.match(r"Changed: Rook: played when it could be \+\d", said[0])
+    assert re.match(r"Changed: Bishop: played when it could be −\d", said[1])
+    assert re.match(r"Changed: turns.*: \+9.0 ± 0.0 turns", said[2])
+
+
+def test_nothing_is_said_to_have_changed_where_nothing_has():
+    lines, alarms = study("champion_chess", 240).lines, 0
+    made = study("champion_chess", 0, "{}", "{}")
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(len(lines))
+        made.lines = [lines[n] | {"arm": place % 2} for place, n in enumerate(order)]
+        alarms += any(each.startswith("Changed") for each in Report(made, []).sentences())
+    assert alarms <= 1
 
 
 def test_the_same_deals_show_a_change_in_fewer_matches():
