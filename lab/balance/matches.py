@@ -5,9 +5,11 @@ same match, so each number is one deal. Under two rulesets it has the same deal 
 as far as both allow it. Pairs of a stronger player against the usual one exchange the seats.
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
-A card is *played* where an action names it, but for names that begin with "discard".
+A card is *played* where an action names it, unless the action, its field, or another value of it is
+called so that it is not: "discard...", "decline" or "give_up".
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -31,6 +33,7 @@ DEALS = 64  # Other deals, for the luck of the deal.
 LEADS = 0.6  # A seat that expects more leads.
 DECIDED = 0.9  # A match is decided once a seat expects more for good.
 THINKING, OBVIOUS = 8.0, 1.0  # Seconds of a person for a decision with a choice, and without.
+UNPLAYED = re.compile("discard|decline|give_up")
 NOTED = ("opening", "held", "played", "left", "could", "did")
 
 
@@ -169,15 +172,19 @@ def named(game: Game, action: int) -> tuple[int, ...]:
     words, places = _catalog(game)
     message = wire.messages(game.id).read(wire.write_action(game, action))
     kind = kind_of(message)
-    if kind is None or kind.name.startswith("discard"):
+    if kind is None or UNPLAYED.match(kind.name):
         return ()
-    return tuple(
-        places[value.keys[0]]
-        for field in kind.message_type.fields
-        if words.holds_cards(field) and not field.name.startswith("discard")
-        for value in words.field(getattr(message, kind.name), field).values
-        if value.keys[0] in places
-    )
+    found: list[int] = []
+    for field in kind.message_type.fields:
+        if not field.message_type and not UNPLAYED.match(field.name):
+            said = [
+                value.keys[0] for value in words.field(getattr(message, kind.name), field).values
+            ]
+            if words.holds_cards(field):
+                found += [places[each] for each in said if each in places]
+            elif field.enum_type and any(map(UNPLAYED.match, said)):
+                return ()
+    return tuple(found)
 
 
 @cache
