@@ -101,6 +101,8 @@ class Report:
             yield f"{settings.stronger} scores {_spread(of['stronger'])} against {settings.player}."
 
     def _changed(self) -> Iterator[str]:
+        if self.changes and self.proposal is None:
+            yield f"B has {', '.join(differences(*self.study.games)) or 'an equal ruleset'}."
         # The cause before what follows from it: cards, by how much surely, then what is no card.
         sure = sorted((each for each in self.changes if each[1] > 0), key=lambda each: -each[1])
         told: dict[str, list[str]] = {}
@@ -157,10 +159,9 @@ class Report:
         return "\n\n".join([*parts, "## Where this comes from", CAUTION, told]) + "\n"
 
     def _differences(self) -> tuple[str, str]:
-        changed = ", ".join(differences(*self.study.games)) or "an equal ruleset"
         hold = "hold however often somebody looks" if self.looked else "are of 95 %"
         same, count = self.study.same_deals(), self.study.count
-        text = f"B has {changed}. {DIFFERENCES.format(hold=hold, same=same, count=count)}"
+        text = DIFFERENCES.format(hold=hold, same=same, count=count)
         before = {each.key: each.estimate for each in self.figures[0]}
         rows = []
         for change, sure in self.changes:

@@ -163,9 +163,10 @@ def test_a_card_is_named_before_what_follows_from_it():
             could, did = line["cards"]["could"][seat], line["cards"]["did"][seat]
             did |= {"3": could.get("3", 0), "2": did.get("2", 0) // 3}
     said = Report(made, []).sentences()
-    assert re.match(r"Changed: Rook: played when it could be \+\d", said[0])
-    assert re.match(r"Changed: Bishop: played when it could be −\d", said[1])
-    assert re.match(r"Changed: turns.*: \+9.0 ± 0.0 turns", said[2])
+    assert said[0] == "B has an equal ruleset."
+    assert re.match(r"Changed: Rook: played when it could be \+\d", said[1])
+    assert re.match(r"Changed: Bishop: played when it could be −\d", said[2])
+    assert re.match(r"Changed: turns.*: \+9.0 ± 0.0 turns", said[3])
 
 
 def test_nothing_is_said_to_have_changed_where_nothing_has():
