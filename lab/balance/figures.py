@@ -8,8 +8,10 @@ pairing takes luck away, follow in one way.
     Influence functions: F. R. Hampel, "The influence curve and its role in robust estimation",
     Journal of the American Statistical Association 69, 1974. Of a regression with leverage, HC3:
     J. G. MacKinnon, H. White, Journal of Econometrics 29, 1985.
-    Shares of 0 or 1 get the variance of A. Agresti, B. A. Coull, "Approximate is better than
-    'exact' for interval estimation of binomial proportions", The American Statistician 52, 1998.
+    What has happened in no match, or in a few, may happen: as if there were two more matches, in
+    which the figure is as wrong as it can be; after A. Agresti, B. A. Coull, "Approximate is
+    better than 'exact' for interval estimation of binomial proportions", The American Statistician
+    52, 1998.
     Of k figures that are looked at together, each has an interval of 1 - 5 %/k (Bonferroni).
     Intervals that hold at all times, however often somebody looks: I. Waudby-Smith, D. Arbour,
     R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic
@@ -58,14 +60,14 @@ class Figure(NamedTuple):
     estimate: float
     influence: Values  # One for each match, with a mean of 0.
     tests: int = 1  # How many figures are looked at together.
-    least_variance: float = 0.0
+    spare: float = 0.0  # What is added to the squares of the influence.
 
     def half(self, risk: float, looked: bool = False) -> float:
         """How far an interval reaches to each side; with `looked`, however often somebody looks."""
         n = len(self.influence)
         if n < 2:
             return math.inf
-        variance = max(float(np.mean(self.influence**2)) * n / (n - 1), self.least_variance)
+        variance = (float(np.sum(self.influence**2)) + self.spare) / (n - 1)
         width = (mixture if looked else fixed)(n, risk)
         return width * math.sqrt(variance) if variance > NOTHING else 0.0
 
@@ -88,7 +90,7 @@ class Figure(NamedTuple):
             estimate=other.estimate - self.estimate,
             influence=other.influence[:n] - self.influence[:n],
             tests=max(self.tests, other.tests),
-            least_variance=0.0,
+            spare=max(self.spare, other.spare),
         )
 
 
@@ -139,13 +141,12 @@ def _mean(
     scale = POINTS if unit in ("points", "%") else 1
     above = scale * np.asarray(values, float)
     below = np.broadcast_to(per, above.shape)
-    n, cases, least = len(above), float(below.sum()), 0.0
+    n, cases, spare = len(above), float(below.sum()), 0.0
     estimate = float(above.sum()) / cases
-    if unit == "%" and not np.any(above % scale):  # It counts cases.
-        share = (estimate / scale * cases + 2) / (cases + 4)
-        least = scale * scale * share * (1 - share) * n / cases
+    if unit == "points" or (unit == "%" and not np.any(above % scale)):
+        spare = 2 * (scale * n / cases) ** 2  # Of scores, and where it counts cases.
     influence = (above - estimate * below) * n / cases
-    return Figure(group, key, title, unit, estimate, influence, tests, least)
+    return Figure(group, key, title, unit, estimate, influence, tests, spare)
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
