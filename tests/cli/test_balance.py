@@ -24,9 +24,9 @@ def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
     printed = run(*command, "--matches", "16")
     assert "16 matches" in printed and "The first seat scores" in printed
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") >= 2 and page.count("<table>") >= 3
+    assert "<svg role" in page and page.count("<table>") >= 3
     assert not re.search(r"<script|<link|@import|src=|https?://(?!www\.w3\.org)", page)
-    assert "{body}" not in page and "#203040" not in page, "colours are those of the page"
+    assert "{body}" not in page
     head, *figures = map(json.loads, (tmp_path / "figures.jsonl").read_text().splitlines())
     assert head["format"] == "croupier-balance/1" and head["player"] == "random"
     assert {"revision", "model", "seed", "rulesets", "rules_version"} <= head.keys()
