@@ -140,7 +140,7 @@ class Report:
 
     def markdown(self, plots: bool = False) -> str:
         """The whole report. The plots, which need Matplotlib, are SVG in between."""
-        drawn = self._plots() if plots else {}
+        drawn, of_b = self._plots() if plots else {}, " of B" if self.changes else ""
         parts = [f"# {self.title}", "## In short", _list(self.sentences())]
         if self.changes:
             parts += ["## A against B", *self._differences()]
@@ -148,14 +148,18 @@ class Report:
             of_group = [each for each in self.figures[-1] if each.group == group]
             if of_group:
                 rows = [(each.title, _spread(each), each.unit) for each in of_group]
-                parts += [f"## {title}", *drawn.get(group, ()), _table(("", "95 %", ""), rows)]
+                parts += [
+                    f"## {title}{of_b}",
+                    *drawn.get(group, ()),
+                    _table(("", "95 %", ""), rows),
+                ]
         cards = self._cards()
         if cards:
-            parts += ["## Cards", CARDS, *drawn.get("cards", ()), cards]
+            parts += [f"## Cards{of_b}", CARDS, *drawn.get("cards", ()), cards]
         default = arena.game_of(self.study.settings.game_id)
         rulesets = [", ".join(differences(default, each)) or "default" for each in self.study.games]
-        origin = self.study.provenance | {"matches": self.study.count, "rulesets": rulesets}
-        told = _list(f"{name}: {value}" for name, value in origin.items())
+        said = {"matches": f"{self.study.count:,}", "rulesets": "; ".join(rulesets)}
+        told = _list(f"{key}: {value}" for key, value in (self.study.provenance | said).items())
         return "\n\n".join([*parts, "## Where this comes from", CAUTION, told]) + "\n"
 
     def _differences(self) -> tuple[str, str]:
