@@ -22,7 +22,7 @@ from lab.balance.figures import (
     fixed,
     mixture,
 )
-from lab.balance.matches import NOTED, Order, hand, play
+from lab.balance.matches import NOTED, Order, hand, named, play
 from lab.balance.report import Report
 from lab.balance.study import LINES, Settings, Study
 from lab.balance.targets import Search, Target, findings, read
@@ -80,6 +80,17 @@ def test_cards_are_played_in_each_hosted_game(game_id):
     shares = [found[f"luck_{name}"].estimate for name in ("deal", "later", "none")]
     assert sum(shares) == pytest.approx(100)
     assert sum(f.estimate for f in found.values() if f.group == "endings") == pytest.approx(100)
+
+
+def test_a_card_that_is_given_up_is_not_played():
+    game = games()["powershot_soccer"]()
+    position = Position.deal(game, 7)
+    legal = position.legal(position.deciders[0])
+    kept = {game.read_action(each)["card"] for each in legal if named(game, each)}
+    given_up = {game.read_action(each)["card"] for each in legal if not named(game, each)}
+    roles = {card: entry["role"] for card, entry in enumerate(game.ruleset["cards"])}
+    assert {roles[card] for card in kept} <= {1, 2, 3, 4, 10} and given_up
+    assert not {roles[card] for card in given_up} & {1, 2, 3, 4}
 
 
 # Intervals
