@@ -82,7 +82,9 @@ def differences(before: Game, after: Game) -> Iterator[str]:
     same = len(before.cards()) == len(after.cards())
     old, new = numbers(before), numbers(after, before if same else after)
     for path in old | new:
-        if old.get(path) != new.get(path) and (path in new or path.endswith(".copies")):
+        # Of a card that is left out, only that it is.
+        here = path in new and new.get(f"{path.rpartition('.')[0]}.copies", 1)
+        if old.get(path) != new.get(path) and (here or path.endswith(".copies")):
             yield f"{path} {old.get(path, 0)} → {new.get(path, 0)}"
     for name, value in after.ruleset.items():
         if value != before.ruleset[name] and isinstance(value, bool | str):
