@@ -168,13 +168,15 @@ class Search:
                     rival = made | {path: number + step}
                     self._ruleset(rival)
                     rivals.append(rival)
+        wanted = {figure.key for figure, _ in self._findings(made)}
         count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
         while rivals and count < self._count:
-            rivals.sort(key=lambda each: self._miss(each, count))
+            rivals.sort(key=lambda each: self._miss(each, count, wanted))
             rivals = rivals[: max(len(rivals) // 2, RIVALS)]
             count *= 2
-        best = min(rivals, key=lambda each: self._miss(each, self._count), default=made)
-        return best if self._miss(best, self._count) < self._miss(made, self._count) else None
+        best = min(rivals, key=lambda each: self._miss(each, self._count, wanted), default=made)
+        left = self._miss(best, self._count, wanted)
+        return best if left < self._miss(made, self._count, wanted) else None
 
     def _ruleset(self, made: Changes) -> str:
         texts = [f"{path}={number}" for path, number in made.items()]
@@ -195,10 +197,13 @@ class Search:
     def _findings(self, made: Changes) -> list[tuple[Figure, Target]]:
         return findings(self._figures(made, self._count), self._targets)
 
-    def _miss(self, made: Changes, count: int) -> float:
-        return sum(
-            target.miss(figure.estimate)
-            for figure in self._figures(made, count)
-            for target in self._targets
-            if target.aims_at(figure)
-        )
+    def _miss(self, made: Changes, count: int, wanted: set[str]) -> float:
+        # What is to be mended counts as it seems; all else as far as it is surely outside.
+        missed = 0.0
+        for figure in self._figures(made, count):
+            estimate, low, high = figure.interval()
+            for target in self._targets:
+                if target.aims_at(figure):
+                    nearest = min(max((target.low + target.high) / 2, low), high)
+                    missed += target.miss(estimate if figure.key in wanted else nearest)
+        return missed
