@@ -1,6 +1,7 @@
 """`croupier balance`: is a game fair, is it fun, and what does one number change?"""
 
 import argparse
+import re
 import signal
 import sys
 from importlib.util import find_spec
@@ -11,19 +12,16 @@ from cli import arguments
 from cli.arguments import Commands, UsageError
 from engine import games
 from engine.errors import RulesetError
-from engine.model import learned
 from lab import arena, workers
-from lab.arena import workers_for
 from lab.player import ConfigurationError
 from lab.players import Configuration
 
 if TYPE_CHECKING:
-    from lab.balance.report import Report
-    from lab.balance.study import Settings, Study
-    from lab.balance.targets import Proposal, Target
+    from lab.balance.study import Settings
 
 ITERATIONS, TIMES = 1000, 4  # Of the player, and how many more the stronger one has.
 TARGETS = ("first_seat=48..52", "starter=45..55", "cards=-5..5")
+_WITH_MODEL = re.compile(r"search(?!.*model=).*")
 
 OPTIONS = f"""
 --matches N [1000]
@@ -77,12 +75,13 @@ def run(args: argparse.Namespace) -> int:
     # Imported here because NumPy is optional.
     from lab.balance.report import Report
     from lab.balance.study import Study
-    from lab.balance.targets import read
+    from lab.balance.targets import Search, read
     from lab.training.state import StateError
 
+    tell, proposal, ended = workers.Teller(sys.stderr), None, 0
     try:
         settings = _settings(args)
-        processes = workers_for([Configuration.read(settings.player)], args.workers)
+        processes = arena.workers_for([Configuration.read(settings.player)], args.workers)
         played = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
         targets = [read(text, played) for text in args.target or TARGETS]
         folder = args.folder or Path("build/balance", settings.game_id)
@@ -92,15 +91,19 @@ def run(args: argparse.Namespace) -> int:
     except (ConfigurationError, RulesetError, StateError, ValueError) as error:
         raise UsageError(str(error)) from error
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    tell, proposal, ended = workers.Teller(sys.stderr), None, 0
     try:
         study.play(args.matches, args.until or 0.0, tell)
         if args.propose:
-            proposal, study = _propose(args, study, targets, folder, tell)
+            proposal = Search(study, targets, args.matches, folder / "tried", tell).run()
+    except StateError as error:
+        raise UsageError(str(error)) from error
     except KeyboardInterrupt:
         ended = 130
-    report = Report(study, targets, looked=bool(args.until), proposal=proposal)
-    _tell(report, report.write(folder, plots=find_spec("matplotlib") is not None))
+    report = Report(proposal.study if proposal else study, targets, bool(args.until), proposal)
+    written = report.write(folder, plots=find_spec("matplotlib") is not None)
+    print(f"{report.title}: {report.study.count:,} matches")
+    print("".join(f"- {sentence}\n" for sentence in report.sentences()), end="")
+    print(", ".join(map(str, written)))
     if ended:
         print("interrupted; the same command continues")
     return ended
@@ -124,45 +127,9 @@ def _settings(args: argparse.Namespace) -> "Settings":
         read = Configuration.read(player)
         iterations = int(read.options.get("iterations", 0)) if read.name == "search" else 0
         stronger = f"search:iterations={TIMES * iterations}" if iterations else "none"
-    # A model is for the default ruleset alone, and would make one of two arms stronger.
-    compared = bool(args.vary or args.propose) and learned(games()[game_id]()) is not None
-    if compared:
-        player, stronger = _without_model(player), _without_model(stronger)
+    if args.vary or args.propose:
+        # A model is for the default ruleset alone, and would make one of two arms stronger.
+        player, stronger = (_WITH_MODEL.sub(r"\g<0>,model=none", x) for x in (player, stronger))
     for each in {player, stronger} - {"none"}:
         Configuration.read(each)
     return Settings(game_id, player, "" if stronger == "none" else stronger, args.seed, rulesets)
-
-
-def _without_model(player: str) -> str:
-    if player.partition(":")[0] != "search" or "model=" in player:
-        return player
-    return f"{player},model=none"
-
-
-def _propose(
-    args: argparse.Namespace,
-    study: "Study",
-    targets: "list[Target]",
-    folder: Path,
-    tell: workers.Teller,
-) -> "tuple[Proposal, Study]":
-    # Returns what is proposed, and a study that compares it with what there is.
-    from lab.balance.study import Study
-    from lab.balance.targets import Search
-
-    search = Search(study.settings, targets, args.matches, study.processes, tell)
-    proposal = search.run()
-    if not proposal.changes:
-        return proposal, study
-    rulesets = (study.settings.rulesets[0], proposal.ruleset)
-    settings = study.settings._replace(rulesets=rulesets, stronger="")
-    compared = Study(settings, folder / "proposal", study.processes)
-    compared.play(args.matches, tell=tell)
-    return proposal, compared
-
-
-def _tell(report: "Report", paths: list[Path]) -> None:
-    print(f"{report.title}: {report.study.count:,} matches")
-    for sentence in report.sentences():
-        print(f"- {sentence}")
-    print(f"{', '.join(map(str, paths))}")

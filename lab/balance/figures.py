@@ -8,8 +8,10 @@ pairing takes luck away, follow in one way.
     Influence functions: F. R. Hampel, "The influence curve and its role in robust estimation",
     Journal of the American Statistical Association 69, 1974. Of a regression with leverage, HC3:
     J. G. MacKinnon, H. White, Journal of Econometrics 29, 1985.
-    Shares of 0 or 1 get the variance of A. Agresti, B. A. Coull, "Approximate is better than
-    'exact' for interval estimation of binomial proportions", The American Statistician 52, 1998.
+    What has happened in no match, or in a few, may happen: as if there were two more matches, in
+    which the figure is as wrong as it can be; after A. Agresti, B. A. Coull, "Approximate is
+    better than 'exact' for interval estimation of binomial proportions", The American Statistician
+    52, 1998.
     Of k figures that are looked at together, each has an interval of 1 - 5 %/k (Bonferroni).
     Intervals that hold at all times, however often somebody looks: I. Waudby-Smith, D. Arbour,
     R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic
@@ -21,12 +23,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.game import Game
+from engine.game import SEATS, Game
 from lab.arena import DRAW
 from lab.balance.matches import Line
 from lab.elo import POINTS, Interval, without_luck
@@ -34,6 +36,7 @@ from lab.elo import POINTS, Interval, without_luck
 Values = NDArray[np.float64]
 
 RISK = 0.05
+ALARM = 0.01  # The risk that a report says of anything at all that it surely is, and is wrong.
 FIRST_LOOK = 64  # Matches; the sequence is narrowest at about four times as many.
 LEAST = 8  # Matches of which a figure is made.
 ENOUGH = 3  # Matches for each card of a regression.
@@ -57,17 +60,28 @@ class Figure(NamedTuple):
     estimate: float
     influence: Values  # One for each match, with a mean of 0.
     tests: int = 1  # How many figures are looked at together.
-    least_variance: float = 0.0
+    spare: float = 0.0  # What is added to the squares of the influence.
 
-    def interval(self, looked: bool = False) -> Interval:
-        """The interval of 95 %; with `looked`, one that holds however often somebody looks."""
+    def half(self, risk: float, looked: bool = False) -> float:
+        """How far an interval reaches to each side; with `looked`, however often somebody looks."""
         n = len(self.influence)
         if n < 2:
-            return Interval(self.estimate, -math.inf, math.inf)
-        variance = max(float(np.mean(self.influence**2)) * n / (n - 1), self.least_variance)
-        width = (mixture if looked else fixed)(n, RISK / self.tests)
-        half = width * math.sqrt(variance) if variance > NOTHING else 0.0
+            return math.inf
+        variance = (float(np.sum(self.influence**2)) + self.spare) / (n - 1)
+        width = (mixture if looked else fixed)(n, risk)
+        return width * math.sqrt(variance) if variance > NOTHING else 0.0
+
+    def interval(self, looked: bool = False) -> Interval:
+        """The interval of 95 %."""
+        half = self.half(RISK / self.tests, looked)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
+
+    def sure(self, among: int, looked: bool = False) -> float:
+        """How much of it is surely not 0, as one of so many figures that might have stood out.
+
+        It is below 0, or 0, if it may well be 0.
+        """
+        return abs(self.estimate) - self.half(ALARM / among, looked)
 
     def change(self, other: "Figure") -> "Figure":
         """What `other` is more than this one, over the same deals."""
@@ -76,7 +90,7 @@ class Figure(NamedTuple):
             estimate=other.estimate - self.estimate,
             influence=other.influence[:n] - self.influence[:n],
             tests=max(self.tests, other.tests),
-            least_variance=0.0,
+            spare=max(self.spare, other.spare),
         )
 
 
@@ -89,6 +103,8 @@ def fixed(n: int, risk: float) -> float:
 
 def mixture(n: int, risk: float) -> float:
     """The same of an interval that holds for all n at once."""
+    # With S the sum of n such normal numbers, exp(rho2 S² / 2m) / sqrt(m) is a martingale of mean
+    # 1: it ever reaches 1/risk with no more than that risk (Ville), so |S| stays below this.
     if n < FIRST_LOOK:
         return math.inf
     spread = -2 * math.log(risk)
@@ -104,46 +120,48 @@ def figures(lines: Sequence[Line], pairs: Sequence[Line], game: Game) -> list[Fi
     """All figures of matches under one ruleset, and of pairs of a stronger player."""
     if len(lines) < LEAST:
         return []
-    found = [*_fairness(lines, pairs), *_course(lines), *_luck(lines), *_endings(lines)]
-    return [*found, *_cards(lines, game)]
+    return [*_fairness(lines, pairs), *_course(lines), *_luck(lines), *_cards(lines, game)]
+
+
+def first_seat(lines: Sequence[Line]) -> Figure:
+    """The score of the first seat, without the luck of the deal and of what followed."""
+    luck = [line["deal"] + line["sampled"] for line in lines]
+    values = without_luck([line["score"] for line in lines], luck)
+    return _mean("fairness", "first_seat", "score of the first seat", "points", values)
+
+
+def _column(lines: Sequence[Line], key: str) -> Values:
+    return np.array([float(line[key]) for line in lines])
 
 
 def _mean(
-    group: str, key: str, title: str, unit: str, values: Sequence[float], tests: int = 1
+    group: str, key: str, title: str, unit: str, values: Any, per: Any = 1.0, tests: int = 1
 ) -> Figure:
+    # A mean of values, one for each match; or their ratio to others.
     scale = POINTS if unit in ("points", "%") else 1
-    each = scale * np.asarray(values, float)
-    n, estimate, least = len(each), float(each.mean()), 0.0
-    if unit == "%":
-        share = (estimate / scale * n + 2) / (n + 4)
-        least = scale * scale * share * (1 - share)
-    return Figure(group, key, title, unit, estimate, each - estimate, tests, least)
-
-
-def _ratio(
-    group: str, key: str, title: str, unit: str, above: Values, below: Values, tests: int = 1
-) -> Figure:
-    scale = POINTS if unit == "%" else 1
-    estimate = float(above.sum() / below.sum())
-    influence = scale * (above - estimate * below) / below.mean()
-    return Figure(group, key, title, unit, scale * estimate, influence, tests)
+    above = scale * np.asarray(values, float)
+    below = np.broadcast_to(per, above.shape)
+    n, cases, spare = len(above), float(below.sum()), 0.0
+    estimate = float(above.sum()) / cases
+    if unit == "points" or (unit == "%" and not np.any(above % scale)):
+        spare = 2 * (scale * n / cases) ** 2  # Of scores, and where it counts cases.
+    influence = (above - estimate * below) * n / cases
+    return Figure(group, key, title, unit, estimate, influence, tests, spare)
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
-    group, scores = "fairness", [line["score"] for line in lines]
-    luck = [line["deal"] + line["later"] for line in lines]
-    values = without_luck(scores, luck)
-    yield _mean(group, "first_seat", "score of the first seat", "points", values)
+    yield first_seat(lines)
+    scores = [line["score"] for line in lines]
     if all(line["starter"] is not None for line in lines):
         # Without the luck that followed, but with that of who starts.
         values = without_luck(scores, [line["after_start"] for line in lines])
         own = [1 - v if line["starter"] else v for line, v in zip(lines, values, strict=True)]
-        yield _mean(group, "starter", "score of whoever decides alone first", "points", own)
-    draws = [float(score == DRAW) for score in scores]
-    yield _mean(group, "draws", "draws", "%", draws)
+        title = "score of whoever decides alone first"
+        yield _mean("fairness", "starter", title, "points", own)
+    yield _mean("fairness", "draws", "draws", "%", [score == DRAW for score in scores])
     if len(pairs) >= LEAST:
-        won = [pair["score"] for pair in pairs]
-        yield _mean(group, "stronger", "score of the stronger player", "points", won)
+        won = _column(pairs, "score")
+        yield _mean("fairness", "stronger", "score of the stronger player", "points", won)
 
 
 def _course(lines: Sequence[Line]) -> Iterator[Figure]:
@@ -153,29 +171,28 @@ def _course(lines: Sequence[Line]) -> Iterator[Figure]:
         ("minutes", "length, if people think 8 s about each choice", "minutes"),
         ("leads", "how often the lead changes", "times"),
         ("decided", "part of the match at which it is decided", "%"),
-        ("comeback", "wins by a seat that had expected less than 25 points", "%"),
     ):
-        figure = _mean("course", key, title, unit, [float(line[key]) for line in lines])
-        yield figure if key == "comeback" else figure._replace(least_variance=0.0)
-    forced, all_ = (
-        np.array([float(line[key]) for line in lines]) for key in ("forced", "decisions")
-    )
-    yield _ratio("course", "forced", "decisions without a choice", "%", forced, all_)
+        yield _mean("course", key, title, unit, _column(lines, key))
+    forced, made = _column(lines, "forced"), _column(lines, "decisions")
+    yield _mean("course", "forced", "decisions without a choice", "%", forced, made)
+    kinds = Counter(line["ending"] for line in lines if line["ending"])
+    for kind in sorted(kinds, key=lambda each: (-kinds[each], each)):
+        values, title = [line["ending"] == kind for line in lines], kind.replace("_", " ")
+        yield _mean("endings", f"ending.{kind}", title, "%", values, tests=len(kinds))
 
 
 def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
     # The terms of a review add up to the result, so their covariances with it add up to its
     # variance.
-    result = np.array([line["score"] for line in lines])
-    deal, later = (-np.array([line[key] for line in lines]) for key in ("deal", "later"))
+    result, deal, later = (_column(lines, key) for key in ("score", "deal", "later"))
     spread = result - result.mean()
     variance = float((spread**2).mean())
     if variance < NOTHING:
         return
     for key, title, term in (
-        ("luck_deal", "of the result: luck of the deal", deal),
-        ("luck_later", "of the result: later luck", later),
-        ("luck_none", "of the result: decisions, and what was hidden", result - deal - later),
+        ("luck_deal", "of the result: luck of the deal", -deal),
+        ("luck_later", "of the result: later luck", -later),
+        ("luck_none", "of the result: decisions, and what was hidden", result + deal + later),
     ):
         product = (term - term.mean()) * spread
         share = float(product.mean()) / variance
@@ -183,66 +200,57 @@ def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
         yield Figure("luck", key, title, "%", POINTS * share, POINTS * influence)
 
 
-def _endings(lines: Sequence[Line]) -> Iterator[Figure]:
-    kinds = Counter(line["ending"] for line in lines if line["ending"])
-    for kind, _ in sorted(kinds.items(), key=lambda each: (-each[1], each[0])):
-        values = [float(line["ending"] == kind) for line in lines]
-        title = kind.replace("_", " ")
-        yield _mean("endings", f"ending.{kind}", title, "%", values, len(kinds))
-
-
 # Of cards
 
 
 def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
-    titles = [(str(card["id"]), str(card["title"])) for card in game.cards()]
+    cards = [(str(card["id"]), str(card["title"])) for card in game.cards()]
     scores = [line["score"] for line in lines]
-    later = without_luck(scores, [line["later"] for line in lines])
-    for name in EFFECTS:
-        own, other = (_counts(lines, name, seat, len(titles)) for seat in (0, 1))
-        # What a card is worth in the opening hand is no part of the luck that came later.
-        values = np.array(later if name == "opening" else scores)
-        for card, estimate, influence, tests in effects(own - other, own + other, values):
-            key, title = f"{name}.{titles[card][0]}", titles[card][1]
-            yield Figure(name, key, title, "points", estimate, influence, tests)
-    could, did = (
-        _counts(lines, name, 0, len(titles)) + _counts(lines, name, 1, len(titles))
-        for name in ("could", "did")
-    )
-    seen = [card for card in range(len(titles)) if np.any(could[:, card])]
-    for card in seen:
-        key, title = f"use.{titles[card][0]}", titles[card][1]
-        yield _ratio("use", key, title, "%", did[:, card], could[:, card], len(seen))
+    # What a card is worth in the opening hand is no part of the luck that came later.
+    later = without_luck(scores, [line["sampled"] for line in lines])
+    for group in EFFECTS:
+        own, other = _counts(lines, group, len(cards))
+        values = np.array(later if group == "opening" else scores)
+        yield from effects(group, cards, own - other, own + other, values)
+    could, did = (_counts(lines, group, len(cards)).sum(axis=0) for group in ("could", "did"))
+    seen = np.flatnonzero(could.any(axis=0))
+    for n in seen:
+        name, title = cards[n]
+        yield _mean("use", f"use.{name}", title, "%", did[:, n], could[:, n], len(seen))
 
 
-def _counts(lines: Sequence[Line], name: str, seat: int, cards: int) -> Values:
-    found = np.zeros((len(lines), cards))
-    for row, line in zip(found, lines, strict=True):
-        for card, count in line["cards"][name][seat].items():
-            row[int(card)] = count
+def _counts(lines: Sequence[Line], group: str, cards: int) -> Values:
+    # By seat, match and card.
+    found = np.zeros((SEATS, len(lines), cards))
+    for n, line in enumerate(lines):
+        for seat, counts in enumerate(line["cards"][group]):
+            for card, count in counts.items():
+                found[seat, n, int(card)] = count
     return found
 
 
-def effects(more: Values, all_: Values, scores: Values) -> Iterator[tuple[int, float, Values, int]]:
+def effects(
+    group: str, cards: Sequence[tuple[str, str]], more: Values, both: Values, scores: Values
+) -> Iterator[Figure]:
     """What a copy of each card adds to the score, in points, against an average card in its place.
 
-    `more` has for each match how many more copies the first seat had, `all_` those of both. It is a
-    regression on all cards at once, so the rest of the hand is taken into account. Yields the card,
-    the estimate, its influence, and how many cards there are; nothing if there are too few matches.
+    `cards` are their ids and titles. `more` has for each match how many more copies the first seat
+    had, `both` those of both. It is a regression on all cards at once, so the rest of the hand is
+    taken into account. Yields nothing if there are too few matches.
     """
-    cards = np.flatnonzero(more.std(axis=0) > NOTHING)
+    seen = np.flatnonzero(more.std(axis=0) > NOTHING)
     n = len(scores)
-    if not len(cards) or n < ENOUGH * len(cards):
+    if not len(seen) or n < ENOUGH * len(seen):
         return
-    x = more[:, cards] - more[:, cards].mean(axis=0)
+    x = more[:, seen] - more[:, seen].mean(axis=0)
     inverse = np.linalg.pinv(x.T @ x, hermitian=True)
     slopes = inverse @ (x.T @ (scores - scores.mean()))
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x) + 1 / n
     rest = (scores - scores.mean() - x @ slopes) / np.maximum(1 - leverage, 1 / n)
     influence = n * (x * rest[:, None]) @ inverse
-    weights = all_[:, cards].sum(axis=0)
-    weights = weights / weights.sum()
-    slopes = slopes - weights @ slopes
-    influence = influence - (influence @ weights)[:, None]
-    for place, card in enumerate(cards):
-        yield int(card), POINTS * float(slopes[place]), POINTS * influence[:, place], len(cards)
+    weights = both[:, seen].sum(axis=0) / both[:, seen].sum()
+    slopes = POINTS * (slopes - weights @ slopes)
+    influence = POINTS * (influence - (influence @ weights)[:, None])
+    for place, (name, title) in enumerate(cards[int(card)] for card in seen):
+        key, estimate = f"{group}.{name}", float(slopes[place])
+        yield Figure(group, key, title, "points", estimate, influence[:, place], len(seen))

@@ -5,9 +5,11 @@ same match, so each number is one deal. Under two rulesets it has the same deal 
 as far as both allow it. Pairs of a stronger player against the usual one exchange the seats.
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
-A card is *played* where an action names it, but for names that begin with "discard".
+A card is *played* where an action names it, unless the action, its field, or another value of it is
+called so that it is not: "discard...", "decline" or "give_up".
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -18,7 +20,6 @@ import wire
 from croupier.phrases import Words, kind_of
 from engine.game import SEATS, SPECTATOR, Game
 from engine.match import Match
-from engine.packages import PackageError
 from engine.position import Position
 from lab import arena
 from lab.arena import DRAW, Events, Task
@@ -31,8 +32,8 @@ GRID = 20  # Parts of a match for which its expected score is kept.
 DEALS = 64  # Other deals, for the luck of the deal.
 LEADS = 0.6  # A seat that expects more leads.
 DECIDED = 0.9  # A match is decided once a seat expects more for good.
-BEHIND = 0.25  # Who expected less and won has come back.
 THINKING, OBVIOUS = 8.0, 1.0  # Seconds of a person for a decision with a choice, and without.
+UNPLAYED = re.compile("discard|decline|give_up")
 NOTED = ("opening", "held", "played", "left", "could", "did")
 
 
@@ -63,19 +64,17 @@ class Trace(arena.Steps):
         super().__init__(match, task)
         self._luck = arena.luck_of(task, arena.SAMPLES)
         self.deal, _ = arena.luck_of(task, DEALS).deal(match.position, self.chance("deal"))
-        self.later = self.after_start = 0.0
+        self.later = self.before_start = 0.0
         self.values = [self._luck.mean_score(match.position, self.chance("value"))]
         self.starter: int | None = None
         self.turns = self.decisions = self.forced = 0
         self.seconds_of_people = 0.0
-        self.cards: dict[str, tuple[Counts, Counts]] = {
-            each: (Counter(), Counter()) for each in NOTED
-        }
+        self.cards = {name: (Counts(), Counts()) for name in NOTED}
         self._hands = [hand(match.position, seat) for seat in range(SEATS)]
-        dealt = [owned(match.position, seat) for seat in range(SEATS)]
-        for seat in range(SEATS):
-            self.cards["opening"][seat].update(self._hands[seat] or dealt[seat])
-            self.cards["held"][seat].update(self._hands[seat])
+        for seat, held in enumerate(self._hands):
+            dealt = hand(match.position, seat, elsewhere=not held)
+            self.cards["opening"][seat].update(dealt)
+            self.cards["held"][seat].update(held)
         self._turn: tuple[int, ...] = ()
         self._ending = ""
 
@@ -84,29 +83,31 @@ class Trace(arena.Steps):
     ) -> None:
         deciders = tuple(sorted(joint))
         if self.starter is None and len(deciders) == 1:
-            self.starter = deciders[0]
+            self.starter, self.before_start = deciders[0], self.correction
         self.turns += deciders != self._turn or len(deciders) == SEATS
         self._turn = deciders
         legal = {seat: before.legal(seat) for seat in deciders}
-        free = sum(len(each) > 1 for each in legal.values())
+        free = [seat for seat in deciders if len(legal[seat]) > 1]
         self.decisions += len(deciders)
-        self.forced += len(deciders) - free
+        self.forced += len(deciders) - len(free)
         self.seconds_of_people += THINKING if free else OBVIOUS
-        alone: list[list[tuple[int, float]]] = [[], []]
-        for seat, action in joint.items():
-            alone[seat] = [(action, 1.0)]
-            if len(legal[seat]) > 1:
-                self._choose(before.game, seat, action, legal[seat])
-        luck = self._luck.correction(before, alone, after, self.chance("luck"))
+        for seat in free:
+            self._choose(before.game, seat, joint[seat], legal[seat])
+        luck = -self.correction
+        super().stepped(before, joint, after, happened)
+        luck += self.correction
+        if any(len(each) > 1 for each in self._shares):  # Which action was drawn is no luck.
+            made = [[(joint[seat], 1.0)] if seat in joint else [] for seat in range(SEATS)]
+            luck = self._luck.correction(before, made, after, self.chance("luck"))
         self.later += luck
-        self.after_start += luck if self.starter is not None else 0.0
         self.values.append(self._luck.mean_score(after, self.chance("value")))
         for seat in range(SEATS):
             now = hand(after, seat)
             self.cards["held"][seat].update(now - self._hands[seat])
             self._hands[seat] = now
-        if after.over:
-            self._ending = ending(after, happened)
+        if after.over and not after.game.reference:  # Those for study have no words.
+            told = wire.write_ending(after.view(SPECTATOR), happened)
+            self._ending = told.id if told else ""
 
     def _choose(self, game: Game, seat: int, action: int, legal: tuple[int, ...]) -> None:
         # It could play a card, or not, if some of its actions play it, and some do not.
@@ -124,95 +125,69 @@ class Trace(arena.Steps):
         score = self._match.scores[0]
         values = [*self.values[:-1], score]
         leaders = [value > DRAW for value in values if abs(value - DRAW) > LEADS - DRAW]
-        winner = score if score > DRAW else 1 - score
         of_winner = [value if score > DRAW else 1 - value for value in values]
         open_until = max((n for n, each in enumerate(of_winner) if each < DECIDED), default=-1)
         last = len(values) - 1
         for seat in range(SEATS):
             self.cards["left"][seat].update(self._hands[seat])
-        cards = {
-            name: [{str(card): n for card, n in sorted(each.items())} for each in both]
-            for name, both in self.cards.items()
-        }
         return {
             "score": score,
             "starter": self.starter,
-            # As AIVAT has them: what to add to the score.
+            # As AIVAT has them: what to add to the score. `sampled` is `later` with the luck of
+            # decisions that were drawn from known shares.
             "deal": round(self.deal, 5),
             "later": round(self.later, 5),
-            "after_start": round(self.after_start, 5),
+            "sampled": round(self.correction, 5),
+            "after_start": round(self.correction - self.before_start, 5),
             "turns": self.turns,
             "decisions": self.decisions,
             "forced": self.forced,
             "minutes": self.seconds_of_people / 60,
             "leads": sum(a != b for a, b in pairwise(leaders)),
             # 1 if it never was before its end, as of a draw.
-            "decided": min(open_until + 1, last) / last if winner > DRAW else 1.0,
-            "comeback": winner > DRAW and min(of_winner) < BEHIND,
+            "decided": 1.0 if score == DRAW else min(open_until + 1, last) / last,
             "values": [round(values[n * last // GRID], 3) for n in range(GRID + 1)],
             "ending": self._ending,
-            "cards": cards,
+            "cards": {
+                name: [{str(card): n for card, n in sorted(each.items())} for each in both]
+                for name, both in self.cards.items()
+            },
         }
 
 
-def hand(position: Position, seat: int) -> Counts:
-    """The cards in the hand of a seat, as the places say that it hides from the other."""
-    return _of_places(position, seat, lambda name: name.endswith("hand"))
-
-
-def owned(position: Position, seat: int) -> Counts:
-    """All cards of a seat that the other does not see, whatever their place."""
-    return _of_places(position, seat, lambda name: name.startswith("opponent"))
-
-
-def _of_places(position: Position, seat: int, fits: Any) -> Counts:
-    found: Counts = Counter()
+def hand(position: Position, seat: int, elsewhere: bool = False) -> Counts:
+    """The cards in the hand of a seat; with `elsewhere`, all that it hides from the other."""
+    found = Counts()
     for name, counts in position.hidden(1 - seat).items():
-        if fits(name):
+        if name.startswith("opponent") if elsewhere else name.endswith("hand"):
             found.update({card: n for card, n in enumerate(counts) if n})
     return found
-
-
-def ending(position: Position, happened: Events) -> str:
-    """The kind of the end: as the game tells it, or else who won."""
-    try:
-        told = wire.write_ending(position.view(SPECTATOR), happened)
-    except (LookupError, ImportError, PackageError):
-        told = None
-    return told.id if told else ""
 
 
 @lru_cache(1 << 17)
 def named(game: Game, action: int) -> tuple[int, ...]:
     """The cards that an action plays, by their places in the catalog, each as often as it does."""
-    if game.reference:  # It is for study, and has no messages.
+    if game.reference:
         return ()
+    words, places = _catalog(game)
     message = wire.messages(game.id).read(wire.write_action(game, action))
     kind = kind_of(message)
-    if kind is None or kind.name.startswith("discard"):
+    if kind is None or UNPLAYED.match(kind.name):
         return ()
-    inner, found = getattr(message, kind.name), []
-    for field in _fields_of_cards(game, kind.message_type):
-        value = getattr(inner, field.name)
-        for each in value if field.is_repeated else [value]:
-            found += _place(game, field, each)
+    found: list[int] = []
+    for field in kind.message_type.fields:
+        if not field.message_type and not UNPLAYED.match(field.name):
+            said = [
+                value.keys[0] for value in words.field(getattr(message, kind.name), field).values
+            ]
+            if words.holds_cards(field):
+                found += [places[each] for each in said if each in places]
+            elif field.enum_type and any(map(UNPLAYED.match, said)):
+                return ()
     return tuple(found)
 
 
 @cache
-def _catalog(game: Game) -> tuple[Words, dict[str, list[int]]]:
+def _catalog(game: Game) -> tuple[Words, dict[str, int]]:
     catalog = describe(game)
-    return Words(catalog), {card.id.lower(): [n] for n, card in enumerate(catalog.cards)}
-
-
-@cache
-def _fields_of_cards(game: Game, message: Any) -> list[Any]:
-    words, _ = _catalog(game)
-    fields = [field for field in message.fields if words.holds_cards(field)]
-    return [field for field in fields if not field.name.startswith("discard")]
-
-
-@cache
-def _place(game: Game, field: Any, value: Any) -> list[int]:
-    words, places = _catalog(game)
-    return places.get(words.value(field, value).keys[0], [])
+    return Words(catalog), {card.id.lower(): n for n, card in enumerate(catalog.cards)}

@@ -1,10 +1,10 @@
-"""Plots as SVG that takes its colours from the page: readable in both themes, and without scripts.
+"""Plots as SVG without scripts; the page inverts them in its dark theme.
 
 They need Matplotlib: pip install 'croupier-server[balance]'.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from io import StringIO
 from typing import Any
@@ -17,15 +17,8 @@ from lab.arena import DRAW
 from lab.balance.matches import GRID, Line
 from lab.elo import POINTS, Interval
 
-# Each stands for a colour of the page, and is replaced by it.
-INK, FAINT, FIRST, SECOND = "#101112", "#a0a1a2", "#203040", "#405060"
-COLOURS = {
-    INK: "currentColor",
-    FAINT: "var(--faint)",
-    FIRST: "var(--first)",
-    SECOND: "var(--second)",
-}
-ARMS = (FIRST, SECOND)
+ARMS = FIRST, SECOND = "#1f6feb", "#c2410c"
+FAINT = "#8a9099"
 WIDTH = 7.2  # Inches.
 BINS = 24
 STYLE: Any = {
@@ -35,10 +28,8 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
 }
+NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def course(arms: Sequence[Sequence[Line]]) -> str:
@@ -50,63 +41,61 @@ def course(arms: Sequence[Sequence[Line]]) -> str:
             [value if line["score"] > DRAW else 1 - value for value in line["values"]]
             for line in lines
             if line["score"] != DRAW
-        ]
-        levels = (0.1, 0.25, 0.5, 0.75, 0.9)
-        low, quarter, middle, three, high = POINTS * np.quantile(won or [[DRAW]], levels, axis=0)
+        ] or [[DRAW] * len(x)]
+        low, quarter, middle, three, high = POINTS * np.quantile(
+            won, (0.1, 0.25, 0.5, 0.75, 0.9), axis=0
+        )
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.fill_between(x, quarter, three, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(x, middle + 0 * x, color=colour, linewidth=2)
+        axes.plot(x, middle, color=colour, linewidth=2)
     axes.axhline(POINTS / 2, color=FAINT, linewidth=1)
-    axes.set(xlim=(0, 100), ylim=(0, POINTS))
-    axes.set(xlabel="part of the match, in percent", ylabel="expected score of the winner")
+    axes.set(xlim=(0, 100), ylim=(0, POINTS), xlabel="part of the match, in percent")
+    axes.set(ylabel="expected score of the winner")
     return _svg(canvas, "What the winner of a match expected in its course")
 
 
-def lengths(arms: Sequence[Sequence[Line]]) -> str:
-    """How many turns matches have."""
+def lengths(arms: Sequence[Sequence[Line]]) -> Iterator[str]:
+    """How many turns matches have; nothing if all have as many."""
+    turns = [[line["turns"] for line in lines] for lines in arms]
+    first, last = min(map(min, turns)), max(map(max, turns))
+    if first == last:
+        return
     canvas, axes = _canvas(2.2)
-    turns = [np.array([line["turns"] for line in lines]) for lines in arms]
-    first, last = min(each.min() for each in turns), max(each.max() for each in turns)
-    bins = np.arange(first, last + 2 + (last - first) // BINS, 1 + (last - first) // BINS) - 0.5
+    step = 1 + (last - first) // BINS
     for colour, each in zip(ARMS, turns, strict=False):
-        axes.hist(each, bins, weights=np.full(len(each), 100 / len(each)), color=colour, alpha=0.6)
+        weights = np.full(len(each), 100 / len(each))
+        bins = np.arange(first, last + 1 + step, step) - 0.5
+        axes.hist(each, bins, weights=weights, color=colour, alpha=0.6)
     axes.set(xlabel="turns", ylabel="matches, in percent")
-    return _svg(canvas, "How many turns matches have")
+    yield _svg(canvas, "How many turns matches have")
 
 
 def intervals(rows: Sequence[tuple[str, Interval]], title: str) -> str:
-    """Estimates with their intervals, one below the other; grey where they may be 0."""
+    """Estimates with their intervals, one above the other; grey where they may be 0."""
     canvas, axes = _canvas(0.9 + 0.2 * len(rows))
-    for y, (_, (estimate, low, high)) in enumerate(reversed(rows)):
+    for y, (_, (estimate, low, high)) in enumerate(rows):
         colour = FIRST if low > 0 or high < 0 else FAINT
         axes.plot([low, high], [y, y], color=colour, linewidth=2)
         axes.plot([estimate], [y], "o", color=colour, markersize=5)
-    axes.axvline(0, color=INK, linewidth=1)
-    axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
+    axes.axvline(0, color="black", linewidth=1)
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set(ylim=(-0.7, len(rows) - 0.3), xlabel=title)
     axes.tick_params(axis="y", length=0)
     return _svg(canvas, title)
 
 
 def _canvas(height: float) -> tuple[Any, Any]:
-    with matplotlib.rc_context(STYLE):
-        canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
-        return canvas, canvas.subplots()
+    matplotlib.rcParams.update(STYLE)
+    canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
+    return canvas, canvas.subplots()
 
 
 def _svg(canvas: Any, title: str) -> str:
     out = StringIO()
-    with matplotlib.rc_context(STYLE):
-        canvas.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    text = out.getvalue()
-    salt = re.sub(r"\W+", "", title)  # Ids are of the page, which has several plots.
-    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{salt}-", text)
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    found = re.search(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', text)
-    assert found
-    told = f'role="img" aria-label="{escape(title)}" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    text = f'<svg viewBox="{found[1]}" {told}>{text[found.end() :]}'
-    for colour, own in COLOURS.items():
-        text = text.replace(colour, own)
+    canvas.savefig(out, format="svg", transparent=True, metadata=NO_METADATA)
+    # Ids are of the page, which has several plots; those that are used tell their contents.
+    text = re.sub(r' id="[a-z0-9]+_\d+"', "", out.getvalue())
+    told = f'<svg role="img" aria-label="{escape(title)}"'
+    text = text[text.index("<svg") :].replace("<svg", told, 1)
     # A block of HTML in Markdown ends with an empty line.
     return re.sub(r"\n\s*\n", "\n", text.strip())

@@ -1,8 +1,8 @@
 """A study: matches under one ruleset or two, kept in a folder, so that it can be continued."""
 
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from engine.model import learned
 from lab import arena, workers
 from lab.arena import Task
 from lab.balance import matches
-from lab.balance.figures import FIRST_LOOK, Figure, figures
+from lab.balance.figures import FIRST_LOOK, RISK, Figure, figures, first_seat
 from lab.balance.matches import Line, Order
 from lab.training.state import State
 
@@ -32,27 +32,15 @@ class Settings(NamedTuple):
     rulesets: tuple[str, ...]  # One, or two that are compared; see lab/balance/rulesets.py.
     playouts: int = PLAYOUTS
 
-    def order(self, kind: str, arm: int, number: int) -> Order:
-        """What to play of a number."""
-        first = self.stronger if kind == "pair" else self.player
-        task = Task(
-            self.game_id,
-            first,
-            self.player,
-            self.seed,
-            number,
-            self.playouts,
-            self.rulesets[arm],
-        )
-        return Order(kind, arm, task)
-
     def orders(self, count: int) -> Iterator[Order]:
         """What to play, in order; that of a longer study begins with that of a shorter one."""
         for number in range(count):
-            for arm in range(len(self.rulesets)):
-                yield self.order("match", arm, number)
+            kinds = [("match", self.player, arm) for arm in range(len(self.rulesets))]
             if self.stronger and number % STRONGER_EVERY == 0:
-                yield self.order("pair", 0, number)
+                kinds.append(("pair", self.stronger, 0))
+            for kind, first, arm in kinds:
+                chance = self.seed, number, self.playouts, self.rulesets[arm]
+                yield Order(kind, arm, Task(self.game_id, first, self.player, *chance))
 
     def document(self) -> dict[str, Any]:
         """The settings with what else decides what is played, as JSON."""
@@ -86,7 +74,6 @@ class Study:
         once = {str([line[key] for key in HEAD]): line for line in noted}
         self.lines: list[Line] = list(once.values())
         self.games = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
-        self.stopped = False
 
     def play(
         self, count: int, until: float = 0.0, tell: Callable[[str], None] = lambda text: None
@@ -98,38 +85,30 @@ class Study:
         """
         orders = list(self.settings.orders(count))
         left = orders[len(self.lines) :]
-        begun, before = time.monotonic(), len(self.lines)
-        self.stopped = self._known(until)
-        if self.stopped:
+        begun = time.monotonic()
+        if self._known(until):
             return
         with workers.in_order(matches.play, left, self.processes) as played:
-            for line in played:
+            for done, line in enumerate(played, 1):
                 self.lines.append(line)
                 if self._state:
                     self._state.add_line(LINES, line)
-                done = len(self.lines) - before
                 rest = (time.monotonic() - begun) / done * (len(left) - done)
-                tell(f"{len(self.lines)} of {len(orders)} matches, {duration(rest)} left")
-                if self._due(until) and self._known(until):
-                    self.stopped = True
+                time_left = timedelta(seconds=round(rest))
+                tell(f"{len(self.lines)} of {len(orders)} matches, {time_left} left")
+                if self._known(until):
                     break
 
-    def _due(self, until: float) -> bool:
-        last = self.lines[-1]
-        whole = last["kind"] == "match" and last["arm"] == len(self.settings.rulesets) - 1
-        return until > 0 and whole and (last["match"] + 1) % LOOK_EVERY == 0
-
     def _known(self, until: float) -> bool:
-        if not until or self.count < FIRST_LOOK or len(self.games) < 2:
+        if not until or self.count < FIRST_LOOK or self.count % LOOK_EVERY:
             return False
-        found = next(each for each in self.changes() if each.key == "first_seat")
-        interval = found.interval(looked=True)
-        return interval.estimate - interval.low <= until
+        before, after = (first_seat(self.of(arm)) for arm in (0, 1))
+        return before.change(after).half(RISK, looked=True) <= until
 
     @property
     def count(self) -> int:
         """How many matches there are of each ruleset."""
-        return min(len(self.of(arm)) for arm in range(len(self.games)))
+        return len(self.of(len(self.games) - 1))
 
     def of(self, arm: int, kind: str = "match") -> list[Line]:
         """The lines of a ruleset."""
@@ -147,17 +126,7 @@ class Study:
         before = [(each.key if same else each[:3:2], each) for each in self.figures(0)]
         return [figure.change(after[name]) for name, figure in before if name in after]
 
-
-def duration(seconds: float) -> str:
-    """A duration in words."""
-    if not math.isfinite(seconds):
-        return "unknown time"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def same_deals(first: Sequence[Line], second: Sequence[Line]) -> int:
-    """In how many matches both rulesets dealt the same opening hands."""
-    both = zip(first, second, strict=False)
-    return sum(a["cards"]["opening"] == b["cards"]["opening"] for a, b in both)
+    def same_deals(self) -> int:
+        """In how many matches both rulesets dealt the same opening hands."""
+        opening = ([line["cards"]["opening"] for line in self.of(arm)] for arm in (0, 1))
+        return sum(a == b for a, b in zip(*opening, strict=False))

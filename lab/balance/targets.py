@@ -13,25 +13,28 @@ change without which they hold too.
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
 
+import contextlib
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from engine.errors import RulesetError
 from engine.game import Game
 from lab import arena
-from lab.balance.figures import EFFECTS, FIRST_LOOK, Figure
+from lab.balance.figures import ALARM, EFFECTS, FIRST_LOOK, Figure, figures
 from lab.balance.rulesets import changed, numbers
-from lab.balance.study import Settings, Study
+from lab.balance.study import Study
 
 CARDS = ("opening", "held")
 GROUPS = (*EFFECTS, "use")
 KEYS = (
-    "cards first_seat starter draws stronger turns decisions minutes leads decided comeback forced "
+    "cards first_seat starter draws stronger turns decisions minutes leads decided forced "
     "luck_deal luck_later luck_none"
 )
 _TARGET = re.compile(r"(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)")
-MOST_CHANGES = 6
+MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
 
@@ -52,14 +55,6 @@ class Target(NamedTuple):
         return max(self.low - value, value - self.high, 0.0) / ((self.high - self.low) / 2)
 
 
-class Finding(NamedTuple):
-    """A figure that is surely outside of its target."""
-
-    figure: Figure
-    target: Target
-    miss: float  # Of that end of the interval that is nearer to the target.
-
-
 def read(text: str, games: Sequence[Game] = ()) -> Target:
     """Reads a target of a figure that the games can have; raises ValueError."""
     found = _TARGET.fullmatch(text.strip())
@@ -74,40 +69,32 @@ def read(text: str, games: Sequence[Game] = ()) -> Target:
     return Target(found[1], float(found[2]), float(found[3]))
 
 
-def findings(figures: Sequence[Figure], targets: Sequence[Target]) -> list[Finding]:
-    """What stands out: figures whose interval lies outside of the target, the worst first."""
+def findings(all_: Sequence[Figure], targets: Sequence[Target]) -> list[tuple[Figure, Target]]:
+    """What stands out: figures that are surely outside of their target, the worst first.
+
+    Surely: the risk that any is named wrongly is ALARM, of which each target has an equal part.
+    """
     found = []
-    for figure in figures:
-        for target in targets:
-            if target.aims_at(figure):
-                _, low, high = figure.interval()
-                miss = max(0.0, min(target.miss(low), target.miss(high)))
-                inside = low <= target.high and high >= target.low
-                if miss and not inside:
-                    found.append(Finding(figure, target, miss))
-    return sorted(found, key=lambda each: -each.miss)
+    for target in targets:
+        aimed = [each for each in all_ if target.aims_at(each)]
+        for figure in aimed:
+            half = figure.half(ALARM / len(targets) / len(aimed))
+            low, high = figure.estimate - half, figure.estimate + half
+            if low > target.high or high < target.low:
+                found.append((min(target.miss(low), target.miss(high)), figure, target))
+    return [each[1:] for each in sorted(found, key=lambda each: -each[0])]
 
 
-class Change(NamedTuple):
-    """One number of a ruleset, changed."""
-
-    path: str
-    before: int
-    after: int
-
-    @property
-    def text(self) -> str:
-        """The change, as `changed` reads it."""
-        return f"{self.path}={self.after}"
+Changes = dict[str, int]  # New numbers, by the paths of lab/balance/rulesets.py.
 
 
 class Proposal(NamedTuple):
-    """The fewest changes that were found, and whether all targets hold with them."""
+    """The fewest changes that were found, and what stands out with them."""
 
-    changes: tuple[Change, ...]
-    ruleset: str
-    findings: list[Finding]
+    changes: Changes
+    findings: list[tuple[Figure, Target]]
     tried: int  # Rulesets that were played.
+    study: Study  # Compares the proposal with what there is, if it changes anything.
 
 
 class Search:
@@ -115,91 +102,108 @@ class Search:
 
     def __init__(
         self,
-        settings: Settings,
+        study: Study,
         targets: Sequence[Target],
         count: int,
-        processes: int | None,
+        folder: Path,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`count` are the matches of a ruleset that is judged; races begin with fewer."""
-        self._settings = settings
+        """Begins at the first ruleset of a study.
+
+        `count` are the matches of a ruleset that is judged; races begin with fewer. Each ruleset
+        that is tried has a folder in `folder`, from which the same search continues.
+        """
+        self._settings = study.settings._replace(stronger="")
         self._targets = targets
         self._count = count
-        self._processes = processes
+        self._folder = folder
         self._tell = tell
-        self._studies: dict[str, Study] = {}
+        self._begun = study
+        self._studies = {self._ruleset({}): study}
 
     def run(self) -> Proposal:
-        """Searches until the targets hold, or nothing helps."""
-        made: tuple[Change, ...] = ()
-        while len(made) < MOST_CHANGES and self._findings(made):
-            change = self._best(made)
-            if change is None:
+        """Searches until the targets hold, or nothing helps. Raises StateError."""
+        made: Changes = {}
+        for _ in range(MOST_STEPS):
+            better = self._best(made) if self._findings(made) else None
+            if better is None:
                 break
-            made += (change,)
-        for change in made if len(made) > 1 else ():
-            fewer = tuple(each for each in made if each != change)
+            made = better
+        for path in list(made) if len(made) > 1 else ():
+            fewer = {name: value for name, value in made.items() if name != path}
             if not self._findings(fewer):
                 made = fewer
-        return Proposal(made, self._ruleset(made), self._findings(made), len(self._studies))
+        found = self._findings(made)
+        return Proposal(made, found, len(self._studies), self._compared(made))
 
-    def _best(self, made: tuple[Change, ...]) -> Change | None:
-        rivals = [each for each in self._rivals(made) if self._is_ruleset((*made, each))]
-        count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
-        while rivals:
-            missed = {each: self._miss((*made, each), count) for each in rivals}
-            rivals.sort(key=lambda each: missed[each])
-            if count >= self._count:
-                break
-            rivals = rivals[: max(len(rivals) // 2, RIVALS)]
-            count = min(2 * count, self._count)
-        if rivals and missed[rivals[0]] < self._miss(made, self._count):
-            return rivals[0]
-        return None
+    def _compared(self, made: Changes) -> Study:
+        # No match is played for it: both rulesets were judged.
+        if not made:
+            return self._begun
+        rulesets = self._ruleset({}), self._ruleset(made)
+        compared = Study(self._settings._replace(rulesets=rulesets), None, 1)
+        for arm, ruleset in enumerate(rulesets):
+            played = self._studies[ruleset].of(0)[: self._count]
+            compared.lines += [line | {"arm": arm} for line in played]
+        return compared
 
-    def _rivals(self, made: tuple[Change, ...]) -> Iterator[Change]:
-        # Small changes: of the cards that stand out; if something else does, of the options; if
-        # there are none of both, of everything.
+    def _best(self, made: Changes) -> Changes | None:
+        # Numbers of the cards that stand out, and if something else does of the options; then any.
         game = arena.game_of(self._settings.game_id, self._ruleset(made))
-        stand_out = {each.figure.title for each in self._findings(made)}
-        all_ = list(numbers(game))
-        near = [each for each in all_ if "." in each.path and each.path.split(".")[1] in stand_out]
-        if not stand_out <= {str(card["title"]) for card in game.cards()}:
-            near += [each for each in all_ if "." not in each.path]
-        for path, value in near or all_:
-            steps = {1, max(1, round(SMALL * abs(value)))}
-            for step in sorted({*steps, *(-each for each in steps)}):
-                yield Change(path, value, value + step)
+        stand_out = {figure.title for figure, _ in self._findings(made)}
+        options = not stand_out <= {str(card["title"]) for card in game.cards()}
+        near: Changes = {}
+        rest: Changes = {}
+        for path, number in numbers(game).items():
+            is_near = path.split(".")[1] in stand_out if "." in path else options
+            (near if is_near else rest)[path] = number
+        return self._race(made, near) or self._race(made, rest)
 
-    def _is_ruleset(self, made: tuple[Change, ...]) -> bool:
-        try:
-            self._ruleset(made)
-        except RulesetError:
-            return False
-        return True
+    def _race(self, made: Changes, of: Changes) -> Changes | None:
+        rivals = []
+        for path, number in of.items():
+            most = max(1, round(SMALL * abs(number)))
+            for step in sorted({-most, -1, 1, most}):
+                with contextlib.suppress(RulesetError):
+                    rival = made | {path: number + step}
+                    self._ruleset(rival)
+                    rivals.append(rival)
+        wanted = {figure.key for figure, _ in self._findings(made)}
+        count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
+        while rivals and count < self._count:
+            rivals.sort(key=lambda each: self._miss(each, count, wanted))
+            rivals = rivals[: max(len(rivals) // 2, RIVALS)]
+            count *= 2
+        best = min(rivals, key=lambda each: self._miss(each, self._count, wanted), default=made)
+        left = self._miss(best, self._count, wanted)
+        return best if left < self._miss(made, self._count, wanted) else None
 
-    def _ruleset(self, made: tuple[Change, ...]) -> str:
-        texts = [change.text for change in made]
+    def _ruleset(self, made: Changes) -> str:
+        texts = [f"{path}={number}" for path, number in made.items()]
         return changed(self._settings.game_id, texts, self._settings.rulesets[0])
 
-    def _played(self, made: tuple[Change, ...], count: int) -> Study:
+    def _figures(self, made: Changes, count: int) -> list[Figure]:
         ruleset = self._ruleset(made)
-        study = self._studies.get(ruleset)
-        if study is None:
-            settings = self._settings._replace(rulesets=(ruleset,), stronger="")
-            study = self._studies[ruleset] = Study(settings, None, self._processes)
-        named = ", ".join(change.text for change in made) or "no change"
+        if ruleset not in self._studies:
+            folder = self._folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
+            settings = self._settings._replace(rulesets=(ruleset,))
+            self._studies[ruleset] = Study(settings, folder, self._begun.processes)
+        study = self._studies[ruleset]
+        named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
         study.play(count, tell=lambda text: self._tell(f"{named}: {text}"))
-        return study
+        # Not of more, which an earlier search may have played.
+        return figures(study.of(0)[:count], (), study.games[0])
 
-    def _findings(self, made: tuple[Change, ...]) -> list[Finding]:
-        return findings(self._played(made, self._count).figures(), self._targets)
+    def _findings(self, made: Changes) -> list[tuple[Figure, Target]]:
+        return findings(self._figures(made, self._count), self._targets)
 
-    def _miss(self, made: tuple[Change, ...], count: int) -> float:
-        figures = self._played(made, count).figures()
-        return sum(
-            target.miss(figure.estimate)
-            for figure in figures
-            for target in self._targets
-            if target.aims_at(figure)
-        )
+    def _miss(self, made: Changes, count: int, wanted: set[str]) -> float:
+        # What is to be mended counts as it seems; all else as far as it is surely outside.
+        missed = 0.0
+        for figure in self._figures(made, count):
+            estimate, low, high = figure.interval()
+            for target in self._targets:
+                if target.aims_at(figure):
+                    nearest = min(max((target.low + target.high) / 2, low), high)
+                    missed += target.miss(estimate if figure.key in wanted else nearest)
+        return missed

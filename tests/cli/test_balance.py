@@ -24,9 +24,9 @@ def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
     printed = run(*command, "--matches", "16")
     assert "16 matches" in printed and "The first seat scores" in printed
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") >= 2 and page.count("<table>") >= 3
+    assert "<svg role" in page and page.count("<table>") >= 3
     assert not re.search(r"<script|<link|@import|src=|https?://(?!www\.w3\.org)", page)
-    assert "{body}" not in page and "#203040" not in page, "colours are those of the page"
+    assert "{body}" not in page
     head, *figures = map(json.loads, (tmp_path / "figures.jsonl").read_text().splitlines())
     assert head["format"] == "croupier-balance/1" and head["player"] == "random"
     assert {"revision", "model", "seed", "rulesets", "rules_version"} <= head.keys()
@@ -57,12 +57,23 @@ def test_nothing_is_proposed_where_all_targets_hold(tmp_path):
     assert "Proposed: no change. All targets hold then" in printed
 
 
+def test_a_proposal_is_made_again_without_a_match(tmp_path):
+    command = ("champion_chess", "--player", "random", "--workers", "1", "--folder", tmp_path)
+    wanted = ("--option", "hand_size=5", "--target", "forced=10..15", "--propose")
+    printed = run(*command, "--matches", "64", *wanted)
+    assert "Proposed: hand_size 5 → 6. All targets hold then" in printed
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("matches.jsonl")}
+    assert len(kept) > 2, "those of each ruleset that was tried"
+    assert run(*command, "--matches", "64", *wanted) == printed
+    assert {path: path.read_bytes() for path in tmp_path.rglob("matches.jsonl")} == kept
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (("chess",), "no game is called chess"),
         (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
-        (("skystones", "--vary", "cards.X.north=1"), "names no card"),
+        (("skystones", "--vary", "cards.X.north=1"), "is not there: there are"),
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
