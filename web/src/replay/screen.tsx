@@ -83,8 +83,11 @@ function Replay(props: {
 	const moment = all[at]!;
 	const address = linkTo.replay(idOf(seat.match), moment.version);
 	useEffect(() => {
-		// A browser takes only so many changes in a time.
-		const timer = setTimeout(() => history.replaceState(null, "", address), SETTLED_MS);
+		const here = location.hash;
+		// A browser takes only so many changes in a time. Whoever has left meanwhile is not called back.
+		const timer = setTimeout(() => {
+			if (location.hash === here) history.replaceState(null, "", address);
+		}, SETTLED_MS);
 		return () => clearTimeout(timer);
 	}, [address]);
 	const near = seat.seat ?? 0;
