@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli import arguments
-from cli.arguments import Commands, UsageError
+from cli.arguments import CommandError, Commands, UsageError
 from engine import games
-from engine.errors import RulesetError
+from engine.errors import RulesetError, RulesFault
 from lab import arena, workers
 from lab.player import ConfigurationError
 from lab.players import Configuration
@@ -97,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
             proposal = Search(study, targets, args.matches, folder / "tried", tell).run()
     except StateError as error:
         raise UsageError(str(error)) from error
+    except RulesFault as error:
+        raise CommandError(str(error)) from error
     except KeyboardInterrupt:
         ended = 130
     report = Report(proposal.study if proposal else study, targets, bool(args.until), proposal)

@@ -380,7 +380,7 @@ def over_sentence(said: Words, view: game_pb2.View) -> str:
     result = view.result
     if result.HasField("ending"):
         return ending_sentence(said, result.ending)
-    name = words(game_pb2.EndReason.DESCRIPTOR)[result.reason]
+    name = words(game_pb2.EndReason.DESCRIPTOR).get(result.reason, "")
     if name == "resignation" and view.WhichOneof("game") is None:
         name = "withdrawn"
     scores = list(result.scores) or [0.5, 0.5]

@@ -21,11 +21,14 @@ class GameError(ValueError):
     reason = "INVALID"
 
     def __init__(self, field: str, rule: str, reason: str = "") -> None:
-        super().__init__(f"{field}: {rule}" if field else rule)
+        super().__init__(field, rule, reason)  # All of it, so that other processes get it whole.
         self.field = field
         self.rule = rule
         if reason:
             self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.rule}" if self.field else self.rule
 
 
 class RulesetError(GameError):
@@ -57,9 +60,12 @@ class RulesFault(RuntimeError):
     """
 
     def __init__(self, text: str, game_id: str, method: str) -> None:
-        super().__init__(text)
+        super().__init__(text, game_id, method)
         self.game_id = game_id
         self.method = method
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Overtime(BaseException):

@@ -140,7 +140,10 @@ class Report:
 
     def markdown(self, plots: bool = False) -> str:
         """The whole report. The plots, which need Matplotlib, are SVG in between."""
-        drawn, of_b = self._plots() if plots else {}, " of B" if self.changes else ""
+        drawn, of_b = (
+            self._plots() if plots and self.figures[-1] else {},
+            " of B" if self.changes else "",
+        )
         parts = [f"# {self.title}", "## In short", _list(self.sentences())]
         if self.changes:
             parts += ["## A against B", *self._differences()]

@@ -204,6 +204,9 @@ def test_an_early_ending_is_a_sentence_in_each_language(client, reason, scores):
         who = {(0, 1): "You", (1, 0): "Bo", (0.5, 0.5): "Both players"}[scores]
         assert english == f"{who} ran out of time."
     assert english != german
+    # Of a newer server.
+    view.result.reason = 99
+    assert over_sentence(Words(games[0]), view) == ""
 
 
 def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> None:

@@ -1,6 +1,7 @@
 """Faults of rules in plain Python: each ends its call, and leaves everything as it was."""
 
 import asyncio
+import pickle
 import threading
 import time
 import traceback
@@ -13,7 +14,7 @@ from ai.principal_lines import PrincipalLines
 from ai.results import Parameters
 from ai.search import Search, search
 from engine import faults, games
-from engine.errors import RulesFault, ViewError
+from engine.errors import ActionError, RulesetError, RulesFault, ViewError
 from engine.game import SPECTATOR, SeatView
 from engine.match import Match
 from engine.playout_policy import PlayoutPolicy
@@ -22,10 +23,21 @@ from engine.sampler import Sampler
 from tests.support.python_kuhn import PythonKuhn
 
 KUHN = games()["kuhn_poker"]()
+ERRORS = (
+    RulesetError("cards", "must have a King"),
+    ActionError("", "is not legal", "NOT_IN_HAND"),
+    RulesFault("the rules of a game failed in apply", "a_game", "apply"),
+)
 HOOKS = (
     *("deal", "deciders", "legal", "apply", "outcome", "view", "observe", "hidden", "root_key"),
     "shuffle_unseen",
 )
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_comes_whole_out_of_another_process(error):
+    read = pickle.loads(pickle.dumps(error))
+    assert (type(read), str(read), vars(read)) == (type(error), str(error), vars(error))
 
 
 class Bug(Exception):

@@ -245,6 +245,9 @@ def test_a_study_that_was_interrupted_ends_as_if_it_had_not_been(tmp_path):
     assert path.read_bytes() == (tmp_path / "whole" / LINES).read_bytes()
     with pytest.raises(StateError):
         study("skystones", 9, folder=tmp_path / "part", seed=4)
+    # Whoever interrupts it before there is a match is told so.
+    none = Report(study("skystones", 0), [])
+    assert none.write(tmp_path, plots=True) and "too few matches" in none.markdown()
 
 
 def test_a_folder_serves_one_run_at_a_time_and_its_matches_are_read_once(tmp_path):
