@@ -3,16 +3,16 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "../browser/players";
+import { chance, playOn, playWithMouse } from "../browser/players";
 import { type Server, startServer } from "../browser/server";
 import { deal, launch, replay, verified, visit } from "../browser/visitor";
 
-// Of each game, how many of which things make a picture worth looking at.
+// Of each game, what makes a picture worth looking at: so many cards in hand, or on the board.
 const ENOUGH = {
-	champion_chess: [".hand .card", 3],
-	skystones: [".squares .tile", 3],
-	powershot_soccer: [".hand .card", 4],
-	castle_rampage: [".hand .card", 4],
+	champion_chess: ".hand .card ~ .card ~ .card",
+	skystones: ".squares :has(> .tile) ~ :has(> .tile) ~ :has(> .tile)",
+	powershot_soccer: ".hand .card ~ .card ~ .card ~ .card",
+	castle_rampage: ".hand .card ~ .card ~ .card ~ .card",
 } as const;
 const GAMES = Object.keys(ENOUGH) as (keyof typeof ENOUGH)[];
 const OUT = process.env.PICTURES ?? "../build/pictures";
@@ -76,25 +76,15 @@ describe("pictures", { concurrent: true }, () => {
 	const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2 };
 
 	/** A match in which there is something to see, and this seat has to choose and has begun nothing. */
-	async function play(game: keyof typeof ENOUGH, options: BrowserContextOptions): Promise<Page> {
+	async function reach(game: keyof typeof ENOUGH, options: BrowserContextOptions): Promise<Page> {
 		const page = await open(options);
-		await deal(page, game, { strength: "CASUAL", seat: "0" });
-		let clicks = game === "champion_chess" ? 8 : 14;
-		const fresh = ".tablearea:not(:has(.chosen)) [data-can]:not(:disabled)";
-		const [things, enough] = ENOUGH[game];
-		await playWithMouse(
-			page,
-			chance(SEED),
-			async () =>
-				clicks-- <= 0 &&
-				(await page.locator(fresh).count()) > 0 &&
-				(await page.locator(things).count()) >= enough,
-		);
+		const begin = () => deal(page, game, { strength: "CASUAL", seat: "0" });
+		await begin();
+		const fresh = ".tablearea:not(:has(.chosen)):has([data-can]:not(:disabled))";
+		const after = game === "champion_chess" ? 8 : 14;
+		await playOn(page, chance(SEED), begin, { shows: `${fresh} ${ENOUGH[game]}`, after });
 		await page.evaluate(() => scrollTo(0, 0));
-		// A match may be over before that.
-		if ((await page.locator("[data-testid=ending]").count()) === 0) return page;
-		await page.close();
-		return play(game, options);
+		return page;
 	}
 
 	it("of the lobby and of a new match", async () => {
@@ -110,7 +100,7 @@ describe("pictures", { concurrent: true }, () => {
 		...GAMES.map((game) => [game, `${game}-board`, HIGH] as const),
 		["skystones", "phone", PHONE] as const,
 	])("of a board of %s, %s", async (game, name, options) => {
-		await take(await play(game, options), name);
+		await take(await reach(game, options), name);
 	});
 
 	it.each([
@@ -122,7 +112,7 @@ describe("pictures", { concurrent: true }, () => {
 			{ viewport: { width: 1200, height: 750 }, deviceScaleFactor: 1 },
 		] as const,
 	])("of a hint, %s", async (name, game, options) => {
-		const page = await play(game, options);
+		const page = await reach(game, options);
 		await page.click(".tabs button:nth-child(2)");
 		await page.click("[data-testid=askhint]");
 		await page.waitForSelector(".hintpanel:has(.shares) [data-testid=askhint]:not(:disabled)");
