@@ -81,8 +81,7 @@ describe("pictures", { concurrent: true }, () => {
 		const begin = () => deal(page, game, { strength: "CASUAL", seat: "0" });
 		await begin();
 		const fresh = ".tablearea:not(:has(.chosen)):has([data-can]:not(:disabled))";
-		const after = game === "champion_chess" ? 8 : 14;
-		await playOn(page, chance(SEED), begin, { shows: `${fresh} ${ENOUGH[game]}`, after });
+		await playOn(page, chance(SEED), begin, { shows: `${fresh} ${ENOUGH[game]}`, after: 8 });
 		await page.evaluate(() => scrollTo(0, 0));
 		return page;
 	}
