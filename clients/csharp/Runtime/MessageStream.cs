@@ -83,7 +83,7 @@ namespace Croupier {
         private void Take(byte[] bytes, int count) {
             lock (_lock) {
                 // No text begins as an envelope does. The status may not be known yet.
-                if (!_begun && count > 0 && bytes[0] > EndFlag || _refused.Count > 0) _refused.AddRange(new ArraySegment<byte>(bytes, 0, count));
+                if (!_begun && count > 0 && bytes[0] > EndFlag || _refused.Count > 0) _refused.AddRange(new ArraySegment<byte>(bytes, 0, _refused.Count > MaxBytes ? 0 : count));
                 else Unwrap(bytes, count);
                 _begun |= count > 0;
             }
@@ -112,9 +112,11 @@ namespace Croupier {
             }
             if (_flags == 0) _messages.Enqueue(whole);
             else {
-                var error = Json.Read(whole)?["error"] as JObject;
-                if (error == null) _ended = true;
-                else _error = CroupierException.Of(200, error, null);
+                var end = Json.Read(whole);
+                var error = end?["error"] as JObject;
+                if (error != null) _error = CroupierException.Of(200, error, null);
+                else if (end == null || end["error"] != null) _error = CutOff();
+                else _ended = true;
             }
             _flags = -1;
             _piece = new byte[EnvelopeBytes];

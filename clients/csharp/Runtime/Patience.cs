@@ -30,7 +30,7 @@ namespace Croupier {
             _lost = _lost ?? Stopwatch.StartNew();
             double share;
             lock (Chance) share = 1 - Jitter + 2 * Jitter * Chance.NextDouble();
-            var pause = error.RetryAfter == null ? _pause * share : error.RetryAfter.Value;
+            var pause = error.RetryAfter > 0 ? error.RetryAfter.Value : _pause * share;
             var late = _lost.Elapsed.TotalSeconds + pause > _connection.Patience.TotalSeconds;
             if (late || !error.MayPass) throw error;
             _pause = Math.Min(2 * _pause, MaxPause);
