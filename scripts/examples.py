@@ -299,7 +299,9 @@ def kind_of(view: game_pb2.View) -> str:
 
 def check_errors(language: str, certificate: tuple[Path, Path]) -> None:
     """Checks that a client says what an error comes with, and repeats no call in vain."""
-    with serving("[budgets.address]\nmatches_per_hour = 0\n") as server:
+    with serving("[budgets.address]\nmatches_per_hour = 1\n") as server:
+        with Client(server.address) as client:
+            client.create_match("skystones")
         check_error(language, server, ("--game", "whist"), ("GAME_NOT_FOUND",))
         check_error(language, server, ("--game", "?"), ("INVALID_FIELD", "name", "STRING_PATTERN"))
         # It says to come back in an hour, which is too long to wait.

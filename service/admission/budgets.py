@@ -89,7 +89,9 @@ class BudgetExhausted(Refusal):
         used_up = f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
-            used_up if wait else f"this call asks for more than a {payer.kind} may have: {allowed}",
+            used_up
+            if wait
+            else f"this call asks for more than this {payer.kind} may have: {allowed}",
             retry_seconds=wait,
             metadata={
                 "budget": budget.value,
