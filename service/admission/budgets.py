@@ -87,11 +87,10 @@ class BudgetExhausted(Refusal):
         self.payer = payer
         allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
         used_up = f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s"
+        too_much = f"this call asks for more than this {payer.kind} may have: {allowed}"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
-            used_up
-            if wait
-            else f"this call asks for more than this {payer.kind} may have: {allowed}",
+            used_up if wait else too_much,
             retry_seconds=wait,
             metadata={
                 "budget": budget.value,
