@@ -394,13 +394,18 @@ def test_where_a_match_began_is_told(shared_server, logged):
     in_process(shared_server[1], script)
 
 
+async def beside(model, host):
+    """Seats the model in a match with clocks, and returns the seat of the other player."""
+    limit = croupier.client.clock(3600)
+    match = host.create_match("skystones", (OPEN, INVITED), time_control=limit)
+    await model.seat("join_match", invitation=match.invitations[1])
+    return match.seats[0]
+
+
 def test_a_model_answers_what_the_other_player_asks_for(shared_server):
     async def script(model):
-        seats, limit = (OPEN, INVITED), croupier.client.clock(3600)
         with croupier.client.Client(shared_server[1]) as host:
-            match = host.create_match("skystones", seats, time_control=limit)
-            await model.seat("join_match", invitation=match.invitations[1])
-            ann = match.seats[0]
+            ann = await beside(model, host)
             ann.submit(ann.view().legal_actions[0])
             ann.offer("takeback")
             assert "asks to take its last decision back" in await model.ask("view")
@@ -418,11 +423,8 @@ def test_a_model_answers_what_the_other_player_asks_for(shared_server):
 
 def test_a_model_asks_the_other_player_for_a_takeback_or_a_pause(shared_server):
     async def script(model):
-        seats, limit = (OPEN, INVITED), croupier.client.clock(3600)
         with croupier.client.Client(shared_server[1]) as host:
-            match = host.create_match("skystones", seats, time_control=limit)
-            await model.seat("join_match", invitation=match.invitations[1])
-            ann = match.seats[0]
+            ann = await beside(model, host)
             view = ann.view()
             if 0 in view.deciders:
                 ann.submit(view.legal_actions[0])
