@@ -1,7 +1,7 @@
 // A card that is asked, large: what it is, what its numbers mean, and what it does now. It is asked by the
 // mouse on it, by the focus, by a long touch, or, with the button or the key I, by a click or the arrows.
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { matching, nextKeys } from "../games/choices";
@@ -39,7 +39,8 @@ export function useAsked(root: RefObject<HTMLElement | null>, context: Context) 
 	const [asking, setAsking] = useState(false);
 	const now = useRef({ asked, asking });
 	now.current = { asked, asking };
-	useEffect(() => {
+	// No effect here: it would come a frame later, and a key pressed until then would be lost.
+	useLayoutEffect(() => {
 		let timer: ReturnType<typeof setTimeout> | undefined;
 		let from = { x: 0, y: 0 };
 		let held = false; // Whether the click that ends a long touch is still to come.
@@ -154,7 +155,7 @@ export function useAsked(root: RefObject<HTMLElement | null>, context: Context) 
 		};
 	}, [root]);
 	// The card may have gone with a step of the match.
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (asked && !asked.element.isConnected) setAsked(undefined);
 	}, [context.view]);
 	return {
@@ -231,7 +232,7 @@ export function Asked(props: { context: Context; element: HTMLElement; by: By; c
 		shown.style.setProperty("top", `${top}px`);
 	});
 	// A screen reader says it with what has the focus.
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const own = element.closest("button") ?? element;
 		own.setAttribute("aria-describedby", "asked");
 		return () => own.removeAttribute("aria-describedby");

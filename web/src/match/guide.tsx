@@ -11,6 +11,7 @@ import { learned } from "../state/lessons";
 import { changeSeat, type Seat } from "../state/seats";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
+import { useKeydown } from "../ui/heard";
 
 const FLOATS = "(min-width: 68rem)"; // Below it, the cards take the width of the page.
 
@@ -42,13 +43,8 @@ export function Coach(props: {
 	}, [byRules, seat.game]);
 
 	// Escape closes the tip from anywhere, but a dialog first.
-	useEffect(() => {
-		if (!tip) return;
-		const onKey = (event: KeyboardEvent) => {
-			if (event.key === "Escape" && !document.querySelector("dialog[open]")) close();
-		};
-		document.addEventListener("keydown", onKey);
-		return () => document.removeEventListener("keydown", onKey);
+	useKeydown((event) => {
+		if (event.key === "Escape" && !document.querySelector("dialog[open]")) close();
 	});
 
 	// The button that had the focus is gone with the last tip: the focus goes on to the table.

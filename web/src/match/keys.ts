@@ -1,6 +1,7 @@
 // The table without a mouse: arrows move between what can be clicked, and focus is never lost.
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { useHeard, useKeydown } from "../ui/heard";
 
 const ARROWS: Record<string, [number, number]> = {
 	ArrowLeft: [-1, 0],
@@ -13,40 +14,29 @@ export function useKeys(
 	root: RefObject<HTMLElement | null>,
 	keys: { undo(): void; hint(): void; play(): void; stamp: string },
 ) {
-	const current = useRef(keys);
-	current.current = keys;
 	const byKeyboard = useRef(false);
 	const lastKey = useRef<string | undefined>(undefined);
 
-	useEffect(() => {
-		function onKey(event: KeyboardEvent) {
-			byKeyboard.current = true;
-			const target = event.target as HTMLElement;
-			if (event.ctrlKey || event.metaKey || event.altKey) return;
-			if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog")) return;
-			lastKey.current = target.closest<HTMLElement>("[data-key]")?.dataset.key;
-			if (event.key === "Backspace") {
-				event.preventDefault();
-				current.current.undo();
-			} else if (event.key === "h" || event.key === "H") current.current.hint();
-			else if (event.key === "p" || event.key === "P") current.current.play();
-			else if (ARROWS[event.key] && !target.closest(".log")) {
-				if (move(root.current, target, ARROWS[event.key]!)) event.preventDefault();
-			}
+	useKeydown((event) => {
+		byKeyboard.current = true;
+		const target = event.target as HTMLElement;
+		if (target.closest("dialog")) return;
+		lastKey.current = target.closest<HTMLElement>("[data-key]")?.dataset.key;
+		if (event.key === "Backspace") {
+			event.preventDefault();
+			keys.undo();
+		} else if (event.key.toLowerCase() === "h") keys.hint();
+		else if (event.key.toLowerCase() === "p") keys.play();
+		else if (ARROWS[event.key] && !target.closest(".log")) {
+			if (move(root.current, target, ARROWS[event.key]!)) event.preventDefault();
 		}
-		const onPointer = () => {
-			byKeyboard.current = false;
-		};
-		document.addEventListener("keydown", onKey);
-		document.addEventListener("pointerdown", onPointer);
-		return () => {
-			document.removeEventListener("keydown", onKey);
-			document.removeEventListener("pointerdown", onPointer);
-		};
-	}, [root]);
+	});
+	useHeard("pointerdown", () => {
+		byKeyboard.current = false;
+	});
 
 	// What had the focus may be gone: it goes on to the button that completes, or to what is next.
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const active = document.activeElement as HTMLElement | null;
 		const lost =
 			active === document.body || active?.matches("[data-key]:not([data-can]), :disabled");

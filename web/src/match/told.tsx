@@ -8,6 +8,7 @@ import { linesOf, nameOfSeat } from "../games/sentences";
 import { t } from "../i18n";
 import { calm } from "../state/settings";
 import { Button } from "../ui/button";
+import { useKeydown } from "../ui/heard";
 import { useScrolled } from "../ui/scrolled";
 import type { Step } from "./session";
 
@@ -133,17 +134,9 @@ export function Told(props: {
 		skip?.();
 		setMode("end");
 	};
-	const finish = useRef(end);
-	finish.current = end;
-	useEffect(() => {
-		const onKey = (event: KeyboardEvent) => {
-			if (event.ctrlKey || event.metaKey || event.altKey || event.key.toLowerCase() !== "s") return;
-			if ((event.target as HTMLElement).closest("input, select, textarea, dialog")) return;
-			finish.current();
-		};
-		document.addEventListener("keydown", onKey);
-		return () => document.removeEventListener("keydown", onKey);
-	}, []);
+	useKeydown((event) => {
+		if (event.key.toLowerCase() === "s" && !(event.target as HTMLElement).closest("dialog")) end();
+	});
 	const { catalog } = context;
 	const { Card } = catalog.module;
 	const cards = [...new Set(beat?.lines.flatMap((line) => line.cards))].slice(0, MOST_CARDS);

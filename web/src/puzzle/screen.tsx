@@ -1,7 +1,7 @@
 // Puzzles: a position in which one move is the best, an attempt, and what the computer found.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getPuzzle, solvePuzzle } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import {
@@ -182,7 +182,7 @@ function Puzzle(props: {
 		play: () => undefined,
 		stamp: `${ready} ${chooser.clicks.length}`,
 	});
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (attempt) goOn.current?.focus();
 	}, [attempt]);
 	const done = solved.value.includes(name);

@@ -22,6 +22,7 @@ import { type Panel, Table } from "../match/table";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
 import { Button } from "../ui/button";
+import { useKeydown } from "../ui/heard";
 import { Loading, Notice } from "../ui/notice";
 import { Sign } from "./graph";
 import { StepReview, Who } from "./judged";
@@ -101,10 +102,6 @@ function Replay(props: {
 		setTab("step");
 	};
 	const mistake = (direction: 1 | -1) => neighbour(all, shown, at, direction);
-	const keys = useRef(mistake);
-	keys.current = mistake;
-	const tryingNow = useRef(false);
-	tryingNow.current = tried !== undefined;
 	useEffect(() => {
 		void review.plan();
 		return () => review.stop();
@@ -115,20 +112,13 @@ function Replay(props: {
 	const owed = result && result.reason !== EndReason.RULES ? all[at - 1] : moment;
 	const panel = useRef<HTMLElement>(null);
 	useEffect(() => panel.current?.scrollTo(0, 0), [at, tab]);
-	useEffect(() => {
-		const onKey = (event: KeyboardEvent) => {
-			if (event.ctrlKey || event.metaKey || event.altKey) return;
-			if (document.querySelector("dialog[open]")) return;
-			if (/^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
-			if (tryingNow.current) return;
-			const direction = { n: 1, p: -1 }[event.key.toLowerCase()] as 1 | -1 | undefined;
-			if (direction) explain(keys.current(direction));
-			const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-			if (step) setAt((now) => Math.max(0, Math.min(all.length - 1, now + step)));
-		};
-		document.addEventListener("keydown", onKey);
-		return () => document.removeEventListener("keydown", onKey);
-	}, [all.length]);
+	useKeydown((event) => {
+		if (tried || document.querySelector("dialog[open]")) return;
+		const direction = { n: 1, p: -1 }[event.key.toLowerCase()] as 1 | -1 | undefined;
+		if (direction) explain(mistake(direction));
+		const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+		if (step) setAt((now) => Math.max(0, Math.min(all.length - 1, now + step)));
+	});
 	const panels: Panel<NonNullable<typeof tab>>[] = [
 		{
 			name: "match",

@@ -1,5 +1,5 @@
 // Moves that are tried at a decision of a match that is over: what each would have led to, and how good it was.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { compareActions, tryActions, viewAt } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import {
@@ -131,7 +131,7 @@ function Trying(props: Shared & { view: View }) {
 		play: () => undefined,
 		stamp: `${ready} ${chooser.clicks.length}`,
 	});
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (tried) goOn.current?.querySelector("button")?.focus();
 	}, [tried?.steps]);
 	const said = tried && verdictOf(tried, context);

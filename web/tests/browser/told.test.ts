@@ -306,6 +306,23 @@ describe(`a card that is asked (SEED=${SEED})`, () => {
 		await says(page);
 	});
 
+	it("answers to a key as soon as it is drawn", async () => {
+		const { page } = await visit(site.browser, site.url);
+		// What the page leaves for after a frame comes late, as on a busy machine.
+		await page.evaluate(() => {
+			const { setTimeout: after } = window;
+			const late = (run: TimerHandler, ms = 0) => after(run, ms < 50 ? 2000 : ms);
+			Object.assign(window, { setTimeout: late });
+		});
+		await deal(page, "castle_rampage");
+		await page.waitForSelector(".hand .card[data-can]");
+		await page.keyboard.press("i");
+		await says(page);
+		expect(await page.locator("[aria-describedby=asked]").count()).toBe(1);
+		await page.keyboard.press("Escape");
+		await closed(page);
+	});
+
 	it("answers to a long touch, and to a tap after the button, without being chosen", async () => {
 		const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 		const { page } = await visit(site.browser, site.url, phone);
