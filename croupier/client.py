@@ -184,7 +184,8 @@ class Client(Connection):
         otherwise, seats may ask for hints if a bot plays, and else only after the end. With
         `start_from`, the match is played on from a moment of a match that is over, as practice.
         What spectators are told is at least `spectator_delay` seconds old. The seats cannot offer
-        each other what is in `forbidden_offers`: "takeback", "pause" or both.
+        each other what is in `forbidden_offers`: "takeback", "pause" or both; ValueError says if
+        there is no such kind.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -206,7 +207,9 @@ class Client(Connection):
             hint_policy=hint_policy,
             start_from=start_from,
             spectator_delay=None if spectator_delay is None else duration(spectator_delay),
-            forbidden_offers=[f"OFFER_KIND_{kind.upper()}" for kind in forbidden_offers],
+            forbidden_offers=[
+                enums.number(game_pb2.OfferKind.DESCRIPTOR, kind) for kind in forbidden_offers
+            ],
             request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.CreateMatchResponse = self.persist(

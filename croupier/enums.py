@@ -21,6 +21,14 @@ def words(enum: EnumDescriptor) -> dict[int, str]:
     }
 
 
+def number(enum: EnumDescriptor, word: str) -> Any:
+    """Returns the value of a word; raises ValueError, which names all words, if it is none."""
+    known = numbers(enum)
+    if word not in known:
+        raise ValueError(f"{word!r} is none of {', '.join(known)}")
+    return known[word]
+
+
 def numbers(enum: EnumDescriptor) -> dict[str, Any]:
     """Returns the numbers of the values by their words."""
     return {word: number for number, word in words(enum).items()}

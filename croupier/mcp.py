@@ -85,9 +85,7 @@ WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than 
 MAX_WAIT = 60.0
 PAUSE = 1.0  # Seconds until a wait that the server refused is tried again.
 CALLERS = 64  # Whose connections are kept.
-THREADS = (
-    200  # Calls of tools that are under way at once; one that waits for the other seat has none.
-)
+THREADS = 200  # Calls of tools at once; one that waits for the other seat has none.
 GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
 _PORT = re.compile(r":\d+$")
 INSTRUCTIONS = f"""\
@@ -105,6 +103,7 @@ Wait = Annotated[
     float, Field(ge=0, le=MAX_WAIT, description="seconds to wait for the other seat, at most")
 ]
 Number = Annotated[int, Field(ge=0, le=MAX_UINT64)]
+Version = Annotated[Number, Field(description="the version of the view that told of it")]
 Iterations = Annotated[
     int, Field(ge=0, le=MAX_ITERATIONS, description="0: what the server chooses")
 ]
@@ -194,7 +193,7 @@ def make_server(
         seat: Annotated[int, Field(ge=0, le=1, description="where you sit")] = 0,
         name: Annotated[str, Field(description="what the other player sees of you")] = "",
         hints: Annotated[
-            str, Field(description=f'{", ".join(HINT_POLICIES)}, or "" for what the server chooses')
+            Literal["", "allowed", "after_end"], Field(description='"": what the server chooses')
         ] = "",
         seed: Annotated[
             Number | None, Field(description="deals the same again, if the server allows it")
@@ -207,14 +206,11 @@ def make_server(
             seats[1 - seat] = INVITED if opponent == "invited" else bot(opponent)
         except ValueError as error:
             raise ToolError(f'{error}; or "invited"') from error
-        if hints and hints not in HINT_POLICIES:
-            raise ToolError(f"hints is one of {', '.join(HINT_POLICIES)}, not {hints!r}")
         caller = client(context)
         policy = HINT_POLICIES[hints] if hints else None
         found = find_game(caller, game, language)
-        return seated(
-            context, caller.create_match(found, seats, seed=seed, hint_policy=policy), brief
-        )
+        match = caller.create_match(found, seats, seed=seed, hint_policy=policy)
+        return seated(context, match, brief)
 
     @told(shape=Position)
     def join_match(
@@ -260,7 +256,7 @@ def make_server(
         match: Match,
         token: Token,
         action: Annotated[int | str, Field(description="its number in the view, or its words")],
-        version: Annotated[Number, Field(description="the version of that view")],
+        version: Version,
         wait: Wait = WAIT,
         brief: Brief = False,
     ) -> _Told:
@@ -302,12 +298,18 @@ def make_server(
         return at.tell(at.seat.offer(kind))
 
     @told(shape=Position)
-    def answer(context: Context, match: Match, token: Token, agree: bool) -> _Told:
-        """Agree to what the other seat asks for, decline it, or withdraw what you have asked for.
-
-        In a pause, agree to go on.
-        """
-        at = table(context, match, token)
+    def answer(
+        context: Context,
+        match: Match,
+        token: Token,
+        agree: bool,
+        version: Version,
+        brief: Brief = False,
+    ) -> _Told:
+        """Agree to what the other seat asks for or to end a pause, decline, or withdraw yours."""
+        at = table(context, match, token, brief)
+        if at.now.version != version:
+            at.refuse(f"the match is no longer at version {version}", at.now)
         if agree and at.now.HasField("pause_end_time"):
             return at.tell(at.seat.resume())
         return at.tell(at.seat.answer_offer(at.now.offer, agree=agree))

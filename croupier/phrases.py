@@ -394,12 +394,15 @@ def over_sentence(said: Words, view: game_pb2.View) -> str:
 def offered_to(seat: int, view: game_pb2.View) -> list[str]:
     """Returns what a seat can answer now, to an offer or in a pause: a sentence, or nothing."""
     if view.HasField("pause_end_time"):
-        return ["The match is paused. To go on: answer, agree=true."]
+        return [f"The match is paused. To go on: answer, version={view.version}, agree=true."]
     if not view.HasField("offer") or view.offer.seat == seat:
         return []
     takeback = view.offer.kind == game_pb2.OFFER_KIND_TAKEBACK
     asked = "to take its last decision back" if takeback else "for a pause"
-    return [f"The other seat asks {asked}: answer, agree=true or false, or decide."]
+    return [
+        f"The other seat asks {asked}:"
+        f" answer, version={view.version}, agree=true or false; or decide."
+    ]
 
 
 def origin_sentence(origin: game_pb2.Origin, say: Callable[[str], str] = str) -> str:

@@ -370,9 +370,11 @@ class Seat(Spectator):
         """Offers the other seat a "takeback" or a "pause"; returns the view.
 
         It comes about when the other seat agrees, and with a bot at once. Raises CroupierError with
-        the reason OFFER_NOT_ALLOWED if the seat cannot offer it now.
+        the reason OFFER_NOT_ALLOWED if the seat cannot offer it now, ValueError if there is no
+        such kind.
         """
-        request = match_pb2.MakeOfferRequest(name=self.match, kind=f"OFFER_KIND_{kind.upper()}")
+        number = enums.number(game_pb2.OfferKind.DESCRIPTOR, kind)
+        request = match_pb2.MakeOfferRequest(name=self.match, kind=number)
         response: match_pb2.MakeOfferResponse = self._call(self._stub.MakeOffer, request)
         return self._seen(response.view)
 

@@ -1,12 +1,13 @@
 """A puzzle in the terminal: a position in which one action is clearly the best."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from rich.text import Text
 
 from croupier.client import Client, Seat
-from croupier.terminal import drawing, hints
-from croupier.terminal.screen import Screen
+from croupier.terminal import drawing, hints, texts
+from croupier.terminal.screen import MovedOn, Screen
 from croupier.terminal.session import Session
 from croupier.terminal.settings import Settings
 from croupier.v1 import catalog_pb2, game_pb2, hint_pb2
@@ -17,8 +18,6 @@ NEXT = "n, next          go on to the next puzzle"
 
 class Puzzle(Session):
     """One puzzle, by its number among those of its game."""
-
-    GIVE_UP = ("n", "next")
 
     def __init__(
         self,
@@ -42,8 +41,12 @@ class Puzzle(Session):
         title.append(self.say("Puzzle {}").format(self.number))
         self.screen.print(title, Text(self.say(INTRODUCTION), style="dim"))
         self._draw(self.view, asks=True)
-        while (actions := self._ask(self.view)) is not None:
-            action = actions[0]
+        with suppress(MovedOn):
+            self._solve()
+
+    def _solve(self) -> None:
+        while True:
+            action = self._ask(self.view)[0]
             told = self.client.solve(self.name, action)
             if told.correct:
                 self._tell("Right!")
@@ -55,15 +58,15 @@ class Puzzle(Session):
             said = self.draw.action(action)
             self._tell("There is something better. Your move, {}: {}.", said, compared)
 
-    def _gives_up(self) -> bool:
-        return True
+    def _give_up(self) -> None:
+        raise MovedOn
 
-    def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
-        told = f"{self._help(view, 'r, ')}\n{self.say(NEXT)}"
-        answers: dict[str, Callable[[], None]] = dict.fromkeys(
-            ("?", "help"), lambda: self.screen.print(Text(told))
-        )
-        return super()._commands(view) | answers
+    def _own_commands(self, view: game_pb2.View) -> dict[tuple[str, ...], Callable[[], None]]:
+        return {("n", "next"): self._give_up}
+
+    def _help(self, view: game_pb2.View, *without: str) -> str:
+        told = super()._help(view, "r, ", *texts.OFFERS.values(), *without)
+        return f"{told}\n{self.say(NEXT)}"
 
     def _search(self) -> hint_pb2.Hint:
         # The solution, which a wrong answer is told too.

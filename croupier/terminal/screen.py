@@ -1,10 +1,13 @@
 """The terminal that a match is played on: nothing scrolls out of sight before it was read."""
 
+import select
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
-from rich.segment import Segment, SegmentLines
+from rich.control import Control
+from rich.segment import ControlType, Segment, SegmentLines
 from rich.text import Text
 
 from croupier.terminal.texts import Say
@@ -12,12 +15,17 @@ from croupier.terminal.texts import Say
 ON = "Enter: go on "
 YES, NO = ("y", "yes", "j", "ja"), ("n", "no", "nein")
 _FEWEST = 8  # Lines; a lower terminal scrolls.
+LOOK = 0.1  # Seconds between two looks at what else has come while nobody types.
 
 Lines = list[list[Segment]]
 
 
 class Left(Exception):
     """The player has left the match."""
+
+
+class MovedOn(Exception):
+    """What was asked is no longer a question: the match has moved on."""
 
 
 class Screen:
@@ -27,6 +35,8 @@ class Screen:
         """With `stops`, prints no more than fits on the screen until a key was pressed."""
         self.console = console
         self.asks = console.is_terminal and sys.stdin.isatty()  # Whether somebody can answer.
+        # Windows does not tell whether a line was typed.
+        self._listens = self.asks and sys.platform != "win32"
         self._stops = stops and self.asks
         self._used = 0
         self._typed = ""  # At a stop, for the next question.
@@ -70,14 +80,37 @@ class Screen:
             self._typed = self.ask(self.say(ON), style="dim")
         self._used = 0
 
-    def ask(self, prompt: str, style: str = "bold") -> str:
-        """Returns what is typed, without spaces around it; raises Left at its end."""
+    def typed(self, seconds: float = 0.0) -> bool:
+        """Waits up to so many seconds for a line; returns whether one can be read."""
+        return self._listens and bool(select.select([sys.stdin], [], [], seconds)[0])
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Shows in the last line what is waited for. It stands still: somebody may type there."""
+        if self.console.is_terminal and not self.console.is_dumb_terminal:
+            self.console.print(Text(f"{what} … ", style="dim"), end="")
+        yield
+        end_of_line = ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)
+        self.console.control(Control(*end_of_line))
+
+    def ask(
+        self, prompt: str, style: str = "bold", until: Callable[[], bool] = lambda: False
+    ) -> str:
+        """Returns what is typed, without spaces around it; raises Left at its end.
+
+        Raises MovedOn as soon as `until` is true before a line was typed.
+        """
         try:
             if self._typed:
                 typed, self._typed = self._typed, ""
                 self.print_lines(self.lines(Text(f"{prompt}{typed}", style=style)))
                 return typed
-            return self.console.input(Text(prompt, style=style)).strip()
+            self.console.print(Text(prompt, style=style), end="")
+            while self._listens and not self.typed(LOOK):
+                if until():
+                    self.console.print()
+                    raise MovedOn
+            return self.console.input().strip()
         except EOFError:
             raise Left from None
         finally:

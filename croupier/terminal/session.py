@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from queue import Empty, SimpleQueue
 
 from rich.console import RenderableType
 from rich.rule import Rule
@@ -15,7 +16,7 @@ from croupier.seats import waits
 from croupier.streams import in_background
 from croupier.terminal import drawing, hints, texts
 from croupier.terminal.review import Review
-from croupier.terminal.screen import Left, Screen
+from croupier.terminal.screen import LOOK, Left, MovedOn, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
@@ -26,15 +27,8 @@ REVIEW = "v reviews the match: who erred where, and what was luck."
 NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
 
 
-class _MovedOn(Exception):
-    # The match is another one than that in which the player was asked.
-    pass
-
-
 class Session:
     """A match in progress."""
-
-    GIVE_UP = ("r", "resign")  # Commands.
 
     def __init__(
         self,
@@ -57,6 +51,9 @@ class Session:
         self.waits = False  # Whether the match waits for an invited seat.
         self.hint: hint_pb2.Hint | None = None  # For the decision that is owed.
         self.over: game_pb2.View | None = None  # At the end.
+        # What the stream has brought, and at its end its error or None.
+        self._came: SimpleQueue[match_pb2.WatchMatchResponse | Exception | None] = SimpleQueue()
+        self._newest: game_pb2.View | None = None  # Of all that it has brought.
 
     @property
     def opponent(self) -> str:
@@ -95,15 +92,10 @@ class Session:
     def _follow(self) -> game_pb2.View:
         # The stream drives the session. Views that are out of date are skipped: the other seat may
         # decide, and the stream tell of it, while the player still thinks.
-        stream = self.seat.watch(self.seen, heartbeats=True, hide_presence=self.settings.hide)
+        in_background("following a match", self._listen)
         begun = False
         while True:
-            with self._spinning(self._waited_for()) as shown:
-                response = next(stream, None)
-                while response is not None and _is_bare(response):
-                    if shown is not None:
-                        shown.update(Text(self._waited_for(), style="dim"))
-                    response = next(stream, None)
+            response = self._next()
             if response is None:
                 view = self.seat.view()
                 if not begun:
@@ -125,20 +117,65 @@ class Session:
             if view.legal_actions and not waits(view):
                 self._decide(view)
 
+    def _listen(self) -> None:
+        end: Exception | None = None
+        try:
+            for response in self.seat.watch(
+                self.seen, heartbeats=True, hide_presence=self.settings.hide
+            ):
+                if response.HasField("view"):
+                    self._newest = response.view
+                self._came.put(response)
+        except Exception as error:
+            end = error
+        self._came.put(end)
+
+    def _next(self) -> match_pb2.WatchMatchResponse | None:
+        # What the stream brings next; None at its end. The player may type commands meanwhile.
+        while True:
+            response: match_pb2.WatchMatchResponse | Exception | None = None
+            waited_for = self._waited_for()
+            with self.screen.waiting(waited_for):
+                while not self.screen.typed():
+                    with suppress(Empty):
+                        response = self._came.get(timeout=LOOK)
+                        if isinstance(response, Exception):
+                            raise response
+                        if response is None or not _is_bare(response):
+                            return response
+                        if waited_for != self._waited_for():
+                            break
+            if response is None:
+                self._until_moved_on(self._command)
+
+    def _command(self) -> None:
+        # Which the player has typed while the other one decides.
+        view = self._newest or self.seat.view()
+        typed = self.screen.ask("").lower()
+        if answer := self._commands(view).get(typed):
+            answer()
+        elif typed:
+            self._tell("It is not your turn. ? for help.")
+
+    def _has_moved_on(self, view: game_pb2.View) -> bool:
+        newest = self._newest
+        return newest is not None and newest.version != view.version and self._is_asked(newest)
+
+    def _is_asked(self, view: game_pb2.View) -> bool:
+        # Whether the other player asks for something, or the match is paused or over.
+        asks = view.HasField("offer") and view.offer.seat != self.settings.seat
+        return asks or view.HasField("pause_end_time") or view.HasField("result")
+
     def _answer(self, view: game_pb2.View) -> None:
         # To an offer of the other player, or to a pause, which the player may end.
-        offer = view.offer
-        asks = view.HasField("offer") and offer.seat != self.settings.seat
-        paused = view.HasField("pause_end_time")
-        if not (asks or paused) or self.settings.auto:
+        if not self._is_asked(view) or self.settings.auto:
             return
         self._show_events()
         with suppress(CroupierError):  # It is over, or somebody was first.
-            if paused:
-                if self.screen.agrees("The match is paused. Go on?"):
-                    self.seat.resume()
-            else:
-                self.seat.answer_offer(offer, agree=self.screen.agrees("Agree?"))
+            if not view.HasField("pause_end_time"):
+                self.seat.answer_offer(view.offer, agree=self.screen.agrees("Agree?"))
+            elif self.screen.agrees("The match is paused. Go on?"):
+                self.seat.resume()
 
     def _offer(self, now: game_pb2.View, kind: str) -> None:
         try:
@@ -147,7 +184,7 @@ class Session:
             self._tell("No offer: {}", error)
             return
         if view.version > now.version and not view.HasField("offer"):
-            raise _MovedOn
+            raise MovedOn
         if not view.HasField("offer"):
             self._tell("That has just been done.")
             return
@@ -180,9 +217,12 @@ class Session:
     def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
         self.hint = None
+        self._until_moved_on(lambda: self._decide_in_time(view))
+
+    def _until_moved_on(self, work: Callable[[], None]) -> None:
         try:
-            self._decide_in_time(view)
-        except _MovedOn:
+            work()
+        except MovedOn:
             pass  # The stream tells how.
         except CroupierError as error:
             if error.reason in ("MATCH_PAUSED", "STALE_VERSION"):
@@ -208,9 +248,6 @@ class Session:
 
     def _choose(self, view: game_pb2.View) -> None:
         actions = self._ask(view)
-        if actions is None:
-            self.seat.resign()
-            return
         chosen = Text("; ".join(map(self.draw.action, actions)), style="bold not dim")
         self.screen.print(Text(self.say("You choose: "), style="dim").append_text(chosen))
         self.seat.submit(actions[0], view.version, then=actions[1:])
@@ -228,17 +265,12 @@ class Session:
 
     # The player's input.
 
-    def _ask(self, view: game_pb2.View) -> list[game_pb2.MatchAction] | None:
-        # Returns the action that the player chooses, and what shall follow it; None to resign.
+    def _ask(self, view: game_pb2.View) -> list[game_pb2.MatchAction]:
+        # Returns the action that the player chooses, and what shall follow it.
         while True:
-            typed = self.screen.ask("> ")
+            typed = self.screen.ask("> ", until=lambda: self._has_moved_on(view))
             command, _, rest = typed.lower().partition(" ")
-            if command in ("q", "quit"):
-                raise Left
-            if typed.lower() in self.GIVE_UP:
-                if self._gives_up():
-                    return None
-            elif command in ("l", "list"):
+            if command in ("l", "list"):
                 self._list(view, rest)
             elif typed.lower() in ("p", "play") and self.hint is not None:
                 return [self.hint.action]
@@ -255,8 +287,13 @@ class Session:
                             self.draw.numbered(view, places),
                         )
 
-    def _gives_up(self) -> bool:
-        return self.screen.agrees("Resign?")
+    def _leave(self) -> None:
+        raise Left
+
+    def _resign(self) -> None:
+        if self.screen.agrees("Resign?"):
+            self.seat.resign()
+            raise MovedOn
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
         by_name: dict[tuple[str, ...], Callable[[], None]] = {
@@ -264,19 +301,27 @@ class Session:
             ("p", "play"): lambda: self._tell("There is no hint yet: h asks for one."),
             ("v", "view"): lambda: self._show_all(view),
             ("c", "cards"): lambda: self.screen.print(hints.cards(self.draw.game, self.say)),
-            ("t", "takeback"): lambda: self._offer(view, "takeback"),
-            ("pause",): lambda: self._offer(view, "pause"),
+            ("q", "quit"): self._leave,
+            **self._own_commands(view),
             ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
             ("?", "help"): lambda: self.screen.print(Text(self._help(view))),
         }
         return {name: answer for names, answer in by_name.items() for name in names}
 
+    def _own_commands(self, view: game_pb2.View) -> dict[tuple[str, ...], Callable[[], None]]:
+        # Those that only a match has.
+        return {
+            ("t", "takeback"): lambda: self._offer(view, "takeback"),
+            ("pause",): lambda: self._offer(view, "pause"),
+            ("r", "resign"): self._resign,
+        }
+
     def _help(self, view: game_pb2.View, *without: str) -> str:
         # The commands, but for those whose lines begin so, and what this match does not allow.
         without += tuple(texts.OFFERS[kind] for kind in view.forbidden_offers)
-        lines = self.say(texts.HELP).splitlines()
+        lines = self.say(texts.HELP).splitlines()[0 if view.legal_actions else texts.TO_DECIDE :]
         told = "\n".join(line for line in lines if not line.startswith(without))
-        return told.format(self.draw.example(view))
+        return told.format(self.draw.example(view)) if view.legal_actions else told
 
     def _read(self, view: game_pb2.View, typed: str) -> list[int]:
         try:
@@ -398,7 +443,8 @@ class Session:
 
     def _show_all(self, view: game_pb2.View) -> None:
         shown, menu = next(iter(self.draw.screens(view, self.screen.console.width)))
-        self.screen.print(self._heading(view), shown, *self._questions(view, menu))
+        questions = self._questions(view, menu) if view.legal_actions else ()
+        self.screen.print(self._heading(view), shown, *questions)
 
     # After the end.
 

@@ -21,6 +21,7 @@ r, resign        resign the match
 q, quit          leave; the match stays as it is
 ?, help          show this help"""
 
+TO_DECIDE = 6  # So many lines, the first ones, are for a player who has to decide.
 # How the lines of what is offered begin.
 OFFERS: Mapping[int, str] = {OFFER_KIND_TAKEBACK: "t, ", OFFER_KIND_PAUSE: "pause "}
 
@@ -66,6 +67,7 @@ GERMAN = {
     "Agree?": "Einverstanden?",
     "No offer: {}": "Kein Angebot: {}",
     "That has just been done.": "Das ist eben geschehen.",
+    "It is not your turn. ? for help.": "Du bist nicht am Zug. ? zeigt die Hilfe.",
     "Asked. The match goes on when you play.": "Gefragt. Wenn du spielst, geht die Partie weiter.",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",
     "Too late: your time was up.": "Zu spät: Deine Zeit war um.",

@@ -271,6 +271,8 @@ def test_a_turn_is_told_once_whatever_the_seats_offer_meanwhile(client: Client) 
     decider = match.spectator.view().deciders[0]
     seat, other = (first, second) if decider == 0 else (second, first)
     owed(decider, 1)
+    with pytest.raises(ValueError, match="'draw' is none of takeback, pause"):
+        seat.offer("draw")
     offer = seat.offer("pause").offer
     other.answer_offer(offer, agree=False)
     offer = other.offer("pause").offer

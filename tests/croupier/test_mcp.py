@@ -402,6 +402,11 @@ async def beside(model, host):
     return match.seats[0]
 
 
+async def answer(model, seat, agree, **options):
+    """Answers what the other player asks for in the view that the match has now."""
+    return await model.ask("answer", agree=agree, version=seat.view().version, **options)
+
+
 def test_a_model_answers_what_the_other_player_asks_for(shared_server):
     async def script(model):
         with croupier.client.Client(shared_server[1]) as host:
@@ -409,14 +414,18 @@ def test_a_model_answers_what_the_other_player_asks_for(shared_server):
             ann.submit(ann.view().legal_actions[0])
             ann.offer("takeback")
             assert "asks to take its last decision back" in await model.ask("view")
-            text = await model.ask("answer", agree=True)
+            version = ann.view().version
+            stale = await model.ask("answer", refused=True, agree=True, version=version - 1)
+            assert f"no longer at version {version - 1}" in stale
+            assert f"answer, version={version}, agree=true" in stale
+            text = await answer(model, ann, True)
             assert "asks to" not in text and legal(text)
             assert ann.view().takeback_count == 1
             ann.offer("pause")
-            assert "paused. To go on: answer" in await model.ask("answer", agree=True)
-            assert legal(await model.ask("answer", agree=True))
+            assert "paused. To go on: answer" in await answer(model, ann, True, brief=True)
+            assert legal(await answer(model, ann, True))
             assert not ann.view().HasField("pause_end_time")
-            assert "OFFER_NOT_OPEN" in await model.ask("answer", refused=True, agree=False)
+            assert "OFFER_NOT_OPEN" in await answer(model, ann, False, refused=True)
 
     in_process(shared_server[1], script)
 
@@ -433,7 +442,7 @@ def test_a_model_asks_the_other_player_for_a_takeback_or_a_pause(shared_server):
             await model.ask("play", action=1, version=version, wait=0)
             await model.ask("offer", kind="takeback", brief=True)
             assert ann.view().offer.seat == 1
-            await model.ask("answer", agree=False)  # It is withdrawn.
+            await answer(model, ann, False)  # It is withdrawn.
             assert not ann.view().HasField("offer")
             await model.ask("offer", kind="pause")
             paused = ann.answer_offer(ann.view().offer, agree=True)

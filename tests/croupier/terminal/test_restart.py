@@ -21,7 +21,7 @@ def test_friends_go_on_after_a_restart(
     # With this seed, both seats have a choice.
     words = ("champion_chess", "--invite", "--seed", "6")
     with terminal(server.address, *words, state=tmp_path, rows=ROWS) as host:
-        lines = host.read("waiting for your friend")
+        lines = host.read("waiting for your friend … ")
         [invitation] = [line.split()[-1] for line in lines if "--join " in line]
         words = ("--join", invitation, "--yes")
         with terminal(server.address, *words, state=tmp_path, rows=ROWS) as guest:
@@ -45,7 +45,5 @@ def test_friends_go_on_after_a_restart(
             guest.read()
             guest.type("y")
             assert guest.read(OVER)[-1] == OVER
-            host.type("#1")
             lines = host.read(OVER)
-            assert "Too late: the match is over." in lines
             assert {"Your friend resigned.", "You win, 1 to 0."} <= set(lines)
