@@ -87,14 +87,14 @@ def check(python: Path, package: Path) -> str:
 
 
 def check_page(python: Path, names: list[str]) -> None:
-    """Plays a whole match of each game on the page, in Chromium."""
+    """Plays a whole match of each game on the page, in Chromium, tries moves, and plays on."""
     if not CHROMIUM.exists():
         say("Not checked, as there is no Chromium (apt-get install chromium): the page.")
         return
-    tests = "tests/browser/package.test.ts -t whole"
-    games = ",".join(names)
+    files = " ".join(f"tests/browser/{name}.test.ts" for name in ("package", "review", "playon"))
+    tests = f"{files} -t whole|tries.other|where.the.replay"
     server = str(python.with_name("croupier"))
-    said = run("scripts/web.sh", "browser", ARGS=tests, CROUPIER=server, GAMES=games)
+    said = run("scripts/web.sh", "browser", ARGS=tests, CROUPIER=server, GAMES=" ".join(names))
     say(f"the page: {next(line for line in said.splitlines() if 'Tests' in line).strip()}")
 
 

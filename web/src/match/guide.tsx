@@ -35,10 +35,11 @@ export function Coach(props: {
 
 	const close = () => tip && changeSeat(seat.match, { lesson: [...seen, tip] });
 	const skip = () => changeSeat(seat.match, { lesson: undefined });
-	useEffect(() => {
+	// What is remembered cannot wait for a frame: the page may be left at once.
+	useLayoutEffect(() => {
 		if (submitting && !result) close();
 	}, [submitting]);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (byRules) learned(seat.game);
 	}, [byRules, seat.game]);
 

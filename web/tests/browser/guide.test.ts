@@ -23,7 +23,7 @@ import {
 import { Words } from "../../src/games/words";
 import { language } from "../../src/state/settings";
 import { chance, GAMES, play, playWithKeys, READY } from "./players";
-import { audit, CONFIRM_CHAMPION, openSite, tabTo, visit } from "./visitor";
+import { audit, CONFIRM_CHAMPION, late, openSite, tabTo, visit } from "./visitor";
 
 const LONG = process.env.TEST_LONG === "1"; // Every lesson on a phone as well.
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -137,6 +137,20 @@ describe(`a lesson in a browser (SEED=${SEED})`, () => {
 		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
 		await page.reload();
 		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
+	});
+
+	it("is remembered, however soon it is left", async () => {
+		const { page } = await visit(site.browser, site.url, DESKTOP);
+		await begin(page, "champion_chess");
+		await late(page);
+		await page.evaluate(() => {
+			const leave = () =>
+				document.querySelector("[data-testid=ending]") &&
+				document.querySelector<HTMLElement>(".brand")!.click();
+			new MutationObserver(leave).observe(document, { subtree: true, childList: true });
+		});
+		await play(page, chance(SEED), { shows: "[data-testid=learn-champion_chess]" });
+		await page.waitForSelector("[data-testid=learn-champion_chess]:has-text('✓')");
 	});
 
 	it("can be skipped, and the match goes on", async () => {

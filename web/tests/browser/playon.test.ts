@@ -8,7 +8,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 describe(`playing on (SEED=${SEED})`, () => {
 	const site = openSite();
 
-	it.each(process.env.SHORT ? ["champion_chess", "castle_rampage"] : GAMES)(
+	it.each(GAMES.filter((_, n) => !process.env.SHORT || n % 3 === 0))(
 		"begins %s where the replay is",
 		async (game) => {
 			const { page } = await visit(site.browser, site.url);

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { chance, clickOne, GAMES, play, playOn, READY } from "./players";
-import { audit, CONFIRM_CHAMPION, deal, openSite, replay, visit } from "./visitor";
+import { audit, CONFIRM_CHAMPION, deal, late, openSite, replay, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const ASKED = "[data-testid=asked]";
@@ -308,12 +308,7 @@ describe(`a card that is asked (SEED=${SEED})`, () => {
 
 	it("answers to a key as soon as it is drawn", async () => {
 		const { page } = await visit(site.browser, site.url);
-		// What the page leaves for after a frame comes late, as on a busy machine.
-		await page.evaluate(() => {
-			const { setTimeout: after } = window;
-			const late = (run: TimerHandler, ms = 0) => after(run, ms < 50 ? 2000 : ms);
-			Object.assign(window, { setTimeout: late });
-		});
+		await late(page);
 		await deal(page, "castle_rampage");
 		await page.waitForSelector(".hand .card[data-can]");
 		await page.keyboard.press("i");

@@ -117,6 +117,14 @@ export async function visit(
 	return { page, addresses };
 }
 
+/** From now on, what the page leaves for after a frame comes late, as on a busy machine. */
+export const late = (page: Page) =>
+	page.evaluate(() => {
+		const { setTimeout: after } = window;
+		const late = (run: TimerHandler, ms = 0) => after(run, ms < 50 ? 400 : ms);
+		Object.assign(window, { setTimeout: late });
+	});
+
 /** What axe finds on the present screen, and what the panel beside the table has no room for: a line each. */
 export async function audit(page: Page): Promise<string[]> {
 	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
