@@ -54,7 +54,7 @@ def compare(actions: Iterable[ActionResult], expected_score: float) -> list[Acti
 
 
 def _standing(action: ActionResult, loss: float, deviation: float) -> ActionResult:
-    # By what it loses, unless it is in the answer.
+    # An action of the answer is the best; what it loses tells how any other one stands.
     if action.probability:
         return action._replace(standing=Standing.BEST, loss=0.0, loss_deviation=0.0)
     # One that seems better, but not surely, is not shown to be as good.
@@ -122,10 +122,10 @@ class LastLook:
         """Adds what the workers saw in a stage, and drops the actions that surely lose."""
         self._stages += [each for each in seen if each.rounds]
         losses = {each: self.loss(each) for each in self.actions if each not in self.answer}
-        least = min(losses.values(), default=None)
+        least = min(losses, key=losses.__getitem__, default=None)
         for action, (loss, deviation) in losses.items():
             # Of the others the best stays, so that there is something to compare the answer with.
-            if loss > DROPPED * deviation and (loss, deviation) != least:
+            if loss > DROPPED * deviation and action != least:
                 self.actions.remove(action)
 
     def settle(self) -> None:
@@ -168,6 +168,7 @@ class LastLook:
 
     def loss(self, action: int) -> tuple[float, float]:
         """What an action loses against the answer, and the deviation of that."""
+        # The score of the answer less that of the action, as one weighted sum.
         return self._mean({**self.answer, action: self.answer.get(action, 0.0) - 1.0})
 
     def _seen(self) -> list[int]:
@@ -195,7 +196,7 @@ class LastLook:
                 for other, other_weight in weights.items()
             )
         if not rounds:
-            return 0.0, 1.0
+            return 0.0, 1.0  # Nothing is known: a whole point is possible.
         mean = total / rounds
         variance = max(0.0, squares / rounds - mean * mean)
         noise = (variance + PRIOR / rounds) / rounds

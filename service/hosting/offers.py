@@ -1,5 +1,6 @@
 """The kinds of entries by which the seats agree on takebacks and pauses (`consent.py`)."""
 
+from operator import attrgetter
 from typing import Any
 
 from croupier.v1 import feed_pb2, game_pb2
@@ -15,6 +16,10 @@ from service.store import Entry
 from wire.errors import Refusal
 
 TAKEBACK, PAUSE = game_pb2.OFFER_KIND_TAKEBACK, game_pb2.OFFER_KIND_PAUSE
+
+
+# What an entry says of a match, but for who has asked for it and where it stands in the log.
+_says = attrgetter("kind", "seat", "at", "action", "expected_version")
 
 
 def why_not(state: MatchState, seat: int, offered: int) -> str:
@@ -117,10 +122,11 @@ class MakeOffer(_Offering, number=EntryKind.OFFER):
         state.check_running()
         entry = MakeOffer.entry(state, at, caller.seat, offered)
         offer = state.consent.offer
-        if offer is not None and offer[:2] == (caller.seat, offered):
+        if offer is not None and (offer.seat, offer.kind) == (caller.seat, offered):
             return Reply(state, state.version)
         last = state.entry(state.version) if state.version else entry
-        if state.version and (last.kind, last.seat, last.action) == (entry.kind, *entry[1:4:2]):
+        again = (entry.kind, entry.seat, entry.action)
+        if state.version and (last.kind, last.seat, last.action) == again:
             return Reply(state, state.version)
         if why := why_not(state, caller.seat, offered):
             raise Refusal(ErrorReason.ERROR_REASON_OFFER_NOT_ALLOWED, why)
@@ -137,7 +143,7 @@ class MakeOffer(_Offering, number=EntryKind.OFFER):
     def after(self, state: MatchState, entry: Entry) -> MatchState:
         if why := why_not(state, entry.seat, entry.action[0]):
             raise ActionError("kind", why)
-        if entry[:5] != self.entry(state, entry.at, entry.seat, entry.action[0])[:5]:
+        if _says(entry) != _says(self.entry(state, entry.at, entry.seat, entry.action[0])):
             raise ActionError("takeback_version", "this is not what the offer leads to")
         return self._after(state, entry, entry.seat)
 
@@ -178,7 +184,8 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
                     for each in (*made[1:], made[0])
                     if each.kind in offers or KINDS[each.kind].is_decision(each)
                 )
-                if first[:2] == (EntryKind.ANSWER, caller.seat) and first.action[1] == agreed:
+                answered = first.kind == EntryKind.ANSWER and first.seat == caller.seat
+                if answered and first.action[1] == agreed:
                     return Reply(state, state.version)
             raise Refusal(
                 ErrorReason.ERROR_REASON_OFFER_NOT_OPEN, "the offer does not wait for an answer"
@@ -200,7 +207,7 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
         if offer is None or (entry.action[1] and offer.seat == entry.seat):
             raise ActionError("seat", "the seat has no such offer to answer")
         answer = self.entry(state, entry.at, entry.seat, offer, bool(entry.action[1]))
-        if entry[:5] != answer[:5]:
+        if _says(entry) != _says(answer):
             raise ActionError("kind", "this is not what was offered")
         return self._after(state, entry, offer.seat)
 

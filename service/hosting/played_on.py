@@ -29,7 +29,7 @@ class Start(NamedTuple):
 
     message: bytes  # A croupier.v1.MatchStart.
     rules_version: int  # Under which it was played before.
-    logged: bool  # As in croupier.v1.Origin.
+    logged: bool  # Whether the log has the match: only then may two people play it on.
 
 
 class Beginning(NamedTuple):

@@ -1,8 +1,9 @@
 """Connections: how many there may be, for how long, and how they are accepted.
 
 grpcio refuses a connection beyond the limits before it costs more than a file. On other ports the
-one that has been silent for the longest makes room (`service/listening/http.py`). A limit for each
-address is the business of a proxy (docs/operations.md).
+one that has been silent for the longest makes room (`service/listening/http.py`). On the
+web port one address has a share (`PARTS` there); grpcio knows no addresses, so for native calls
+that is the business of a proxy (docs/operations.md).
 """
 
 import asyncio

@@ -248,7 +248,7 @@ def answer(
     by_time = search.stop_reason == StopReason.TIME
     hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
     if search.stop_reason == StopReason.CANCELLED:
-        if job.out_of_memory:
+        if job.gave_way:
             hint.stop_reason = hint_pb2.STOP_REASON_MEMORY
         if job.shutting_down:
             hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN

@@ -84,8 +84,8 @@ class SearchJob:
         self.started = False
         self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
         self.stop = Stop()
-        self.shutting_down = False  # Whether it ends early, with what it has found;
-        self.out_of_memory = False  # likewise, since others wait for memory.
+        self.shutting_down = False  # Whether it ends early, with what it has found.
+        self.gave_way = False  # Whether it ends early, since others wait for its memory.
         self.abandoned = False  # Whether nobody waits for an answer any more.
         self._parameters = parameters
         self._search: Search | None = None
@@ -111,9 +111,9 @@ class SearchJob:
     def give_way(self) -> bool:
         """Ends it, with what it has found, if it cannot grow and only its time would end it."""
         search = self._search
-        if self.out_of_memory or self.limits.iterations or search is None or not search.refused:
+        if self.gave_way or self.limits.iterations or search is None or not search.refused:
             return False
-        self.out_of_memory = True
+        self.gave_way = True
         self.stop.set()
         return True
 
@@ -357,8 +357,7 @@ class SearchPool:
         if self._shutting_down:
             return
         changes = self._queue.schedule(time.monotonic())
-        if self._queue.unmet == 0 and not any(job.out_of_memory for job in self._jobs.values()):
-            any(job.give_way() for job in self._jobs.values())
+        self._make_room()
         for place in changes.pause:
             self._jobs[place].pause()
         for place in changes.go_on:
@@ -372,6 +371,15 @@ class SearchPool:
             self._recheck.cancel()
             self._recheck = None
         self._recheck_later()
+
+    def _make_room(self) -> None:
+        # If a search of the lowest rank waits for memory, one that cannot grow ends for it.
+        jobs = self._jobs.values()
+        if self._queue.unmet != 0 or any(job.gave_way for job in jobs):
+            return
+        for job in jobs:
+            if job.give_way():
+                return
 
     def _recheck_later(self) -> None:
         at = self._queue.next_change()
