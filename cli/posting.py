@@ -1,4 +1,4 @@
-"""Posts messages to a URL, signed as Standard Webhooks asks for; an attempt has one deadline."""
+"""One attempt to post a message to a URL, signed as Standard Webhooks asks for, with a deadline."""
 
 import asyncio
 import base64

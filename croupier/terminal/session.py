@@ -133,10 +133,9 @@ class Session:
     def _next(self) -> match_pb2.WatchMatchResponse | None:
         # What the stream brings next; None at its end. The player may type commands meanwhile.
         while True:
-            response: match_pb2.WatchMatchResponse | Exception | None = None
             waited_for = self._waited_for()
             with self.screen.waiting(waited_for):
-                while not self.screen.typed():
+                while not (typed := self.screen.typed()):
                     with suppress(Empty):
                         response = self._came.get(timeout=LOOK)
                         if isinstance(response, Exception):
@@ -145,7 +144,7 @@ class Session:
                             return response
                         if waited_for != self._waited_for():
                             break
-            if response is None:
+            if typed:
                 self._until_moved_on(self._command)
 
     def _command(self) -> None:

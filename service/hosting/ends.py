@@ -1,4 +1,4 @@
-"""How a match ends: before its rules end it, and in the words of its game."""
+"""What the end of a match says: the scores of an early one, and the words of its game."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -139,7 +139,7 @@ class SearchServers:
                 async with aclosing(self._try(task, search)) as reports:
                     async for report, final in reports:
                         if final and not self._stopping and _was_cut_short(report):
-                            break
+                            break  # Its server was ended: the next try searches again.
                         last = report
                         if final:  # Whoever reads need not come back after it.
                             self._count(task, "answered")
