@@ -79,6 +79,9 @@ class SqliteStore:
         self._anchor: sqlite3.Connection | None = None
         self._readers = Threads("store-reader", READERS)
         self._reader = threading.local()
+        # The connections of the readers. Python closes none that is merely dropped, since each is
+        # part of a circle; an open one would keep the last from emptying the write-ahead log.
+        self._reading: list[sqlite3.Connection] = []
         self._loop: asyncio.AbstractEventLoop
         self._lock: IO[bytes] | None = None
         self._checking = False  # Whether it was opened to be checked alone.
@@ -139,8 +142,9 @@ class SqliteStore:
 
     def _finish(self) -> None:
         self._writer.stop()
-        # The connection of a reader belongs to its thread and ends with it.
         self._readers.close()
+        for connection in self._reading:
+            connection.close()
         if self._anchor is not None:
             self._anchor.close()
         if self._lock is not None:
@@ -319,13 +323,22 @@ class SqliteStore:
             connection = getattr(self._reader, "connection", None)
             if connection is None:
                 connection = self._reader.connection = self._connect()
+                self._reading.append(connection)
             answer = query(connection, *arguments)
         except sqlite3.Error as error:
-            self._reader.connection = None
+            self._forget_reader()
             self._faults.failed("read", faults.name(error))
             raise faults.refusal(error) from None
         self._faults.worked("read")
         return answer
+
+    def _forget_reader(self) -> None:
+        connection = getattr(self._reader, "connection", None)
+        if connection is not None:
+            self._reader.connection = None
+            self._reading.remove(connection)
+            with suppress(sqlite3.Error):
+                connection.close()
 
 
 def _future() -> "asyncio.Future[Any]":

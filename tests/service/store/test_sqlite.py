@@ -69,6 +69,21 @@ async def test_only_the_owner_can_read_the_files(place, store):
     assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
 
 
+async def test_a_log_that_was_closed_has_nothing_to_recover(place, monkeypatch):
+    async with opened(place, "one") as store:
+        await add(store, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite_tables, "count_live", broken)
+            with pytest.raises(Refusal):
+                await store.count_live("somebody")
+        await asyncio.gather(*(store.load("one") for _ in range(100)))  # By several readers.
+    assert {path.name for path in place.directory.iterdir()} == {sqlite.FILE, "lock"}
+
+
+def broken(connection, *_):
+    connection.execute("SELECT * FROM nowhere")
+
+
 async def test_commits_are_synced(store):
     await add(store, 0)
     for asked, wanted in (("PRAGMA journal_mode", "wal"), ("PRAGMA synchronous", 2)):
