@@ -379,7 +379,16 @@ class Drawing:
             if self._is_left_out(path, field):
                 continue
             value = getattr(message, field.name)
-            if field.message_type is None:
+            own = self._own_words(path, field)
+            if _is_sentence(own):
+                if field.message_type or _says_something(message, field, value):
+                    said = {
+                        each.name: self.words.field(message, each)
+                        for each in message.DESCRIPTOR.fields
+                        if not each.message_type
+                    }
+                    nested.append(Text(self.words.fill(own, said)))
+            elif field.message_type is None:
                 if _says_something(message, field, value):
                     plain.add_row(self._label(path, field), self._value(field, value))
             elif field.is_repeated and value:
@@ -398,10 +407,13 @@ class Drawing:
         hidden = self.words.phrases.get(f"view.{path}{field.name}") == ""
         return hidden or field.type == field.TYPE_BYTES or bool(_HIDDEN.fullmatch(field.name))
 
-    def _label(self, path: str, field: Any) -> str:
+    def _own_words(self, path: str, field: Any) -> str:
         phrases = self.words.phrases
-        own = phrases.get(f"view.{path}{field.name}") or phrases.get(f"view.{field.name}")
-        return own or field.name.replace("_", " ")
+        return phrases.get(f"view.{path}{field.name}") or phrases.get(f"view.{field.name}", "")
+
+    def _label(self, path: str, field: Any) -> str:
+        own = self._own_words(path, field)
+        return field.name.replace("_", " ") if not own or _is_sentence(own) else own
 
     def _items(self, field: Any, items: Sequence[Message], path: str) -> RenderableType:
         path = f"{path}{field.name}."
@@ -441,6 +453,11 @@ class Drawing:
         runs = groupby(self.words.value(field, each).text for each in values)
         said = ", ".join(filter(None, (counted(same) for _, same in runs)))
         return Text(said) if said else Text("-", style="dim")
+
+
+def _is_sentence(phrase: str) -> bool:
+    # Whether it says the value of a field too, or else only what the field is called.
+    return "{" in phrase
 
 
 def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:

@@ -15,13 +15,16 @@ import wire
 from croupier.v1 import game_pb2, match_pb2, puzzle_pb2
 from engine.game import Game, SeatView
 from engine.parts import package_of
-from service.common.event_loop import Work
+from service.common.event_loop import Work, finish_now
 from service.hosting.match_state import MatchState
-from service.hosting.records import replaying_record
+from service.hosting.records import RecordError, replaying_record
 from service.hosting.views import serialize_position
 
 FILE = "puzzles.binpb.gz"
 ID_DIGITS = 12
+
+
+FIND_NEW = "find new ones with `croupier puzzles`"
 
 
 class PackError(ValueError):
@@ -47,8 +50,16 @@ def read_pack(data: bytes, game: type[Game] | None = None) -> puzzle_pb2.PuzzleP
     if pack.rules_version != found.rules_version:
         raise PackError(
             f"the puzzles of {game_id} were found under version {pack.rules_version} of its rules, "
-            f"and this is version {found.rules_version}: find new ones with `croupier puzzles`"
+            f"and this is version {found.rules_version}: {FIND_NEW}"
         )
+    for each in pack.puzzles:
+        try:
+            finish_now(replaying(each.record))
+        except RecordError as error:
+            raise PackError(
+                f"{each.puzzle.name} does not follow from the rules and the messages of {game_id} "
+                f"as they are now ({error}): {FIND_NEW}"
+            ) from None
     return pack
 
 

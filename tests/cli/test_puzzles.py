@@ -4,6 +4,7 @@ import pytest
 
 import wire
 from cli import record_files
+from croupier.v1 import puzzle_pb2
 from lab.puzzles import play
 from service.puzzles.packs import read_pack, write_pack
 from tests.support.commands import croupier
@@ -78,6 +79,23 @@ def test_a_pack_of_other_rules_is_named(tmp_path, made):
     assert ended.status == 1
     assert "found under version 99 of its rules" in ended.err
     assert f"this is version {present}" in ended.err
+
+
+def test_a_pack_that_does_not_follow_from_the_game_is_named(tmp_path, made):
+    pack = read_pack(made.read_bytes())
+    names = [each.puzzle.name for each in pack.puzzles]
+    other = puzzle_pb2.PuzzlePack()
+    other.CopyFrom(pack)
+    pack.puzzles[1].record.entries[0].MergeFromString(b"\xf8\x07\x01")  # A field of long ago.
+    entry = other.puzzles[0].record.entries[0]
+    getattr(entry, entry.WhichOneof("entry")).Clear()
+    for name, wrong in ((names[1], pack), (names[0], other)):
+        older = tmp_path / "older.gz"
+        older.write_bytes(write_pack(wrong))
+        ended = croupier("puzzles", "--check", older)
+        assert (ended.status, ended.out) == (1, "")
+        assert f"{name} does not follow from the rules and the messages of {GAME}" in ended.err
+        assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,22 @@ describe("a game without a drawing", () => {
 		expect(middle).toHaveLength(6);
 	});
 
+	it("fills a sentence for a field, wherever it would stand", () => {
+		const game = whist();
+		game.phrases = { ...game.phrases };
+		const schema = schemaOf(game)!;
+		const state = inner(schema, schema.view, view().game)!;
+		for (const { name, message } of state.fields)
+			if (!message) game.phrases[`view.${name}`] = `Lion {${name}}.`;
+		game.phrases["view.hand_sizes"] = "Lions {hand_sizes.0} and {hand_sizes.1}";
+		const { hand, sides, middle } = layoutOf(new Words(game), state, 0);
+		expect(JSON.stringify([hand, sides, middle])).toContain("Lion");
+		for (const each of [...hand, ...sides.flat(), ...middle])
+			for (const said of Object.values(each))
+				if (typeof said === "string") expect(said).not.toMatch(/[{}]/);
+		expect((anyGame(game) as GameModule).score(view(), 0)).toBeUndefined();
+	});
+
 	it("leaves out what is hidden as a score, and says it on neither side", () => {
 		const game = whist();
 		game.phrases = { ...game.phrases, "view.tricks_won": "" };

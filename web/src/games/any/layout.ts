@@ -42,8 +42,7 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 			const mine = seat === undefined || seat === me;
 			if (words.holdsCards(field) && isList(field) && HAND.test(field.name) && mine) {
 				if (me === undefined) continue;
-				const own = words.game.phrases[`view.${path}${field.name}`];
-				const title = own ?? t().yourHand;
+				const title = ownLabel(words, path, field) ?? t().yourHand;
 				layout.hand.push({ title, cards: words.cardsOf(message, field) });
 				continue;
 			}
@@ -54,7 +53,8 @@ export function layoutOf(words: Words, view: ReflectMessage, me: number | undefi
 				continue;
 			}
 			if (HELD.test(field.name)) continue; // It is said beside the name of the player.
-			if (isPair(words, field, values) && seat === undefined) {
+			const isSaidWhole = sentenceOf(words, path, field) !== undefined;
+			if (isPair(words, field, values) && seat === undefined && !isSaidWhole) {
 				const label = labelOf(words, path, field);
 				const said = values.map((each) => words.valueOf(field, each));
 				for (const [at, value] of said.entries())
@@ -78,7 +78,7 @@ export function figureOf(
 	words: Words,
 ): { value: string; label: string; field: DescField } | undefined {
 	for (const field of state?.fields ?? []) {
-		if (!isList(field) || isLeftOut(words, "", field)) continue;
+		if (!isList(field) || isLeftOut(words, "", field) || sentenceOf(words, "", field)) continue;
 		const value = valuesOf(state!, field)[seat];
 		if (name.test(field.name) && (typeof value === "number" || typeof value === "bigint"))
 			return { value: `${value}`, label: words.label("view", field.name), field };
@@ -108,13 +108,23 @@ function ownerOf(name: string, me: number | undefined): number | undefined {
 	return /^opponent_/.test(name) ? 1 - me : /^(own|your)_/.test(name) ? me : undefined;
 }
 
+/** The sentence that a game has for a field of a view, with values in braces. */
+function sentenceOf(words: Words, path: string, field: DescField): string | undefined {
+	const own = words.game.phrases[`view.${path}${field.name}`];
+	return own?.includes("{") ? own : undefined;
+}
+
 /** What a field of a view is called, within the message that the path names, such as `sides.`. */
 export const labelOf = (words: Words, path: string, field: DescField) =>
-	words.game.phrases[`view.${path}${field.name}`] ?? words.label("view", field.name);
+	ownLabel(words, path, field) ?? words.label("view", field.name);
+
+const ownLabel = (words: Words, path: string, field: DescField) =>
+	sentenceOf(words, path, field) ? undefined : words.game.phrases[`view.${path}${field.name}`];
 
 function itemOf(words: Words, message: ReflectMessage, field: DescField, path: string): Item {
+	const sentence = sentenceOf(words, path, field);
+	if (sentence) return { kind: "sentence", text: words.sentence(sentence, message) };
 	const label = labelOf(words, path, field);
-	if (label.includes("{")) return { kind: "sentence", text: words.sentence(label, message) };
 	const values = valuesOf(message, field);
 	if (words.holdsCards(field)) {
 		const cards = words.cardsOf(message, field).map((card) => ({ card }));
