@@ -33,6 +33,8 @@ from pathlib import Path
 from scripts.examples import GAMES, Server
 from tests.csharp.line import Line
 from tests.support.ports import free_port
+from tests.support.rude import ROWS
+from tests.support.rude_server import RudeServer
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients/csharp"
@@ -74,6 +76,8 @@ def main() -> int:
     compile_all()
     print(f"seed {chosen.seed}", flush=True)
     failed = check_words() | run("Units.exe").returncode | check_calls()
+    for transport in chosen.transports:
+        failed |= check_rude(transport)
     for game in chosen.games:
         with tempfile.TemporaryDirectory() as folder:
             failed |= play(game, Path(folder), chosen)
@@ -107,6 +111,7 @@ def compile_all() -> None:
         "Chaos.exe": (*uses, *unity, here / "Chaos.cs"),
         "Surface.exe": (*uses, here / "Surface.cs"),
         "Units.exe": (*uses, *unity, here / "Units.cs"),
+        "Rude.exe": (*uses, *unity, here / "Rude.cs"),
     }
     for name, sources in steps.items():
         subprocess.run([*COMPILE, f"-out:{BUILD}/{name}", *map(str, sources)], check=True)
@@ -130,6 +135,24 @@ def check_words() -> int:
     ]
     print(*found, sep="\n", end="\n" if found else "")
     return int(bool(found))
+
+
+def check_rude(transport: str) -> int:
+    """Calls a server that is rude, by one transport; returns 1 if a client took it wrongly."""
+    server = RudeServer()
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder, "table.json")
+        table.write_text(server.rows())
+        command = ["mono", "--debug", str(BUILD / "Rude.exe"), str(table), transport]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+    wrong = server.judge(done.stdout.splitlines())
+    print(
+        *wrong,
+        f"rude answers, {transport}: {len(ROWS)}, {len(wrong)} taken wrongly",
+        sep="\n",
+        flush=True,
+    )
+    return int(bool(wrong))
 
 
 def check_calls() -> int:
