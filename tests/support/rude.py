@@ -333,9 +333,8 @@ def _matches() -> Iterator[Row]:
     back = _told(5, view_of(5, takebackCount=1), "offerAnswered")
     yield row("takeback", "ok", *offered, back, *over(6), turns=(3, 5))
     paused = _told(5, view_of(5, False, pauseEndTime="2026-01-01T00:00:00Z"), "offerAnswered")
-    yield row(
-        "pause", "ok", *offered, paused, _told(6, view_of(6), "matchResumed"), *over(7), turns=(3,)
-    )
+    resumed = _told(6, view_of(6), "matchResumed")
+    yield row("pause", "ok", *offered, paused, resumed, *over(7), turns=(3, 6))
     yield row("decided", "ok", *offered, _told(5, view_of(5), "skystones"), *over(6), turns=(3, 5))
     secret = {"version": "4", "seatDecided": {"seat": 1}}
     theirs = envelope({"version": "4", "view": view_of(4), "events": [secret]})

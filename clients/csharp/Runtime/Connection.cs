@@ -110,10 +110,7 @@ namespace Croupier {
             var headers = Headers(token, "application/json", timeout);
             var body = new MemoryStream(); // Not closed: a piece may come after the end.
             using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel)) {
-                Received received = (bytes, count) => {
-                    body.Write(bytes, 0, count);
-                    return body.Length <= MaxBytes;
-                };
+                Received received = (bytes, count) => { body.Write(bytes, 0, count); return body.Length <= MaxBytes; };
                 var post = Transport.PostAsync(UrlOf(method), headers, Json.Write(request), received, end.Token);
                 try {
                     await WithinAsync(post, timeout + Grace, cancel);

@@ -95,6 +95,7 @@ namespace Croupier {
                 case 401: return "unauthenticated";
                 case 403: return "permission_denied";
                 case 404: return "unimplemented";
+                case 408: return "deadline_exceeded";
                 case 429: case 502: case 503: case 504: return "unavailable";
                 default: return status / 100 == 3 ? "failed_precondition" : "unknown";
             }

@@ -28,7 +28,7 @@ namespace Croupier {
     /// <remarks>Events are raised where FollowAsync was called: in Unity, on the main thread.</remarks>
     public sealed class Match {
         private const double SilentIntervals = 2.5; // One sign of life may come late.
-        private static readonly string[] Beside = { "seatTokenReplaced", "offerMade", "offerAnswered", "matchResumed" }; // The game does not go on by these.
+        private static readonly string[] Beside = { "seatTokenReplaced", "offerMade", "offerAnswered" }; // The game does not go on by these.
         private readonly Client _client;
         private readonly object _lock = new object(), _turn = new object();
         private Task _replacing = Task.FromResult(true);
@@ -58,7 +58,7 @@ namespace Croupier {
         /// <summary>A version has come. Views never go back behind an answer.</summary>
         public event Action<Change> ViewChanged;
 
-        /// <summary>The seat owes a decision: one of the view's `legalActions`. Raised once for each; again after a pause that has refused it.</summary>
+        /// <summary>The seat owes a decision: one of the view's `legalActions`. Raised once for each, and again after a pause.</summary>
         public event Action<JObject> YourTurn;
 
         /// <summary>The match is over; the view has the `result`.</summary>
@@ -142,12 +142,15 @@ namespace Croupier {
                     while (await Task.WhenAny(following, news.Task) != following) {
                         lock (_turn) {
                             news = new TaskCompletionSource<bool>();
-                            if (due == decided || IsOld(due)) continue;
+                            if (due == decided) continue;
                             decided = due;
                         }
+                        // A decision stays the same while the other seat decides in secret, or offers something.
+                        var view = IsOld(decided) ? View : decided;
+                        if (!Owes(view)) continue;
                         try {
-                            var action = await decide(decided);
-                            if (action != null) await SubmitAsync(action, decided, cancel: cancel);
+                            var action = await decide(view);
+                            if (action != null) await SubmitAsync(action, view, cancel: cancel);
                         } catch (CroupierException error) when (IsLate(error)) {
                             // The stream shows the newer view.
                         }
@@ -176,7 +179,7 @@ namespace Croupier {
         /// `thenUnless` "THEN_UNLESS_ILLEGAL" whatever happens. Each action takes their place.
         /// </remarks>
         /// <exception cref="CroupierException">See IsLate. If the patience is at its end, the next view shows whether it has counted.</exception>
-        public async Task<JObject> SubmitAsync(
+        public Task<JObject> SubmitAsync(
             JToken action, JObject view = null, IEnumerable<JToken> then = null, string thenUnless = null,
             CancellationToken cancel = default) {
             view = view ?? View;
@@ -186,13 +189,7 @@ namespace Croupier {
                 ["action"] = action, ["requestId"] = Json.NewRequestId(),
                 ["thenActions"] = then == null ? null : new JArray(then.ToArray()), ["thenUnless"] = thenUnless
             };
-            try {
-                return await ViewAsync("SubmitAction", request, cancel);
-            } catch (CroupierException error) when (error.Reason == "MATCH_PAUSED") {
-                _asked = false; // The decision is owed again when the match goes on; perhaps it has.
-                if (View != null && Json.Number(View["version"]) > Json.Number(view["version"])) Ask(View);
-                throw;
-            }
+            return ViewAsync("SubmitAction", request, cancel);
         }
 
         /// <summary>Takes back the decisions ahead that were not made; returns the view after it.</summary>
@@ -320,7 +317,9 @@ namespace Croupier {
             }
             var upToDate = Json.Holds(response["upToDate"]);
             var presence = upToDate ? Json.Text(response["otherSeat"]).Replace("SEAT_PRESENCE_", "") : OtherSeat;
-            if (presence != OtherSeat) OtherSeatChanged?.Invoke(OtherSeat = presence);
+            var come = presence != OtherSeat;
+            OtherSeat = presence;
+            if (come) OtherSeatChanged?.Invoke(presence);
             if (upToDate ? view == null : old) return; // A sign of life.
             var events = Json.List(response["events"]);
             if (Json.Messages(events).Any(each => GoesOn(each, View))) _asked = false;
@@ -332,16 +331,19 @@ namespace Croupier {
 
         private void Ask(JObject view) {
             var takebacks = Json.Number(view["takebackCount"]);
-            var ahead = Json.Message(view["decisionsAhead"]); // With such ones, the server makes the next decision.
-            var waits = Json.List(ahead["actions"]).Count > 0 && ahead["endReason"] == null;
             if (view["result"] is JObject) {
                 if (!_over) Ended?.Invoke(view);
                 _over = true;
-            } else if (Json.List(view["legalActions"]).Count > 0 && !waits && !(_asked && takebacks == _takebacks)) {
+            } else if (Owes(view) && !(_asked && takebacks == _takebacks)) {
                 _asked = true;
                 _takebacks = takebacks;
                 YourTurn?.Invoke(view);
             }
+        }
+
+        private static bool Owes(JObject view) {
+            var ahead = Json.Message(view["decisionsAhead"]); // With such ones, the server makes the next decision.
+            return Json.List(view["legalActions"]).Count > 0 && (Json.List(ahead["actions"]).Count == 0 || ahead["endReason"] != null);
         }
 
         /// <summary>Whether a seat that owes a decision may owe another one after an event.</summary>

@@ -23,6 +23,7 @@ func run() -> void:
 	await errors()
 	await friends()
 	await ahead()
+	await paused()
 	await puzzles()
 	await freed()
 	print("done")
@@ -121,6 +122,35 @@ func ahead() -> void:
 	var stopped := first.review()
 	stopped.close()
 	check((await stopped.finish()).ok and stopped.closed, "a closed stream")
+
+
+## A turn is told once, whatever is offered, and again when a pause is over.
+func paused() -> void:
+	var clock := {"timeControl": {"perDecision": "600s"}}
+	var created := await client.create_match("skystones", [CroupierClient.OPEN, CroupierClient.OPEN], clock)
+	var mine := client.seat_of(created.value)
+	var theirs := client.seat_of(created.value, 1)
+	await mine.follow()
+	if not mine.is_your_turn():
+		mine = theirs
+		theirs = client.seat_of(created.value)
+	var asked: Array[int] = []
+	mine = client.match_of(mine.match_name, mine.token)  # That was not asked yet.
+	mine.your_turn.connect(func(view: Dictionary) -> void: asked.append(int(view.get("version", "0"))))
+	await mine.follow()
+	var at := mine.version()
+	var action: Dictionary = mine.view.legalActions[0]
+	await theirs.ask("MakeOffer", {"kind": "OFFER_KIND_PAUSE"})
+	await mine.ask("AnswerOffer", {"offerVersion": str(at + 1), "agree": true})
+	while mine.version() < at + 2:
+		await process_frame
+	var refused := await mine.submit(action)
+	check(refused.error.reason == "MATCH_PAUSED" and refused.error.is_late(), "paused: %s" % refused.error)
+	await theirs.ask("ResumeMatch")
+	while mine.version() < at + 3:
+		await process_frame
+	check(asked == [at, at + 3], "asked at %s" % [asked])
+	await theirs.resign()
 
 
 func puzzles() -> void:

@@ -9,7 +9,7 @@ extends Node
 ## The view has changed. [param events] are those since the view before, each told once and in order.
 signal view_changed(view: Dictionary, events: Array)
 ## This seat owes a decision: one of [code]view.legalActions[/code]. Told once for each, and again after a
-## pause that has refused it.
+## pause. The view may go on while the decision stays: see [method is_your_turn].
 signal your_turn(view: Dictionary)
 ## The match is over.
 signal ended(result: Dictionary)
@@ -22,7 +22,7 @@ signal failed(error: CroupierError)
 
 const _SILENT := 2.5  # So many heartbeats without one: the stream is lost.
 # The game does not go on by these events.
-const _BESIDE := ["seatTokenReplaced", "offerMade", "offerAnswered", "matchResumed"]
+const _BESIDE := ["seatTokenReplaced", "offerMade", "offerAnswered"]
 
 ## How often the server proves that the stream lives, in seconds, from 1 to 60.
 var heartbeat := 10.0
@@ -108,15 +108,13 @@ func submit(action: Dictionary, then: Array = [], then_unless := "") -> Croupier
 	if then_unless:
 		request.thenUnless = then_unless
 	var reply := await ask("SubmitAction", request)
-	if expected >= _asked and (reply.ok or reply.error.reason == "MATCH_PAUSED"):
-		_asked = -1  # What is owed from now on is another decision, or this one again after the pause.
 	if reply.ok:
+		if expected >= _asked:
+			_asked = -1  # What is owed from now on is another decision.
 		var newer := CroupierJson.number(reply.part("view"), "version")
 		# The stream tells versions between, and with them their events.
 		var next := newer == _told + 1
 		_take(newer if next else _told, CroupierJson.parts(reply.value, "events") if next else [], reply.part("view"))
-	elif version() > expected:
-		_ask()
 	return reply
 
 
