@@ -293,7 +293,8 @@ def _streams() -> Iterator[Row]:
     yield row(
         "dripping envelope", "lost", stream(), chunk(ONE[:1]), (chunk(b"\0"), 1), seconds=SHORT
     )
-    yield row("dripping message", "lost", stream(large), (chunk(b" "), DRIP), seconds=SHORT)
+    dripping = http(200, large, STREAM, more=DAY)
+    yield row("dripping message", "lost", dripping, (b" ", DRIP), seconds=SHORT)
     yield row("dripping page", "lost", http(503, HTML, more=DAY), (b" ", DRIP), seconds=SHORT)
     yield row("endless page", "lost", http(503, b"", more=1 << 40), ENDLESS)
     yield row("503", "lost", http(503, HTML))
@@ -414,5 +415,9 @@ _ANSWER: dict[str, Any] = {
     **{"decision": {"version": "1"}, "summary": {}},
 }
 # A match tells no more after these.
-_BESIDE = ({"upToDate": 7}, {"upToDate": True, "otherSeat": 7}, {"rematch": 7}, {"rematch": {}})
+_BESIDE = (
+    *({"upToDate": each} for each in (7, "x", [], {})),
+    *({"upToDate": True, "otherSeat": each} for each in (7, [], {})),
+    *({"rematch": each} for each in (7, "x", [], {})),
+)
 MUTANTS = [*_mutants(_ANSWER), *({**_ANSWER, **each} for each in _BESIDE)]

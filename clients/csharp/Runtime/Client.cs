@@ -75,12 +75,12 @@ namespace Croupier {
         public Client(string server, ITransport transport = null) : base(server, transport ?? new HttpTransport()) { }
 
         /// <summary>Returns the games of the server, in short.</summary>
-        public async Task<JArray> ListGamesAsync(CancellationToken cancel = default) =>
+        public async Task<JArray> ListGamesAsync(CancellationToken cancel = default(CancellationToken)) =>
             Json.List((await CallAsync("CatalogService/ListGames", new JObject(), null, cancel))["games"]);
 
         /// <summary>Returns a game, such as "skystones": its rules, cards, words and default ruleset.</summary>
         public async Task<JObject> GetGameAsync(
-            string game, string languageCode = "en", CancellationToken cancel = default) {
+            string game, string languageCode = "en", CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["name"] = "games/" + game, ["languageCode"] = languageCode };
             return Json.Part(await CallAsync("CatalogService/GetGame", request, null, cancel), "game");
         }
@@ -92,7 +92,7 @@ namespace Croupier {
         /// after a restart: it is then the same match.
         /// </remarks>
         public async Task<NewMatch> CreateMatchAsync(
-            string game, JObject first, JObject second, JObject more = null, CancellationToken cancel = default) {
+            string game, JObject first, JObject second, JObject more = null, CancellationToken cancel = default(CancellationToken)) {
             var request = more == null ? new JObject() : (JObject)more.DeepClone();
             if (request["requestId"] == null) request["requestId"] = Json.NewRequestId();
             if (request["ruleset"] == null) request["ruleset"] = (await GetGameAsync(game, "en", cancel))["defaultRuleset"];
@@ -104,12 +104,12 @@ namespace Croupier {
         public Match Resume(string name, string token) => new Match(this, name, token);
 
         /// <summary>Tells what an invitation is for, before it is used.</summary>
-        public Task<JObject> GetInvitationAsync(string invitation, CancellationToken cancel = default) =>
+        public Task<JObject> GetInvitationAsync(string invitation, CancellationToken cancel = default(CancellationToken)) =>
             CallAsync("MatchService/GetInvitation", new JObject { ["invitation"] = invitation }, null, cancel);
 
         /// <summary>Takes the seat that an invitation is for. Whoever keeps the `requestId` may ask again.</summary>
         public async Task<NewMatch> JoinAsync(
-            string invitation, string displayName = "", string requestId = null, CancellationToken cancel = default) {
+            string invitation, string displayName = "", string requestId = null, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject {
                 ["invitation"] = invitation, ["displayName"] = displayName, ["requestId"] = requestId ?? Json.NewRequestId()
             };
@@ -118,23 +118,23 @@ namespace Croupier {
 
         /// <summary>Returns a page of the puzzles of a game: `puzzles`, and `nextPageToken` for the next page.</summary>
         public Task<JObject> ListPuzzlesAsync(
-            string game, string theme = "", string pageToken = "", CancellationToken cancel = default) {
+            string game, string theme = "", string pageToken = "", CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["parent"] = "games/" + game, ["theme"] = theme, ["pageToken"] = pageToken };
             return CallAsync("PuzzleService/ListPuzzles", request, null, cancel);
         }
 
         /// <summary>Returns a puzzle with its view; `name` is as in the list.</summary>
-        public async Task<JObject> GetPuzzleAsync(string name, CancellationToken cancel = default) =>
+        public async Task<JObject> GetPuzzleAsync(string name, CancellationToken cancel = default(CancellationToken)) =>
             Json.Part(await CallAsync("PuzzleService/GetPuzzle", new JObject { ["name"] = name }, null, cancel), "puzzle");
 
         /// <summary>Says whether an action is `correct`, and what the answer leads to.</summary>
-        public Task<JObject> SolvePuzzleAsync(string name, JToken action, CancellationToken cancel = default) =>
+        public Task<JObject> SolvePuzzleAsync(string name, JToken action, CancellationToken cancel = default(CancellationToken)) =>
             CallAsync("PuzzleService/SolvePuzzle", new JObject { ["name"] = name, ["action"] = action }, null, cancel);
 
         /// <summary>Searches from a view, hosted or not, and shows each report; returns the final hint.</summary>
         /// <remarks>To end the search at once, cancel it; what was reported last is then the hint.</remarks>
         public Task<JObject> AnalyzeAsync(
-            JObject view, SearchLimits limits, Action<JObject> report = null, CancellationToken cancel = default) =>
+            JObject view, SearchLimits limits, Action<JObject> report = null, CancellationToken cancel = default(CancellationToken)) =>
             AnalyzeAsync(limits.Search("view", view), null, report, cancel);
 
         internal async Task<JObject> AnalyzeAsync(JObject search, string token, Action<JObject> report, CancellationToken cancel) {

@@ -42,7 +42,7 @@ namespace Croupier {
         /// <remarks>A request that changes something needs a `requestId`, as all of Croupier's can have.</remarks>
         /// <exception cref="CroupierException">The server refused, or was lost for as long as the patience lasts.</exception>
         public async Task<JObject> CallAsync(
-            string method, JObject request, string token = null, CancellationToken cancel = default) {
+            string method, JObject request, string token = null, CancellationToken cancel = default(CancellationToken)) {
             var patience = new Patience(this);
             while (true) {
                 try {
@@ -56,7 +56,7 @@ namespace Croupier {
         /// <summary>Calls a stream, again if it is lost, until it has ended; hands on each message.</summary>
         /// <remarks>`request` is asked before each attempt, so that it can say where to go on.</remarks>
         public Task StreamAsync(
-            string method, Func<JObject> request, string token, Action<JObject> told, CancellationToken cancel = default) =>
+            string method, Func<JObject> request, string token, Action<JObject> told, CancellationToken cancel = default(CancellationToken)) =>
             StreamAsync(method, request, () => token, told, Timeout + MaxSearch, Timeout + MaxSearch, Task.FromResult, cancel);
 
         /// <summary>The same, with a token for each attempt, and with limits to wait for the first message and for a further one.</summary>

@@ -86,7 +86,7 @@ namespace Croupier {
         /// <param name="followRematch">Whether to go on after the end, until a rematch has begun or was declined.</param>
         /// <exception cref="CroupierException">The server was lost for as long as the patience lasts.</exception>
         public async Task FollowAsync(
-            ulong? after = null, string etag = "", bool followRematch = false, CancellationToken cancel = default) {
+            ulong? after = null, string etag = "", bool followRematch = false, CancellationToken cancel = default(CancellationToken)) {
             var token = Token;
             var told = false; // Whether a stream of this call has brought a version.
             Func<JObject> request = () => new JObject {
@@ -124,7 +124,7 @@ namespace Croupier {
         /// `decide` gets the view and returns one of its legal actions, or null if it has submitted one by
         /// itself. A decision that comes too late, as the clock or another client has decided, is left out.
         /// </remarks>
-        public async Task PlayAsync(Func<JObject, Task<JToken>> decide, CancellationToken cancel = default) {
+        public async Task PlayAsync(Func<JObject, Task<JToken>> decide, CancellationToken cancel = default(CancellationToken)) {
             JObject due = null, decided = null;
             var news = new TaskCompletionSource<bool>();
             Action<JObject> turn = view => {
@@ -169,7 +169,7 @@ namespace Croupier {
             Array.IndexOf(new[] { "STALE_VERSION", "NOT_TO_DECIDE", "MATCH_OVER", "MATCH_PAUSED" }, error.Reason) >= 0;
 
         /// <summary>Returns what the holder of the token knows now.</summary>
-        public Task<JObject> GetViewAsync(CancellationToken cancel = default) =>
+        public Task<JObject> GetViewAsync(CancellationToken cancel = default(CancellationToken)) =>
             ViewAsync("GetView", Named(), cancel);
 
         /// <summary>Plays one of the legal actions of a view, by default the newest; returns the view after it.</summary>
@@ -181,7 +181,7 @@ namespace Croupier {
         /// <exception cref="CroupierException">See IsLate. If the patience is at its end, the next view shows whether it has counted.</exception>
         public Task<JObject> SubmitAsync(
             JToken action, JObject view = null, IEnumerable<JToken> then = null, string thenUnless = null,
-            CancellationToken cancel = default) {
+            CancellationToken cancel = default(CancellationToken)) {
             view = view ?? View;
             if (view == null) throw new InvalidOperationException("there is no view yet: follow the match, or get its view");
             var request = new JObject {
@@ -193,35 +193,35 @@ namespace Croupier {
         }
 
         /// <summary>Takes back the decisions ahead that were not made; returns the view after it.</summary>
-        public Task<JObject> CancelAheadAsync(CancellationToken cancel = default) =>
+        public Task<JObject> CancelAheadAsync(CancellationToken cancel = default(CancellationToken)) =>
             ViewAsync("CancelDecisionsAhead", Named(), cancel);
 
         /// <summary>Resigns the match; returns the view at its end.</summary>
-        public Task<JObject> ResignAsync(CancellationToken cancel = default) =>
+        public Task<JObject> ResignAsync(CancellationToken cancel = default(CancellationToken)) =>
             ViewAsync("ResignMatch", Named(), cancel);
 
         /// <summary>Ends the match without a result, before both have decided; returns the view at its end.</summary>
-        public Task<JObject> AbortAsync(CancellationToken cancel = default) =>
+        public Task<JObject> AbortAsync(CancellationToken cancel = default(CancellationToken)) =>
             ViewAsync("AbortMatch", Named(), cancel);
 
         /// <summary>Returns a hint for what the seat knows now.</summary>
-        public async Task<JObject> SuggestAsync(SearchLimits limits, CancellationToken cancel = default) {
+        public async Task<JObject> SuggestAsync(SearchLimits limits, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["search"] = limits.Search("matchName", Name) };
             return Json.Part(await CallAsync("HintService/SuggestAction", request, cancel), "hint");
         }
 
         /// <summary>Searches from what the seat knows now, and shows each hint as it grows; returns the final one.</summary>
         public Task<JObject> AnalyzeAsync(
-            SearchLimits limits, Action<JObject> report, CancellationToken cancel = default) =>
+            SearchLimits limits, Action<JObject> report, CancellationToken cancel = default(CancellationToken)) =>
             _client.AnalyzeAsync(limits.Search("matchName", Name), Token, report, cancel);
 
         /// <summary>Returns the record of the match, which must be over.</summary>
-        public async Task<JObject> GetRecordAsync(CancellationToken cancel = default) =>
+        public async Task<JObject> GetRecordAsync(CancellationToken cancel = default(CancellationToken)) =>
             Json.Part(await CallAsync("MatchService/GetRecord", Named(), cancel), "record");
 
         /// <summary>Judges the decisions of the match, which must be over; hands on each report once.</summary>
         public Task ReviewAsync(
-            Action<JObject> report, int iterations = 0, int deepIterations = 0, CancellationToken cancel = default) {
+            Action<JObject> report, int iterations = 0, int deepIterations = 0, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["matchName"] = Name, ["iterations"] = iterations, ["deepIterations"] = deepIterations };
             var told = new HashSet<string>(); // Another server begins anew, with the same reports.
             return _client.StreamAsync("ReviewService/ReviewMatch", () => request, Token, response => {
@@ -231,7 +231,7 @@ namespace Croupier {
         }
 
         /// <summary>Shows the match, which must be over, as both seats saw it at each version.</summary>
-        public Task ReplayAsync(Action<JObject> version, CancellationToken cancel = default) {
+        public Task ReplayAsync(Action<JObject> version, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["matchName"] = Name };
             return _client.StreamAsync("ReviewService/ReplayMatch", () => request, Token, response => {
                 request["afterVersion"] = Json.Text(Json.Number(response["version"]));
@@ -240,16 +240,16 @@ namespace Croupier {
         }
 
         /// <summary>Offers or accepts a rematch; returns the caller's new seat.</summary>
-        public async Task<NewMatch> RematchAsync(CancellationToken cancel = default) =>
+        public async Task<NewMatch> RematchAsync(CancellationToken cancel = default(CancellationToken)) =>
             new NewMatch(_client, await CallAsync("MatchService/Rematch", Named(), cancel));
 
         /// <summary>Declines the rematch that the other seat has offered, or takes back one's own offer.</summary>
-        public async Task DeclineRematchAsync(CancellationToken cancel = default) {
+        public async Task DeclineRematchAsync(CancellationToken cancel = default(CancellationToken)) {
             await CallAsync("MatchService/DeclineRematch", Named(), cancel);
         }
 
         /// <summary>Replaces the token by a new one, for whoever else may know the old one; returns it.</summary>
-        public async Task<string> ReplaceTokenAsync(CancellationToken cancel = default) {
+        public async Task<string> ReplaceTokenAsync(CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["name"] = Name, ["requestId"] = Json.NewRequestId() };
             var replacing = CallAsync("MatchService/ReplaceSeatToken", request, cancel);
             _replacing = replacing;
@@ -257,7 +257,7 @@ namespace Croupier {
         }
 
         /// <summary>Contributes to the chance of a match that was created with `entropyFromSeats`; each open seat has to.</summary>
-        public async Task ContributeAsync(CancellationToken cancel = default) {
+        public async Task ContributeAsync(CancellationToken cancel = default(CancellationToken)) {
             var entropy = Json.RandomBytes(32);
             var request = Named();
             using (var sha = SHA256.Create()) request["entropyHash"] = Convert.ToBase64String(sha.ComputeHash(entropy));
