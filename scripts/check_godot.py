@@ -2,10 +2,10 @@
 
 Godot 4 comes from Debian's unstable suite by mmdebstrap and runs in a chroot, so this needs root;
 without it, or without the network, it says so and ends with 0. It checks that all scripts load,
-then lets tests/player.gd play whole matches of each hosted game and of German Whist, through a
-proxy, while the server is killed and started again, lines are cut, fall silent or are slow, and
-clocks run out. Then it compares what the player has seen with what the server tells of the whole
-match, and what it has done with the record:
+makes all calls, also to a server that is rude (tests/rude.gd), then lets tests/player.gd play whole
+matches of each hosted game and of German Whist, through a proxy, while the server is killed and
+started again, lines are cut, fall silent or are slow, and clocks run out. Then it compares what the
+player has seen with what the server tells of the whole match, and what it has done with the record:
 
     each event was told once and in order, and none is missing
     each action that was answered is in the record once, and no other one

@@ -77,7 +77,7 @@ internal static class Rude {
             var client = Of(url + number, 600, 0);
             var match = client.Resume("matches/a", "t");
             Func<Task>[] calls = {
-                client.CreateMatch, () => client.JoinAsync("i"), () => client.ListGamesAsync(), () => client.GetGameAsync("a"),
+                () => client.CreateMatchAsync("a", Players.Open(), Players.Open()), () => client.JoinAsync("i"), () => client.ListGamesAsync(), () => client.GetGameAsync("a"),
                 () => client.ListPuzzlesAsync("a"), () => client.GetPuzzleAsync("a"), () => client.SolvePuzzleAsync("a", new JObject()),
                 () => client.AnalyzeAsync(new JObject(), new SearchLimits()), () => match.GetViewAsync(), () => match.FollowAsync(),
                 () => match.SubmitAsync(new JObject(), new JObject()), () => match.ResignAsync(), () => match.CancelAheadAsync(),
@@ -91,8 +91,6 @@ internal static class Rude {
             }
         }
     }
-
-    private static Task CreateMatch(this Client client) => client.CreateMatchAsync("a", Players.Open(), Players.Open());
 
     // Whatever is no exception of ours is a fault.
     private static async Task<CroupierException> OutcomeAsync(Func<Task> call) {

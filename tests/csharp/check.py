@@ -4,12 +4,12 @@
 
 Compiles clients/csharp/ with Mono, with all warnings as errors: the client, the samples, and the
 transport for Unity against a stub of Unity that has one thread and frames. Checks how it takes
-envelopes, errors and deadlines (Units.cs). Then, for each game, and one of examples/games/, it
-plays matches of five kinds (by hints, at random, both seats, against an expired clock, with
-decisions ahead) over HttpClient and over Unity's transport, through a line that is cut, slowed down
-and held up, while the server is killed and stopped. Chaos.cs demands of each match: each version
-was told once and in order, up to the last of the record; the record has each answered action once,
-and no other of the seat; no view was older than an answer before it.
+envelopes, errors and deadlines (Units.cs), and rude answers (Rude.cs). Then, for each game, and one
+of examples/games/, it plays matches of five kinds (by hints, at random, both seats, against an
+expired clock, with decisions ahead) over HttpClient and over Unity's transport, through a line that
+is cut, slowed down and held up, while the server is killed and stopped. Chaos.cs demands of each
+match: each version was told once and in order, up to the last of the record; the record has each
+answered action once, and no other of the seat; no view was older than an answer before it.
 
 Installs mono if it is root; says what is missing, and skips, where it cannot. SHORT=1 plays two
 games only, briefly. Exit status: 0 if all holds, or nothing could be checked, else 1.
