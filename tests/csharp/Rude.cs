@@ -42,20 +42,21 @@ internal static class Rude {
     private static async Task LaneAsync(Queue<JToken> rows) {
         while (rows.Count > 0) {
             var row = rows.Dequeue();
-            var told = 0;
+            int told = 0, retried = 0;
             var turns = new JArray();
-            var error = await OutcomeAsync(() => CallAsync(row, () => told++, turns));
+            var error = await OutcomeAsync(() => CallAsync(row, () => told++, () => retried++, turns));
             Console.WriteLine(new JObject {
                 ["name"] = row["name"], ["code"] = error?.Code ?? "ok", ["reason"] = error?.Reason, ["message"] = error?.Message,
-                ["mayPass"] = error?.MayPass, ["told"] = told, ["turns"] = turns
+                ["mayPass"] = error?.MayPass, ["told"] = told, ["retried"] = retried, ["turns"] = turns
             }.ToString(Formatting.None));
         }
     }
 
-    private static async Task CallAsync(JToken row, Action told, JArray turns) {
+    private static async Task CallAsync(JToken row, Action told, Action retried, JArray turns) {
         string call = (string)row["call"], url = (string)row["url"];
         // Besides, a call has 2 s for the answer at its deadline, and a stream 60 s for a search.
         var client = Of(url, (double)row["seconds"] - (call == "unary" ? 2 : call == "stream" ? 60 : 0), (double)row["patience"]);
+        client.Retrying += _ => retried();
         if (call == "unary") await client.CallAsync("S/M", new JObject(), "secret");
         else if (call == "stream") await client.StreamAsync("S/M", () => new JObject(), "secret", _ => told());
         else {

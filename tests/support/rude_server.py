@@ -131,7 +131,7 @@ class RudeServer:
         wrong += [] if "done" in said else ["it has not come to its end"]
         wrong += [f"{name}: nothing came of it" for name in ROWS if name not in outcomes]
         for name, outcome in outcomes.items():
-            row, calls = ROWS[name], self.calls[name]
+            row, calls = ROWS[name], 1 + outcome["retried"]  # Not each may get here in time.
             came = _came(outcome, calls)
             if came not in row.expect.split("|"):
                 wrong.append(f"{name}: {came} after {calls} calls, not {row.expect}: {outcome}")
@@ -139,7 +139,7 @@ class RudeServer:
                 wrong.append(f"{name}: {outcome['told']} messages, not {row.told}")
             elif row.call == "follow" and tuple(outcome["turns"]) != row.turns:
                 wrong.append(f"{name}: asked at {outcome['turns']}, not at {row.turns}")
-            if calls > MOST_ATTEMPTS:
+            if max(calls, self.calls[name]) > MOST_ATTEMPTS:
                 wrong.append(f"{name}: {calls} calls within a second")
         stolen = self.calls["stolen"]
         return wrong + ([f"{stolen} calls went where a redirect leads"] if stolen else [])

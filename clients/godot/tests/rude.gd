@@ -55,6 +55,8 @@ func client_of(url: String, seconds: float, patience: float) -> CroupierClient:
 func call_row(row: Dictionary) -> void:
 	var client := client_of(row.url, row.seconds, row.patience)
 	var told := [0]
+	var retried := [0]
+	client.retried.connect(func(_error: CroupierError) -> void: retried[0] += 1)
 	var turns: Array[int] = []
 	var error: CroupierError
 	if row.call == "unary":
@@ -68,7 +70,7 @@ func call_row(row: Dictionary) -> void:
 	print(JSON.stringify({
 		"name": row.name, "code": error.code if error else "ok", "reason": error.reason if error else "",
 		"message": error.message if error else "", "mayPass": error.may_pass() if error else false,
-		"told": told[0], "turns": turns
+		"told": told[0], "retried": retried[0], "turns": turns
 	}))
 	client.queue_free()
 
