@@ -2,10 +2,10 @@
 
 Godot 4 comes from Debian's unstable suite by mmdebstrap and runs in a chroot, so this needs root;
 without it, or without the network, it says so and ends with 0. It checks that all scripts load,
-then lets tests/player.gd play whole matches of each hosted game and of German Whist, through a
-proxy, while the server is killed and started again, lines are cut, fall silent or are slow, and
-clocks run out. Then it compares what the player has seen with what the server tells of the whole
-match, and what it has done with the record:
+makes all calls, also to a server that is rude (tests/rude.gd), then lets tests/player.gd play whole
+matches of each hosted game and of German Whist, through a proxy, while the server is killed and
+started again, lines are cut, fall silent or are slow, and clocks run out. Then it compares what the
+player has seen with what the server tells of the whole match, and what it has done with the record:
 
     each event was told once and in order, and none is missing
     each action that was answered is in the record once, and no other one
@@ -40,6 +40,8 @@ from croupier.messages import PACKAGED, GameMessages
 from croupier.phrases import Words, ending_sentence
 from croupier.v1 import catalog_pb2, game_pb2
 from tests.support.ports import free_port
+from tests.support.rude import ROWS
+from tests.support.rude_server import RudeServer
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/godot"
@@ -250,6 +252,21 @@ def call_the_rest() -> None:
     print("invitations, decisions ahead, reviews, puzzles, errors: as they should be", flush=True)
 
 
+def answer_rudely() -> None:
+    """Runs tests/rude.gd against a server that is rude."""
+    server = RudeServer()
+    (PROJECT / "rude.json").write_text(server.rows())
+    said = run_godot(PROJECT, "--script", "res://tests/rude.gd").splitlines()
+    said = [
+        line
+        for line in said
+        if line[:1] == "{" or line == "done" or "FAULT" in line or "SCRIPT" in line
+    ]
+    if wrong := server.judge(said):
+        raise CheckError("\n".join(["tests/rude.gd:", *wrong[:40]]))
+    print(f"rude answers: {len(ROWS)}, each taken as it should be", flush=True)
+
+
 def run_godot(project: Path, *arguments: str) -> str:
     """Runs a project without a screen; returns what it prints."""
     done = subprocess.run(
@@ -451,7 +468,7 @@ def main() -> int:
     print("seed", options.seed, flush=True)
     failures: list[str] = []
     prepare()
-    for check in (load, follow_page, call_the_rest):
+    for check in (load, follow_page, call_the_rest, answer_rudely):
         try:
             check()
         except CheckError as error:

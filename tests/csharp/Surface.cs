@@ -24,6 +24,7 @@ internal static class Surface {
         Demand(Json.List(german["cards"]).Count > 0, "the cards");
         await Between();
         await Ahead();
+        await Pause();
         await Over();
         await Entropy();
         await Puzzles();
@@ -78,6 +79,44 @@ internal static class Surface {
         view = await first.CancelAheadAsync();
         Demand(Json.List(view["decisionsAhead"]?["actions"]).Count == 0, "what was taken back: " + view["decisionsAhead"]);
         Demand((await first.AbortAsync())["result"] != null, "aborted");
+    }
+
+    // A turn is told once, whatever is offered, and again when a pause is over.
+    private static async Task Pause() {
+        var more = new JObject { ["timeControl"] = new JObject { ["perDecision"] = "600s" } };
+        var created = await _client.CreateMatchAsync("skystones", Players.Open(), Players.Open(), more);
+        var views = await Task.WhenAll(created.Seats.Values.Select(each => each.GetViewAsync()));
+        var number = Json.List(views[0]["legalActions"]).Count > 0 ? 0 : 1;
+        Match mine = created.Seats[number], theirs = created.Seats[1 - number];
+        var asked = new List<ulong>();
+        var view = views[number];
+        var at = Json.Number(view["version"]);
+        TaskCompletionSource<bool> paused = new TaskCompletionSource<bool>(), resumed = new TaskCompletionSource<bool>();
+        mine.YourTurn += due => asked.Add(Json.Number(due["version"]));
+        mine.ViewChanged += change => {
+            if (change.Version == at + 2) paused.TrySetResult(true);
+            if (change.Version == at + 3) resumed.TrySetResult(true);
+        };
+        var following = mine.FollowAsync();
+        await Offer(theirs, "Make", new JObject { ["kind"] = "OFFER_KIND_PAUSE" });
+        await Offer(mine, "Answer", new JObject { ["offerVersion"] = Json.Text(at + 1), ["agree"] = true });
+        await paused.Task;
+        try {
+            await mine.SubmitAsync(Json.List(view["legalActions"])[0], view);
+            Demand(false, "a decision in a pause");
+        } catch (CroupierException error) {
+            Demand(error.Reason == "MATCH_PAUSED" && Match.IsLate(error), "paused: " + error);
+        }
+        await _client.CallAsync("MatchService/ResumeMatch", new JObject { ["name"] = mine.Name }, theirs.Token);
+        await resumed.Task;
+        await theirs.ResignAsync();
+        await following;
+        Demand(asked.SequenceEqual(new[] { at, at + 3 }), "asked at " + string.Join(", ", asked));
+    }
+
+    private static Task Offer(Match match, string what, JObject request) {
+        request["name"] = match.Name;
+        return _client.CallAsync("MatchService/" + what + "Offer", request, match.Token);
     }
 
     // A match that is over: record, review, replay.

@@ -87,9 +87,11 @@ namespace UnityEngine.Networking
 
     public sealed class UnityWebRequest : IDisposable {
         public enum Result { InProgress, Success, ConnectionError, ProtocolError, DataProcessingError }
-        private static readonly HttpClient Http = new HttpClient(new HttpClientHandler { MaxConnectionsPerServer = 64 }) {
-            Timeout = Timeout.InfiniteTimeSpan
-        };
+        private static readonly HttpClient Stays = Client(false), Follows = Client(true);
+        private static HttpClient Client(bool follows) {
+            var handler = new HttpClientHandler { MaxConnectionsPerServer = 64, AllowAutoRedirect = follows };
+            return new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
+        }
         private readonly CancellationTokenSource _abort = new CancellationTokenSource();
         private readonly Dictionary<string, string> _headers = new Dictionary<string, string>();
         private readonly DownloadHandlerScript _download;
@@ -108,6 +110,7 @@ namespace UnityEngine.Networking
         public long responseCode { get; private set; }
         public string error { get; private set; }
         public bool useHttpContinue { get; set; }
+        public int redirectLimit = 32;
         public void SetRequestHeader(string name, string value) { _headers[name] = value; }
         public string GetResponseHeader(string name) { return name == "retry-after" ? _retryAfter : null; }
         public void Abort() { Frames.Current_.MustBeHere(); _abort.Cancel(); }
@@ -126,7 +129,8 @@ namespace UnityEngine.Networking
                     if (each.Key == "content-type") request.Content.Headers.Add(each.Key, each.Value);
                     else request.Headers.Add(each.Key, each.Value);
                 request.Headers.ExpectContinue = false;
-                using (var response = await Http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, _abort.Token))
+                var http = redirectLimit == 0 ? Stays : Follows;
+                using (var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, _abort.Token))
                 using (_abort.Token.Register(response.Dispose)) {
                     IEnumerable<string> after;
                     if (response.Headers.TryGetValues("retry-after", out after)) _retryAfter = after.First();
@@ -136,12 +140,15 @@ namespace UnityEngine.Networking
                     int count;
                     while ((count = await stream.ReadAsync(piece, 0, piece.Length)) > 0) {
                         var part = piece.Take(count).ToArray();
-                        Frames.Current_.Post(() => { if (!_disposed && result == Result.InProgress) _download.Give(part, part.Length); });
+                        Frames.Current_.Post(() => { if (!_disposed && result == Result.InProgress && !_download.Give(part, part.Length)) _abort.Cancel(); });
                     }
                     ended = response.IsSuccessStatusCode ? Result.Success : Result.ProtocolError;
+                    if ((int)response.StatusCode / 100 == 3) throw new InvalidOperationException("Redirect limit exceeded");
                 }
             } catch (Exception lost) {
-                error = lost.Message;
+                ended = Result.ConnectionError;
+                for (error = lost.Message; lost != null; lost = lost.InnerException)
+                    if (lost is System.Security.Authentication.AuthenticationException) error = "SSL CA certificate error";
             }
             Frames.Current_.Post(() => { result = ended; operation.Complete(); });
         }

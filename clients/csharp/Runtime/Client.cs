@@ -1,6 +1,7 @@
 // What a client does that holds no seat: the catalog, new matches, invitations, puzzles.
 using System;
 using System.Collections.Generic;
+using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 using Newtonsoft.Json.Linq;
@@ -34,14 +35,12 @@ namespace Croupier {
     /// <summary>Who plays a seat of a new match.</summary>
     public static class Players {
         /// <summary>The caller, who gets the token.</summary>
-        public static JObject Open(string displayName = "") {
-            return new JObject { ["open"] = new JObject(), ["displayName"] = displayName };
-        }
+        public static JObject Open(string displayName = "") =>
+            new JObject { ["open"] = new JObject(), ["displayName"] = displayName };
 
         /// <summary>A bot: "RANDOM", "BEGINNER", "CASUAL", "REGULAR", "SKILLED" or "EXPERT".</summary>
-        public static JObject Bot(string strength) {
-            return new JObject { ["bot"] = new JObject { ["strength"] = "BOT_STRENGTH_" + strength } };
-        }
+        public static JObject Bot(string strength) =>
+            new JObject { ["bot"] = new JObject { ["strength"] = "BOT_STRENGTH_" + strength } };
 
         /// <summary>Whoever joins by the invitation.</summary>
         public static JObject Invited() => new JObject { ["invited"] = new JObject() };
@@ -63,25 +62,21 @@ namespace Croupier {
 
         internal NewMatch(Client client, JObject response) {
             Response = response;
-            Name = (string)response["name"] ?? throw Json.Lacks("name");
-            var tokens = Json.List(response["seatTokens"]);
-            if (response["seatToken"] != null) tokens.Add(response["seatToken"]);
-            foreach (var each in tokens)
-                Seats[(int?)each["seat"] ?? 0] = new Match(client, Name, (string)each["token"]);
-            foreach (var each in Json.List(response["invitations"]))
-                Invitations[(int?)each["seat"] ?? 0] = (string)each["invitation"];
+            Name = Json.Part(response["name"], "name");
+            foreach (var each in Json.Messages(response["seatTokens"]).Concat(Json.Messages(new JArray(response["seatToken"]))))
+                Seats[(int)Json.Number(each["seat"])] = new Match(client, Name, Json.Part(each["token"], "token"));
+            foreach (var each in Json.Messages(response["invitations"]))
+                Invitations[(int)Json.Number(each["seat"])] = Json.Text(each["invitation"]);
         }
     }
 
     /// <summary>A client of a server. Several matches may use it at a time.</summary>
     public sealed class Client : Connection {
-        public Client(string server, ITransport transport = null) : base(server, transport ?? new HttpTransport()) {
-        }
+        public Client(string server, ITransport transport = null) : base(server, transport ?? new HttpTransport()) { }
 
         /// <summary>Returns the games of the server, in short.</summary>
-        public async Task<JArray> ListGamesAsync(CancellationToken cancel = default(CancellationToken)) {
-            return Json.List((await CallAsync("CatalogService/ListGames", new JObject(), null, cancel))["games"]);
-        }
+        public async Task<JArray> ListGamesAsync(CancellationToken cancel = default(CancellationToken)) =>
+            Json.List((await CallAsync("CatalogService/ListGames", new JObject(), null, cancel))["games"]);
 
         /// <summary>Returns a game, such as "skystones": its rules, cards, words and default ruleset.</summary>
         public async Task<JObject> GetGameAsync(
@@ -109,9 +104,8 @@ namespace Croupier {
         public Match Resume(string name, string token) => new Match(this, name, token);
 
         /// <summary>Tells what an invitation is for, before it is used.</summary>
-        public Task<JObject> GetInvitationAsync(string invitation, CancellationToken cancel = default(CancellationToken)) {
-            return CallAsync("MatchService/GetInvitation", new JObject { ["invitation"] = invitation }, null, cancel);
-        }
+        public Task<JObject> GetInvitationAsync(string invitation, CancellationToken cancel = default(CancellationToken)) =>
+            CallAsync("MatchService/GetInvitation", new JObject { ["invitation"] = invitation }, null, cancel);
 
         /// <summary>Takes the seat that an invitation is for. Whoever keeps the `requestId` may ask again.</summary>
         public async Task<NewMatch> JoinAsync(
@@ -130,21 +124,18 @@ namespace Croupier {
         }
 
         /// <summary>Returns a puzzle with its view; `name` is as in the list.</summary>
-        public async Task<JObject> GetPuzzleAsync(string name, CancellationToken cancel = default(CancellationToken)) {
-            return Json.Part(await CallAsync("PuzzleService/GetPuzzle", new JObject { ["name"] = name }, null, cancel), "puzzle");
-        }
+        public async Task<JObject> GetPuzzleAsync(string name, CancellationToken cancel = default(CancellationToken)) =>
+            Json.Part(await CallAsync("PuzzleService/GetPuzzle", new JObject { ["name"] = name }, null, cancel), "puzzle");
 
         /// <summary>Says whether an action is `correct`, and what the answer leads to.</summary>
-        public Task<JObject> SolvePuzzleAsync(string name, JToken action, CancellationToken cancel = default(CancellationToken)) {
-            return CallAsync("PuzzleService/SolvePuzzle", new JObject { ["name"] = name, ["action"] = action }, null, cancel);
-        }
+        public Task<JObject> SolvePuzzleAsync(string name, JToken action, CancellationToken cancel = default(CancellationToken)) =>
+            CallAsync("PuzzleService/SolvePuzzle", new JObject { ["name"] = name, ["action"] = action }, null, cancel);
 
         /// <summary>Searches from a view, hosted or not, and shows each report; returns the final hint.</summary>
         /// <remarks>To end the search at once, cancel it; what was reported last is then the hint.</remarks>
         public Task<JObject> AnalyzeAsync(
-            JObject view, SearchLimits limits, Action<JObject> report = null, CancellationToken cancel = default(CancellationToken)) {
-            return AnalyzeAsync(limits.Search("view", view), null, report, cancel);
-        }
+            JObject view, SearchLimits limits, Action<JObject> report = null, CancellationToken cancel = default(CancellationToken)) =>
+            AnalyzeAsync(limits.Search("view", view), null, report, cancel);
 
         internal async Task<JObject> AnalyzeAsync(JObject search, string token, Action<JObject> report, CancellationToken cancel) {
             JObject hint = null;

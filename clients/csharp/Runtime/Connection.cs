@@ -11,6 +11,7 @@ namespace Croupier {
     /// <summary>A server, and how to call it. Methods are named "MatchService/GetView".</summary>
     public class Connection {
         private static readonly TimeSpan MaxSearch = TimeSpan.FromSeconds(60); // The server's limit.
+        internal const int MaxBytes = 16 << 20; // More than a record has: what brings or claims more is no answer.
         private static readonly TimeSpan Grace = TimeSpan.FromSeconds(2); // For what a server answers at its deadline.
         private readonly Uri _server;
 
@@ -54,16 +55,23 @@ namespace Croupier {
 
         /// <summary>Calls a stream, again if it is lost, until it has ended; hands on each message.</summary>
         /// <remarks>`request` is asked before each attempt, so that it can say where to go on.</remarks>
-        public async Task StreamAsync(
-            string method, Func<JObject> request, string token, Action<JObject> told, CancellationToken cancel) {
+        public Task StreamAsync(
+            string method, Func<JObject> request, string token, Action<JObject> told, CancellationToken cancel = default(CancellationToken)) =>
+            StreamAsync(method, request, () => token, told, Timeout + MaxSearch, Timeout + MaxSearch, Task.FromResult, cancel);
+
+        /// <summary>The same, with a token for each attempt, and with limits to wait for the first message and for a further one.</summary>
+        /// <remarks>`left` hears how a stream was lost; what it returns is waited for, unless it is null.</remarks>
+        internal async Task StreamAsync(
+            string method, Func<JObject> request, Func<string> token, Action<JObject> told, TimeSpan first, TimeSpan further,
+            Func<CroupierException, Task<CroupierException>> left, CancellationToken cancel) {
             var patience = new Patience(this);
             while (true) {
                 CroupierException lost = null;
-                using (var stream = new MessageStream(this, method, request(), token, cancel)) {
-                    while (lost == null) {
+                using (var stream = new MessageStream(this, method, request(), token(), cancel)) {
+                    for (var limit = first; lost == null; limit = further) {
                         JObject message = null;
                         try {
-                            message = await stream.NextAsync(Timeout + MaxSearch, cancel);
+                            message = await stream.NextAsync(limit, cancel);
                         } catch (CroupierException error) {
                             lost = error;
                             continue;
@@ -73,7 +81,8 @@ namespace Croupier {
                         told(message);
                     }
                 }
-                await patience.WaitAsync(lost, cancel);
+                lost = await left(lost);
+                if (lost != null) await patience.WaitAsync(lost, cancel);
             }
         }
 
@@ -101,7 +110,7 @@ namespace Croupier {
             var headers = Headers(token, "application/json", timeout);
             var body = new MemoryStream(); // Not closed: a piece may come after the end.
             using (var end = CancellationTokenSource.CreateLinkedTokenSource(cancel)) {
-                Received received = (bytes, count) => body.Write(bytes, 0, count);
+                Received received = (bytes, count) => { body.Write(bytes, 0, count); return body.Length <= MaxBytes; };
                 var post = Transport.PostAsync(UrlOf(method), headers, Json.Write(request), received, end.Token);
                 try {
                     await WithinAsync(post, timeout + Grace, cancel);

@@ -51,6 +51,8 @@ namespace Croupier {
             }
         }
 
+        internal ulong? CurrentVersion => Metadata.TryGetValue("current_version", out var version) ? Json.TryNumber(version) : null;
+
         public override string ToString() {
             var metadata = Metadata.Select(each => " " + each.Key + "=" + each.Value);
             var lines = new List<string> { Code + ": " + Message };
@@ -63,10 +65,10 @@ namespace Croupier {
 
         /// <summary>The error that a response is; `error` is its body, or null if that is no JSON.</summary>
         internal static CroupierException Of(int status, JObject error, double? retryAfter) {
-            var code = Json.Text(error?["code"]);
-            if (code == "") return new CroupierException(CodeOf(status), "HTTP status " + status) { RetryAfter = retryAfter };
-            var read = new CroupierException(code, Json.Text(error["message"])) { RetryAfter = retryAfter };
-            foreach (var detail in Json.List(error["details"]).OfType<JObject>())
+            string code = Json.Text(error?["code"]), text = Json.Text(error?["message"]);
+            if (text == "") text = "HTTP status " + status + (status / 100 == 3 ? ": redirects are not followed; is the address right?" : "");
+            var read = new CroupierException(code == "" ? CodeOf(status) : code, text) { RetryAfter = retryAfter };
+            foreach (var detail in Json.Messages(code == "" ? null : error["details"]))
                 read.Add(Json.Text(detail["type"]), new WireMessage(Json.Bytes(detail["value"])));
             return read;
         }
@@ -82,7 +84,7 @@ namespace Croupier {
             } else if (type == "google.rpc.QuotaFailure") {
                 Quotas.AddRange(detail.Messages(1).Select(each => each.Text(1) + ": " + each.Text(2)));
             } else if (type == "google.rpc.RetryInfo") {
-                RetryAfter = detail.Messages(1).Sum(each => each.Number(1) + each.Number(2) / 1e9);
+                foreach (var each in detail.Messages(1)) RetryAfter = Math.Max(0, each.Number(1) + each.Number(2) / 1e9);
             }
         }
 
@@ -93,8 +95,9 @@ namespace Croupier {
                 case 401: return "unauthenticated";
                 case 403: return "permission_denied";
                 case 404: return "unimplemented";
+                case 408: return "deadline_exceeded";
                 case 429: case 502: case 503: case 504: return "unavailable";
-                default: return "unknown";
+                default: return status / 100 == 3 ? "failed_precondition" : "unknown";
             }
         }
     }
@@ -119,7 +122,7 @@ namespace Croupier {
             }
         }
 
-        public double Number(ulong field) => _numbers.TryGetValue(field, out var number) ? number : 0;
+        public double Number(ulong field) => _numbers.TryGetValue(field, out var number) ? (long)number : 0;
 
         public string Text(ulong field) =>
             string.Concat(_texts.Where(each => each.Key == field).Select(each => Encoding.UTF8.GetString(each.Value)));

@@ -1,7 +1,6 @@
 // Requests over HttpClient: everywhere but in a browser.
 using System;
 using System.Collections.Generic;
-using System.IO;
 using System.Linq;
 using System.Net;
 using System.Net.Http;
@@ -17,9 +16,11 @@ namespace Croupier {
         private const int PieceBytes = 16 * 1024;
         private readonly HttpClient _http;
 
-        /// <summary>With a `handler`, such as one that trusts another authority, takes that.</summary>
+        /// <summary>With a `handler`, such as one that trusts another authority, takes that. It must follow no redirects.</summary>
         public HttpTransport(HttpMessageHandler handler = null) {
-            _http = new HttpClient(handler ?? new HttpClientHandler { MaxConnectionsPerServer = Connections });
+            handler = handler ?? new HttpClientHandler { MaxConnectionsPerServer = Connections };
+            if (handler is HttpClientHandler usual) usual.AllowAutoRedirect = false;
+            _http = new HttpClient(handler);
             _http.Timeout = Timeout.InfiniteTimeSpan; // The client has deadlines of its own.
             _http.DefaultRequestHeaders.ExpectContinue = false;
         }
@@ -37,15 +38,14 @@ namespace Croupier {
                     if (header.Key == "content-type") request.Content.Headers.Add(header.Key, header.Value);
                     else request.Headers.Add(header.Key, header.Value);
                 }
-                var sending = _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancel);
-                using (var response = await Guard(sending, cancel))
+                using (var response = await Guard(() => _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancel), cancel))
                 // A read that waits ends by this alone in some frameworks.
                 using (cancel.Register(response.Dispose)) {
-                    var stream = await Guard(response.Content.ReadAsStreamAsync(), cancel);
+                    var stream = await Guard(() => response.Content.ReadAsStreamAsync(), cancel);
                     var piece = new byte[PieceBytes];
                     int count;
-                    while ((count = await Guard(Read(stream, piece, cancel), cancel)) > 0)
-                        received(piece, count);
+                    while ((count = await Guard(() => stream.ReadAsync(piece, 0, piece.Length, cancel), cancel)) > 0)
+                        if (!received(piece, count)) throw new CroupierException("unknown", "the answer is none of Croupier");
                     cancel.ThrowIfCancellationRequested();
                     IEnumerable<string> after; // Mono's compiler takes no "out var" here.
                     response.Headers.TryGetValues("retry-after", out after);
@@ -54,13 +54,10 @@ namespace Croupier {
             }
         }
 
-        private static async Task<int> Read(Stream stream, byte[] piece, CancellationToken cancel) =>
-            await stream.ReadAsync(piece, 0, piece.Length, cancel);
-
         /// <summary>Whatever the framework throws for a lost connection becomes one exception.</summary>
-        private static async Task<T> Guard<T>(Task<T> work, CancellationToken cancel) {
+        private static async Task<T> Guard<T>(Func<Task<T>> work, CancellationToken cancel) {
             try {
-                return await work;
+                return await work();
             } catch (Exception error) {
                 cancel.ThrowIfCancellationRequested();
                 throw new CroupierException(IsOfCertificate(error) ? "failed_precondition" : "unavailable", Say(error));

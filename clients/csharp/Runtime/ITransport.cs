@@ -5,8 +5,8 @@ using System.Threading;
 using System.Threading.Tasks;
 
 namespace Croupier {
-    /// <summary>Takes a piece of the body of a response, as soon as it has come.</summary>
-    public delegate void Received(byte[] bytes, int count);
+    /// <summary>Takes a piece of the body of a response, as soon as it has come; says whether more is wanted.</summary>
+    public delegate bool Received(byte[] bytes, int count);
 
     /// <summary>How a request over HTTP has ended.</summary>
     public sealed class HttpReply {
@@ -26,11 +26,12 @@ namespace Croupier {
     /// <summary>Sends requests, and waits.</summary>
     /// <remarks>
     /// A player in a browser has one thread and no timers of .NET. So the client never leaves the
-    /// context that it was called in, starts no threads, and waits by this interface alone.
+    /// context that it was called in, starts no threads, and waits by this interface alone. A
+    /// transport follows no redirect: the token in the headers is for this server.
     /// </remarks>
     public interface ITransport {
         /// <summary>Posts a body, and hands on each piece of the response; returns when all of it has come.</summary>
-        /// <exception cref="CroupierException">The connection was lost, or there was none.</exception>
+        /// <exception cref="CroupierException">The connection was lost, there was none, or no more was wanted.</exception>
         /// <exception cref="OperationCanceledException">`cancel` has ended it.</exception>
         Task<HttpReply> PostAsync(
             string url, IDictionary<string, string> headers, byte[] body, Received received,

@@ -28,11 +28,14 @@ namespace Croupier {
     /// <remarks>Events are raised where FollowAsync was called: in Unity, on the main thread.</remarks>
     public sealed class Match {
         private const double SilentIntervals = 2.5; // One sign of life may come late.
+        private static readonly string[] Beside = { "seatTokenReplaced", "offerMade", "offerAnswered" }; // The game does not go on by these.
         private readonly Client _client;
         private readonly object _lock = new object(), _turn = new object();
         private Task _replacing = Task.FromResult(true);
         private bool _connected = true;
         private bool _over;
+        private bool _asked; // Whether YourTurn was raised for the decision that is owed,
+        private ulong _takebacks; // and how often one was taken back before.
 
         /// <summary>The name, "matches/{match}".</summary>
         public readonly string Name;
@@ -55,7 +58,7 @@ namespace Croupier {
         /// <summary>A version has come. Views never go back behind an answer.</summary>
         public event Action<Change> ViewChanged;
 
-        /// <summary>The seat owes a decision: one of the view's `legalActions`.</summary>
+        /// <summary>The seat owes a decision: one of the view's `legalActions`. Raised once for each, and again after a pause.</summary>
         public event Action<JObject> YourTurn;
 
         /// <summary>The match is over; the view has the `result`.</summary>
@@ -84,50 +87,36 @@ namespace Croupier {
         /// <exception cref="CroupierException">The server was lost for as long as the patience lasts.</exception>
         public async Task FollowAsync(
             ulong? after = null, string etag = "", bool followRematch = false, CancellationToken cancel = default(CancellationToken)) {
-            var patience = new Patience(_client);
-            var silence = TimeSpan.FromSeconds(SilentIntervals * Heartbeat.TotalSeconds);
+            var token = Token;
             var told = false; // Whether a stream of this call has brought a version.
-            while (true) {
-                var token = Token;
-                var request = Named();
-                if (after != null) request["afterVersion"] = Json.Text(after.Value);
-                if (etag != "") request["etag"] = etag;
-                request["heartbeatInterval"] = Json.Text(Heartbeat);
-                request["followRematch"] = followRematch;
-                request["hidePresence"] = HidePresence;
-                CroupierException lost = null;
-                var limit = _client.Timeout; // It may take longer to connect.
-                using (var stream = new MessageStream(_client, "MatchService/WatchMatch", request, token, cancel)) {
-                    while (lost == null) {
-                        JObject response = null;
-                        try {
-                            response = await stream.NextAsync(limit, cancel);
-                        } catch (CroupierException error) {
-                            lost = error;
-                            continue;
-                        }
-                        if (response == null) return; // The match is over.
-                        limit = silence;
-                        after = Json.Number(response["version"]);
-                        etag = (string)response["etag"] ?? etag;
-                        told = true;
-                        patience.Reset();
-                        Connect(true);
-                        Tell(response);
-                    }
-                }
+            Func<JObject> request = () => new JObject {
+                ["name"] = Name, ["afterVersion"] = after == null ? null : Json.Text(after.Value), ["etag"] = etag,
+                ["heartbeatInterval"] = Json.Text(Heartbeat), ["followRematch"] = followRematch, ["hidePresence"] = HidePresence
+            };
+            Action<JObject> tell = response => {
+                var version = Json.Number(response["version"]);
+                var old = after != null && version <= after; // As a heartbeat, or what no server of ours says.
+                if (!old) after = version;
+                etag = old || Json.Text(response["etag"]) == "" ? etag : Json.Text(response["etag"]);
+                told = true;
+                Connect(true);
+                Tell(response, old);
+            };
+            Func<CroupierException, Task<CroupierException>> left = async lost => {
                 Connect(false);
-                if (lost.Reason == "VERSION_IN_FUTURE" && (told || etag != "")) {
-                    // The log has lost versions that were told: go on from where the match is now.
-                    var current = ulong.Parse(lost.Metadata["current_version"]);
-                    after = current > 0 ? current - 1 : (ulong?)null;
-                    told = false;
-                    etag = "";
-                    lock (_lock) View = null;
-                } else if (lost.Reason != "TOKEN_REPLACED" || !await IsReplacedAsync(token)) {
-                    await patience.WaitAsync(lost, cancel);
-                }
-            }
+                if (lost.Reason == "TOKEN_REPLACED") return await IsReplacedAsync(token) ? null : lost;
+                var current = lost.CurrentVersion;
+                if (lost.Reason != "VERSION_IN_FUTURE" || current == null || !told && etag == "") return lost;
+                // The log has lost versions that were told: go on from where the match is now.
+                after = current > 0 ? current - 1 : null;
+                _asked = told = false;
+                etag = "";
+                lock (_lock) View = null;
+                return null;
+            };
+            var silence = TimeSpan.FromSeconds(SilentIntervals * Heartbeat.TotalSeconds);
+            // To connect may take longer.
+            await _client.StreamAsync("MatchService/WatchMatch", request, () => token = Token, tell, _client.Timeout, silence, left, cancel);
         }
 
         /// <summary>Plays the match to its end: decides whenever the seat owes a decision.</summary>
@@ -153,12 +142,15 @@ namespace Croupier {
                     while (await Task.WhenAny(following, news.Task) != following) {
                         lock (_turn) {
                             news = new TaskCompletionSource<bool>();
-                            if (due == decided || IsOld(due)) continue;
+                            if (due == decided) continue;
                             decided = due;
                         }
+                        // A decision stays the same while the other seat decides in secret, or offers something.
+                        var view = IsOld(decided) ? View : decided;
+                        if (!Owes(view)) continue;
                         try {
-                            var action = await decide(decided);
-                            if (action != null) await SubmitAsync(action, decided, cancel: cancel);
+                            var action = await decide(view);
+                            if (action != null) await SubmitAsync(action, view, cancel: cancel);
                         } catch (CroupierException error) when (IsLate(error)) {
                             // The stream shows the newer view.
                         }
@@ -172,9 +164,9 @@ namespace Croupier {
             }
         }
 
-        /// <summary>Whether a decision, or a hint for one, came too late: the match has gone on.</summary>
+        /// <summary>Whether a decision, or a hint for one, came too late: the match has gone on, or is paused.</summary>
         public static bool IsLate(CroupierException error) =>
-            error.Reason == "STALE_VERSION" || error.Reason == "NOT_TO_DECIDE" || error.Reason == "MATCH_OVER";
+            Array.IndexOf(new[] { "STALE_VERSION", "NOT_TO_DECIDE", "MATCH_OVER", "MATCH_PAUSED" }, error.Reason) >= 0;
 
         /// <summary>Returns what the holder of the token knows now.</summary>
         public Task<JObject> GetViewAsync(CancellationToken cancel = default(CancellationToken)) =>
@@ -192,13 +184,11 @@ namespace Croupier {
             CancellationToken cancel = default(CancellationToken)) {
             view = view ?? View;
             if (view == null) throw new InvalidOperationException("there is no view yet: follow the match, or get its view");
-            var request = Named();
-            request["expectedVersion"] = (string)view["version"] ?? "0";
-            request["etag"] = (string)view["etag"] ?? "";
-            request["action"] = action;
-            request["requestId"] = Json.NewRequestId();
-            if (then != null) request["thenActions"] = new JArray(then.ToArray());
-            if (thenUnless != null) request["thenUnless"] = thenUnless;
+            var request = new JObject {
+                ["name"] = Name, ["expectedVersion"] = Json.Text(Json.Number(view["version"])), ["etag"] = Json.Text(view["etag"]),
+                ["action"] = action, ["requestId"] = Json.NewRequestId(),
+                ["thenActions"] = then == null ? null : new JArray(then.ToArray()), ["thenUnless"] = thenUnless
+            };
             return ViewAsync("SubmitAction", request, cancel);
         }
 
@@ -222,14 +212,12 @@ namespace Croupier {
 
         /// <summary>Searches from what the seat knows now, and shows each hint as it grows; returns the final one.</summary>
         public Task<JObject> AnalyzeAsync(
-            SearchLimits limits, Action<JObject> report, CancellationToken cancel = default(CancellationToken)) {
-            return _client.AnalyzeAsync(limits.Search("matchName", Name), Token, report, cancel);
-        }
+            SearchLimits limits, Action<JObject> report, CancellationToken cancel = default(CancellationToken)) =>
+            _client.AnalyzeAsync(limits.Search("matchName", Name), Token, report, cancel);
 
         /// <summary>Returns the record of the match, which must be over.</summary>
-        public async Task<JObject> GetRecordAsync(CancellationToken cancel = default(CancellationToken)) {
-            return Json.Part(await CallAsync("MatchService/GetRecord", Named(), cancel), "record");
-        }
+        public async Task<JObject> GetRecordAsync(CancellationToken cancel = default(CancellationToken)) =>
+            Json.Part(await CallAsync("MatchService/GetRecord", Named(), cancel), "record");
 
         /// <summary>Judges the decisions of the match, which must be over; hands on each report once.</summary>
         public Task ReviewAsync(
@@ -246,15 +234,14 @@ namespace Croupier {
         public Task ReplayAsync(Action<JObject> version, CancellationToken cancel = default(CancellationToken)) {
             var request = new JObject { ["matchName"] = Name };
             return _client.StreamAsync("ReviewService/ReplayMatch", () => request, Token, response => {
-                request["afterVersion"] = (string)response["version"] ?? "0";
+                request["afterVersion"] = Json.Text(Json.Number(response["version"]));
                 version(response);
             }, cancel);
         }
 
         /// <summary>Offers or accepts a rematch; returns the caller's new seat.</summary>
-        public async Task<NewMatch> RematchAsync(CancellationToken cancel = default(CancellationToken)) {
-            return new NewMatch(_client, await CallAsync("MatchService/Rematch", Named(), cancel));
-        }
+        public async Task<NewMatch> RematchAsync(CancellationToken cancel = default(CancellationToken)) =>
+            new NewMatch(_client, await CallAsync("MatchService/Rematch", Named(), cancel));
 
         /// <summary>Declines the rematch that the other seat has offered, or takes back one's own offer.</summary>
         public async Task DeclineRematchAsync(CancellationToken cancel = default(CancellationToken)) {
@@ -263,11 +250,10 @@ namespace Croupier {
 
         /// <summary>Replaces the token by a new one, for whoever else may know the old one; returns it.</summary>
         public async Task<string> ReplaceTokenAsync(CancellationToken cancel = default(CancellationToken)) {
-            var request = Named();
-            request["requestId"] = Json.NewRequestId();
+            var request = new JObject { ["name"] = Name, ["requestId"] = Json.NewRequestId() };
             var replacing = CallAsync("MatchService/ReplaceSeatToken", request, cancel);
             _replacing = replacing;
-            return Token = (string)Json.Part(await replacing, "seatToken")["token"];
+            return Token = Json.Part(Json.Part(await replacing, "seatToken")["token"], "token");
         }
 
         /// <summary>Contributes to the chance of a match that was created with `entropyFromSeats`; each open seat has to.</summary>
@@ -276,13 +262,11 @@ namespace Croupier {
             var request = Named();
             using (var sha = SHA256.Create()) request["entropyHash"] = Convert.ToBase64String(sha.ComputeHash(entropy));
             var view = await ViewAsync("ContributeEntropy", request, cancel);
-            while (Json.List(view["entropyOwed"]?["hashSeats"]).Count > 0) {
-                request = Named();
-                request["waitForVersion"] = Json.Text(Json.Number(view["version"]) + 1);
+            while (Json.List(Json.Message(view["entropyOwed"])["hashSeats"]).Count > 0) {
+                request = new JObject { ["name"] = Name, ["waitForVersion"] = Json.Text(Json.Number(view["version"]) + 1) };
                 view = await ViewAsync("GetView", request, cancel);
             }
-            request = Named();
-            request["entropy"] = Convert.ToBase64String(entropy);
+            request = new JObject { ["name"] = Name, ["entropy"] = Convert.ToBase64String(entropy) };
             await ViewAsync("ContributeEntropy", request, cancel);
         }
 
@@ -324,38 +308,48 @@ namespace Croupier {
             ConnectionChanged?.Invoke(connected);
         }
 
-        private void Tell(JObject response) {
+        private void Tell(JObject response, bool old) {
             var view = response["view"] as JObject;
             var newest = view != null && See(view);
-            if (response["rematch"] != null) {
-                RematchChanged?.Invoke((JObject)response["rematch"]);
+            if (response["rematch"] is JObject rematch) {
+                RematchChanged?.Invoke(rematch);
                 return;
             }
-            if ((bool?)response["upToDate"] == true) TellPresence(Json.Text(response["otherSeat"]).Replace("SEAT_PRESENCE_", ""));
-            if (view == null && (bool?)response["upToDate"] == true) return; // A sign of life.
+            var upToDate = Json.Holds(response["upToDate"]);
+            var presence = upToDate ? Json.Text(response["otherSeat"]).Replace("SEAT_PRESENCE_", "") : OtherSeat;
+            var come = presence != OtherSeat;
+            OtherSeat = presence;
+            if (come) OtherSeatChanged?.Invoke(presence);
+            if (upToDate ? view == null : old) return; // A sign of life.
+            var events = Json.List(response["events"]);
+            if (Json.Messages(events).Any(each => GoesOn(each, View))) _asked = false;
             ViewChanged?.Invoke(new Change {
-                Version = Json.Number(response["version"]),
-                Events = Json.List(response["events"]),
-                View = View,
-                OwnAction = (bool?)response["ownAction"] ?? false,
+                Version = Json.Number(response["version"]), Events = events, View = View, OwnAction = Json.Holds(response["ownAction"]),
             });
-            if (!newest) return;
-            if (view["result"] != null) {
+            if (newest) Ask(view);
+        }
+
+        private void Ask(JObject view) {
+            var takebacks = Json.Number(view["takebackCount"]);
+            if (view["result"] is JObject) {
                 if (!_over) Ended?.Invoke(view);
                 _over = true;
-            } else if (Json.List(view["legalActions"]).Count > 0 && !Waits(view)) YourTurn?.Invoke(view);
+            } else if (Owes(view) && !(_asked && takebacks == _takebacks)) {
+                _asked = true;
+                _takebacks = takebacks;
+                YourTurn?.Invoke(view);
+            }
         }
 
-        private void TellPresence(string presence) {
-            if (presence == OtherSeat) return;
-            OtherSeat = presence;
-            OtherSeatChanged?.Invoke(presence);
+        private static bool Owes(JObject view) {
+            var ahead = Json.Message(view["decisionsAhead"]); // With such ones, the server makes the next decision.
+            return Json.List(view["legalActions"]).Count > 0 && (Json.List(ahead["actions"]).Count == 0 || ahead["endReason"] != null);
         }
 
-        /// <summary>Whether the server makes the next decision of the seat, which has made it ahead.</summary>
-        private static bool Waits(JObject view) {
-            var ahead = view["decisionsAhead"];
-            return ahead != null && Json.List(ahead["actions"]).Count > 0 && ahead["endReason"] == null;
+        /// <summary>Whether a seat that owes a decision may owe another one after an event.</summary>
+        private static bool GoesOn(JObject happened, JObject view) {
+            if (happened["seatDecided"] is JObject secret) return Json.Number(secret["seat"]) == Json.Number(view?["seat"]);
+            return !Beside.Any(each => happened[each] != null);
         }
     }
 }

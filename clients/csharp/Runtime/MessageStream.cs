@@ -9,7 +9,6 @@ namespace Croupier {
     /// <summary>Unwraps the envelopes of Connect: a byte of flags, the size in four bytes, a message.</summary>
     internal sealed class MessageStream : IDisposable {
         private const int EnvelopeBytes = 5, EndFlag = 2;
-        private const int MaxBytes = 256 << 20; // More than a record has; what claims more is no stream.
         private readonly Connection _connection;
         private readonly CancellationTokenSource _end = new CancellationTokenSource();
         private readonly CancellationTokenRegistration _cancelled;
@@ -40,10 +39,16 @@ namespace Croupier {
         }
 
         /// <summary>Returns the next message; null when the stream has ended in order.</summary>
-        /// <exception cref="CroupierException">It has failed, or was silent for longer than `limit`.</exception>
+        /// <exception cref="CroupierException">It has failed, or has brought no whole message for longer than `limit`.</exception>
         public async Task<JObject> NextAsync(TimeSpan limit, CancellationToken cancel) {
-            Task news = null;
+            var next = WholeAsync();
+            await _connection.WithinAsync(next, limit, cancel);
+            return await next;
+        }
+
+        private async Task<JObject> WholeAsync() {
             while (true) {
+                Task news;
                 lock (_lock) {
                     if (_messages.Count > 0) return Json.Read(_messages.Dequeue()) ?? throw CutOff();
                     if (_error != null) throw _error;
@@ -51,7 +56,7 @@ namespace Croupier {
                     _news = _news ?? new TaskCompletionSource<bool>();
                     news = _news.Task;
                 }
-                await _connection.WithinAsync(news, limit, cancel);
+                await news;
             }
         }
 
@@ -71,23 +76,18 @@ namespace Croupier {
 
         private static CroupierException CutOff() => new CroupierException("unknown", "the stream was cut off");
 
-        private void Wake() {
-            TaskCompletionSource<bool> news;
-            lock (_lock) {
-                news = _news;
-                _news = null;
-            }
-            if (news != null) news.TrySetResult(true);
-        }
+        private void Wake() => Interlocked.Exchange(ref _news, null)?.TrySetResult(true);
 
-        private void Take(byte[] bytes, int count) {
+        private bool Take(byte[] bytes, int count) {
             lock (_lock) {
                 // No text begins as an envelope does. The status may not be known yet.
-                if (!_begun && count > 0 && bytes[0] > EndFlag || _refused.Count > 0) _refused.AddRange(new ArraySegment<byte>(bytes, 0, _refused.Count > MaxBytes ? 0 : count));
+                if (!_begun && count > 0 && bytes[0] > EndFlag || _refused.Count > 0) _refused.AddRange(new ArraySegment<byte>(bytes, 0, count));
                 else Unwrap(bytes, count);
                 _begun |= count > 0;
+                if (_refused.Count > Connection.MaxBytes) _error = _error ?? CutOff();
             }
             Wake();
+            return _error == null;
         }
 
         private void Unwrap(byte[] bytes, int count) {
@@ -106,7 +106,7 @@ namespace Croupier {
             if (_flags < 0) {
                 var size = (long)whole[1] << 24 | (long)whole[2] << 16 | (long)whole[3] << 8 | whole[4];
                 _flags = whole[0];
-                if (size > MaxBytes || (_flags & ~EndFlag) != 0) _error = CutOff();
+                if (size > Connection.MaxBytes || (_flags & ~EndFlag) != 0) _error = CutOff();
                 else _piece = new byte[size];
                 return;
             }

@@ -7,7 +7,7 @@ using System.Threading.Tasks;
 namespace Croupier {
     /// <summary>Says how long to wait between attempts.</summary>
     internal sealed class Patience {
-        private const double FirstPause = 0.1, MaxPause = 2; // Seconds.
+        private const double FirstPause = 0.1, MaxPause = 2, MaxDelay = 1e6; // Seconds.
         private const double Jitter = 0.2; // So that the clients of a lost server come back apart.
         private static readonly Random Chance = new Random();
         private readonly Connection _connection;
@@ -30,7 +30,8 @@ namespace Croupier {
             _lost = _lost ?? Stopwatch.StartNew();
             double share;
             lock (Chance) share = 1 - Jitter + 2 * Jitter * Chance.NextDouble();
-            var pause = error.RetryAfter > 0 ? error.RetryAfter.Value : _pause * share;
+            // Timers count some weeks at most.
+            var pause = error.RetryAfter > 0 ? Math.Min(error.RetryAfter.Value, MaxDelay) : _pause * share;
             var late = _lost.Elapsed.TotalSeconds + pause > _connection.Patience.TotalSeconds;
             if (late || !error.MayPass) throw error;
             _pause = Math.Min(2 * _pause, MaxPause);

@@ -16,6 +16,7 @@ var waiting := 0
 var running := 0
 var retried := 0
 var words: CroupierWords
+var dues := {}  # By seat: the view of its newest decision.
 
 
 func _initialize() -> void:
@@ -101,15 +102,17 @@ func play(number: int) -> void:
 ## Makes one decision: at random, now and then after a hint or too late.
 func decide(seat: CroupierMatch, seen: Dictionary, view: Dictionary, answered: Array) -> void:
 	var late: bool = seen.clocked and randf() < 0.05
+	dues[seat] = view
 	await create_timer(2.5 if late else think * randf()).timeout
-	if not is_instance_valid(seat) or seat.version() != int(view.get("version", "0")):
+	if not is_instance_valid(seat) or dues[seat] != view or not seat.is_your_turn():
 		return  # The clock has decided, or the match is over.
 	if randf() < 0.05:
 		var analysis := seat.analyze(0.3)
 		analysis.received.connect(func(_message: Dictionary) -> void: seen.hints += 1)
 		await analysis.finish()
-		if not is_instance_valid(seat) or seat.version() != int(view.get("version", "0")):
+		if not is_instance_valid(seat) or dues[seat] != view or not seat.is_your_turn():
 			return
+	view = seat.view  # The other seat may have decided meanwhile, in secret.
 	var action: Dictionary = view.legalActions.pick_random()
 	if "{" in words.sentence("action", action):
 		seen.faults.append("an action in words: %s" % action)

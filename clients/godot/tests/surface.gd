@@ -23,8 +23,8 @@ func run() -> void:
 	await errors()
 	await friends()
 	await ahead()
+	await paused()
 	await puzzles()
-	await strangers()
 	await freed()
 	print("done")
 	quit()
@@ -124,6 +124,35 @@ func ahead() -> void:
 	check((await stopped.finish()).ok and stopped.closed, "a closed stream")
 
 
+## A turn is told once, whatever is offered, and again when a pause is over.
+func paused() -> void:
+	var clock := {"timeControl": {"perDecision": "600s"}}
+	var created := await client.create_match("skystones", [CroupierClient.OPEN, CroupierClient.OPEN], clock)
+	var mine := client.seat_of(created.value)
+	var theirs := client.seat_of(created.value, 1)
+	await mine.follow()
+	if not mine.is_your_turn():
+		mine = theirs
+		theirs = client.seat_of(created.value)
+	var asked: Array[int] = []
+	mine = client.match_of(mine.match_name, mine.token)  # That was not asked yet.
+	mine.your_turn.connect(func(view: Dictionary) -> void: asked.append(int(view.get("version", "0"))))
+	await mine.follow()
+	var at := mine.version()
+	var action: Dictionary = mine.view.legalActions[0]
+	await theirs.ask("MakeOffer", {"kind": "OFFER_KIND_PAUSE"})
+	await mine.ask("AnswerOffer", {"offerVersion": str(at + 1), "agree": true})
+	while mine.version() < at + 2:
+		await process_frame
+	var refused := await mine.submit(action)
+	check(refused.error.reason == "MATCH_PAUSED" and refused.error.is_late(), "paused: %s" % refused.error)
+	await theirs.ask("ResumeMatch")
+	while mine.version() < at + 3:
+		await process_frame
+	check(asked == [at, at + 3], "asked at %s" % [asked])
+	await theirs.resign()
+
+
 func puzzles() -> void:
 	var list := await client.list_puzzles("skystones")
 	var puzzle: Dictionary = (await client.get_puzzle(list.value.puzzles[0].name)).value.puzzle
@@ -133,53 +162,6 @@ func puzzles() -> void:
 	check(right.value.get("correct", false), "its answer")
 	var hint := await client.ask("HintService/SuggestAction", {"search": {"view": puzzle.view, "limits": {"iterations": "100"}}})
 	check(hint.ok, "a hint for a view that came as JSON: %s" % hint.error)
-
-
-## What is no server of Croupier, or one that is out of its mind, makes an error.
-func strangers() -> void:
-	var stranger := Stranger.new()
-	var caller := CroupierClient.new()
-	caller.url = "http://127.0.0.1:%d" % stranger.port
-	caller.patience = 0.0
-	caller.call_seconds = 0.5
-	caller.add_child(stranger)
-	root.add_child(caller)
-	var info := '{"code":"not_found","details":[{"type":"google.rpc.ErrorInfo","value":"%s"}]}'
-	for each: Array in [
-		["200 OK", "<html>", "unknown"], ["200 OK", "[1]", "unknown"], ["200 OK", "", "unknown"],
-		["503 Gone", "<html>", "unavailable"], ["404 None", "", "unimplemented"], ["302 Away", "", "unknown"],
-		["400 Bad", '{"code":7}', "internal"], ["400 Bad", '{"code":"not_found","details":"x"}', "not_found"],
-		["400 Bad", '{"code":"not_found","details":[1,null,{"value":"aa"}]}', "not_found"],
-		["400 Bad", info % "CvX//////////wE=", "not_found"], ["400 Bad", info % "CAE=", "not_found"],
-		["400 Bad", info % "EgtjcG91cGllci52MRoA", "not_found"], ["", "no HTTP", "deadline_exceeded"], ["", "", "deadline_exceeded"]
-	]:
-		stranger.say(each[0], each[1].to_utf8_buffer())
-		var reply := await caller.list_games()
-		check(not reply.ok and reply.error.code == each[2], "%s: %s" % [each, reply.error])
-	var half := '{"version":"1"}'.to_utf8_buffer()
-	for each: Array in [
-		["<html>".to_utf8_buffer(), "unknown"], [PackedByteArray([0, 255, 255, 255, 255, 1]), "unknown"],
-		[PackedByteArray([1, 0, 0, 0, 1, 1]), "unknown"], [PackedByteArray([0, 0, 0, 0, 2, 91, 93]), "unknown"],
-		[PackedByteArray([2, 0, 0, 0, 2, 123, 125]), ""], [PackedByteArray([0, 0, 0, 0, 15]) + half, "unavailable"]
-	]:
-		stranger.say("200 OK", each[0], 100)
-		var stream := caller.open("HintService/AnalyzePosition", {}, "", 0.3)
-		var reply := await stream.finish()
-		check((reply.error.code if reply.error else "") == each[1], "%s: %s" % [each, reply.error])
-	for body: String in ["{}", '{"view":7,"game":[],"seatToken":1,"events":{}}']:
-		stranger.say("200 OK", body.to_utf8_buffer())
-		var seat := caller.match_of("matches/none", "token")
-		var told: Array = []
-		seat.failed.connect(func(error: CroupierError) -> void: told.append(error.code))
-		await seat.follow()
-		while told.is_empty():
-			await process_frame
-		for call_: Callable in [seat.submit.bind({}), seat.resign, seat.replace_token, caller.create_match.bind("a", [])]:
-			caller._idle.clear()  # The stranger answers once.
-			await call_.call()
-		check(seat.view.is_empty() and seat.token == "token", "%s was taken for a view" % body)
-		caller._idle.clear()
-	caller.queue_free()
 
 
 ## Whatever is freed while it waits ends what it has begun, and nothing else.
@@ -205,32 +187,3 @@ func freed() -> void:
 		await process_frame
 	stays.analyze(5.0).close()
 	check((await stays.resign()).ok, "what goes on beside what was freed")
-
-
-## A server that answers each connection once, with anything, and lets it stand.
-class Stranger extends Node:
-	var port := 0
-	var _answer := PackedByteArray()
-	var _server := TCPServer.new()
-	var _waiting: Array[StreamPeerTCP] = []
-	var _answered: Array[StreamPeerTCP] = []
-
-	func _init() -> void:
-		_server.listen(0, "127.0.0.1")
-		port = _server.get_local_port()
-
-	## Sets the answer, whose body claims to be longer by [param more] bytes; without [param status] its bytes.
-	func say(status: String, body: PackedByteArray, more := 0) -> void:
-		var head := "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % [status, body.size() + more]
-		_answer = (head.to_utf8_buffer() if status else PackedByteArray()) + body
-		_answered.clear()
-
-	func _process(_delta: float) -> void:
-		if _server.is_connection_available():
-			_waiting.append(_server.take_connection())
-		for line: StreamPeerTCP in _waiting.duplicate():
-			line.poll()
-			if line.get_available_bytes() > 0:
-				line.put_data(_answer)
-				_waiting.erase(line)
-				_answered.append(line)

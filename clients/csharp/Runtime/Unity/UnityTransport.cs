@@ -24,6 +24,7 @@ namespace Croupier {
             cancel.ThrowIfCancellationRequested();
             using (var request = new UnityWebRequest(url, "POST", new Pieces(received), new UploadHandlerRaw(body))) {
                 request.useHttpContinue = false;
+                request.redirectLimit = 0; // A browser follows redirects by itself, and takes the token to no other origin.
                 foreach (var header in headers) request.SetRequestHeader(header.Key, header.Value);
                 var done = new TaskCompletionSource<bool>();
                 using (cancel.Register(request.Abort)) {
@@ -31,8 +32,9 @@ namespace Croupier {
                     await done.Task;
                 }
                 cancel.ThrowIfCancellationRequested();
-                // A status such as 404 is an answer; a certificate that is not trusted stays so.
-                if (request.result != UnityWebRequest.Result.Success && request.result != UnityWebRequest.Result.ProtocolError) {
+                // A status such as 404 or 302 is an answer; a certificate that is not trusted stays so.
+                if (request.result != UnityWebRequest.Result.Success && request.result != UnityWebRequest.Result.ProtocolError
+                    && request.responseCode / 100 != 3) {
                     var lasting = request.error.IndexOf("cert", StringComparison.OrdinalIgnoreCase) >= 0;
                     throw new CroupierException(lasting ? "failed_precondition" : "unavailable", request.error);
                 }
@@ -46,10 +48,7 @@ namespace Croupier {
 
             public Pieces(Received received) => _received = received;
 
-            protected override bool ReceiveData(byte[] data, int dataLength) {
-                _received(data, dataLength);
-                return true;
-            }
+            protected override bool ReceiveData(byte[] data, int dataLength) => _received(data, dataLength);
         }
     }
 }

@@ -1,5 +1,6 @@
 // Plays a whole match by the hints of the server, against a bot.
 using System;
+using System.Linq;
 using System.Threading.Tasks;
 using Croupier;
 
@@ -26,7 +27,8 @@ internal static class Program {
         };
         var match = (await client.CreateMatchAsync(game, Players.Open("Console"), Players.Bot("CASUAL"))).Seats[0];
         Console.WriteLine(match.Name); // With match.Token all that it takes to come back: client.Resume.
-        match.Ended += view => Console.WriteLine("scores " + string.Join(" : ", view["result"]["scores"]));
+        var titles = Json.List((await client.GetGameAsync(game))["seatTitles"]); // How a game calls its seats.
+        match.Ended += view => Console.WriteLine(string.Join(", ", titles.Zip(view["result"]["scores"], (title, score) => title + ": " + score)));
         await match.PlayAsync(async view => {
             var hint = await match.AnalyzeAsync(
                 new SearchLimits { Iterations = iterations },

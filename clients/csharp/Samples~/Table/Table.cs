@@ -1,5 +1,6 @@
 // A match against a bot with one button for each legal action. Put it on any object of a scene.
 using System;
+using System.Linq;
 using System.Threading;
 using Croupier;
 using Newtonsoft.Json;
@@ -36,7 +37,8 @@ public sealed class Table : MonoBehaviour {
             };
             _match.YourTurn += view => _status = "Version " + (view["version"] ?? "0") + ": your turn";
             _match.ConnectionChanged += there => _status = there ? "Connected again" : "Connection lost ...";
-            _match.Ended += view => _status = "Over, scores " + string.Join(" : ", Json.List(view["result"]["scores"]));
+            var titles = Json.List((await client.GetGameAsync(game, cancel: _closed.Token))["seatTitles"]); // How a game calls its seats.
+            _match.Ended += view => _status = string.Join(", ", titles.Zip(Json.List(view["result"]["scores"]), (title, score) => title + ": " + score));
             await _match.FollowAsync(cancel: _closed.Token);
             PlayerPrefs.DeleteKey("croupier.match");
         } catch (OperationCanceledException) {

@@ -32,10 +32,13 @@ const _IDLE := 4  # Connections that are kept for further calls.
 
 ## Where the server's web gateway is: scheme, host and port. A token in the clear is safe on this
 ## machine only: use [code]https[/code] for any other.
-@export var url := "http://127.0.0.1:8080"
+@export var url := "http://127.0.0.1:8080":
+	set(value):
+		url = value
+		_idle.clear()
 ## For how many seconds a call is tried again without an answer.
 @export var patience := 30.0
-## The deadline of one attempt of a call, in seconds.
+## The deadline of one attempt of a call, and of the begin of a stream, in seconds.
 @export var call_seconds := 30.0
 ## The API key of a front end; empty for none. It is no secret in a game that others can download:
 ## leave it on your own server.
@@ -49,7 +52,6 @@ var clock_ahead := 0.0
 
 var _exchanges: Array[CroupierExchange] = []
 var _idle: Array[HTTPClient] = []
-var _idle_url := ""
 
 
 func _init() -> void:
@@ -75,9 +77,7 @@ static func new_id() -> String:
 	bytes[6] = bytes[6] & 0x0F | 0x40
 	bytes[8] = bytes[8] & 0x3F | 0x80
 	var hex := bytes.hex_encode()
-	return "-".join([
-		hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20)
-	])
+	return "-".join([hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20)])
 
 
 ## Carries out any unary call of the schema, such as "CatalogService/ListGames"; repeats it while
@@ -88,8 +88,6 @@ func ask(method: String, request := {}, token := "") -> CroupierReply:
 	var seconds := call_seconds + (_SEARCH_SECONDS if method == _SEARCH else 0.0)
 	while true:
 		var exchange := _begin(method, request, token, false, seconds)
-		if exchange == null:
-			return CroupierReply.new({}, _bad_token())
 		var error: CroupierError = await exchange.finished
 		if error == null:
 			return CroupierReply.new(exchange.value)
@@ -99,8 +97,8 @@ func ask(method: String, request := {}, token := "") -> CroupierReply:
 
 
 ## Opens any stream of the schema, such as "HintService/AnalyzePosition". When it breaks it is opened
-## again, with what its [member CroupierStream.request] is then. It counts as broken when it was silent
-## for [param quiet_seconds].
+## again, with what its [member CroupierStream.request] is then. It counts as broken when it has brought
+## no message for [param quiet_seconds].
 func open(method: String, request: Dictionary, token := "", quiet_seconds := _QUIET) -> CroupierStream:
 	var stream := CroupierStream.new(request)
 	_run.call_deferred(stream, method, token, quiet_seconds)
@@ -111,10 +109,7 @@ func _run(stream: CroupierStream, method: String, token: String, quiet_seconds: 
 	var waits := CroupierPatience.new(patience)
 	var error: CroupierError
 	while not stream.closed:
-		var exchange := _begin(method, stream.request, token, true, 0.0)
-		if exchange == null:
-			error = _bad_token()
-			break
+		var exchange := _begin(method, stream.request, token, true, call_seconds)
 		exchange.quiet_seconds = quiet_seconds
 		exchange.received.connect(func(message: Dictionary) -> void:
 			waits.reset()
@@ -135,33 +130,21 @@ func _run(stream: CroupierStream, method: String, token: String, quiet_seconds: 
 	stream.ended.emit(null if was_closed else error)
 
 
-func _begin(
-	method: String, request: Dictionary, token: String, streams: bool, seconds: float
-) -> CroupierExchange:
+func _begin(method: String, request: Dictionary, token: String, streams: bool, seconds: float) -> CroupierExchange:
 	var kind := "application/connect+json" if streams else "application/json"
 	var headers := PackedStringArray(["Content-Type: " + kind, "Connect-Protocol-Version: 1"])
 	if not streams:
 		headers.append("Connect-Timeout-Ms: %d" % (1000 * seconds))
-	for pair: Array in [
-		["Authorization", "Bearer " + token if token else ""],
-		["X-API-Key", api_key], ["X-Player-Id", player_id]
-	]:
-		for at: int in pair[1].length():
-			if pair[1].unicode_at(at) < 32 or pair[1].unicode_at(at) > 126:
-				return null
+	var bearer := "Bearer " + token if token else ""
+	for pair: Array in [["Authorization", bearer], ["X-API-Key", api_key], ["X-Player-Id", player_id]]:
 		if pair[1]:
 			headers.append("%s: %s" % pair)
-	if _idle_url != url:
-		_idle.clear()
-		_idle_url = url
-	var http: HTTPClient = null
-	while http == null and not streams and _idle:
+	var http := HTTPClient.new()
+	while http.get_status() != HTTPClient.STATUS_CONNECTED and not streams and _idle:
 		http = _idle.pop_back()
 		http.poll()
-		if http.get_status() != HTTPClient.STATUS_CONNECTED:
-			http = null
-	if http == null:
-		http = HTTPClient.new()
+	if http.get_status() != HTTPClient.STATUS_CONNECTED:
+		http.close()
 	var path := "%s/croupier.v1.%s" % [_base_path(), method]
 	var exchange := CroupierExchange.new(http, _origin(), path, headers, request, streams, seconds)
 	_exchanges.append(exchange)
@@ -195,12 +178,6 @@ func _pause(waits: CroupierPatience, error: CroupierError) -> bool:
 	return true
 
 
-func _bad_token() -> CroupierError:
-	return CroupierError.new(
-		"unauthenticated", "the token or key has characters other than printable ASCII"
-	)
-
-
 ## Lists the games, without their cards: "games".
 func list_games(language := "") -> CroupierReply:
 	return await ask("CatalogService/ListGames", {"languageCode": language})
@@ -221,7 +198,7 @@ func create_match(game: String, seats: Array, more := {}) -> CroupierReply:
 		var described := await get_game(game)
 		if not described.ok:
 			return described
-		request.ruleset = described.part("game").get("defaultRuleset", {})
+		request.ruleset = CroupierJson.part(described.part("game"), "defaultRuleset")
 	return await ask("MatchService/CreateMatch", request)
 
 
@@ -233,16 +210,15 @@ func get_invitation(invitation: String) -> CroupierReply:
 ## Joins the seat of an invitation. A game that keeps [param request_id] before it calls can call again
 ## after a crash, and gets the same token.
 func join_match(invitation: String, display_name := "", request_id := new_id()) -> CroupierReply:
-	return await ask("MatchService/JoinMatch", {
-		"invitation": invitation, "displayName": display_name, "requestId": request_id
-	})
+	var request := {"invitation": invitation, "displayName": display_name, "requestId": request_id}
+	return await ask("MatchService/JoinMatch", request)
 
 
 ## The seat of an answer of [method create_match], [method join_match] or [method CroupierMatch.rematch]
 ## that the caller plays; of two open ones the first, or number [param number] among them.
 func seat_of(created: Dictionary, number := 0) -> CroupierMatch:
-	var tokens: Array = created.get("seatTokens", [created.get("seatToken", {})])
-	return match_of(created.get("name", ""), tokens[number].get("token", ""))
+	var tokens := CroupierJson.parts(created, "seatTokens") + [CroupierJson.part(created, "seatToken")]
+	return match_of(CroupierJson.text(created, "name"), CroupierJson.text(tokens[mini(number, tokens.size() - 1)], "token"))
 
 
 ## A match by its name and the token of a seat or a spectator, such as those of an earlier run of the

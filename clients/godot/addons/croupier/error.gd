@@ -6,9 +6,7 @@ class_name CroupierError
 extends RefCounted
 
 ## Codes that a lost connection, or a proxy that has lost its server, can show as.
-const _LOST: Array[String] = [
-	"unavailable", "internal", "unknown", "canceled", "deadline_exceeded", "aborted"
-]
+const _LOST := ["unavailable", "internal", "unknown", "canceled", "deadline_exceeded", "aborted"]
 const _BY_STATUS := {
 	400: "internal", 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented",
 	408: "deadline_exceeded", 429: "unavailable", 502: "unavailable", 503: "unavailable",
@@ -45,20 +43,33 @@ func may_pass() -> bool:
 	return code in _LOST
 
 
-## The error in an answer of Connect; of any other answer by its status of HTTP.
-static func from_answer(status: int, answer: Variant) -> CroupierError:
-	if answer is not Dictionary or answer.get("code") is not String:
-		return CroupierError.new(_BY_STATUS.get(status, "unknown"), "HTTP status %d" % status)
-	var error := CroupierError.new(answer.code, str(answer.get("message", "")))
-	var details: Variant = answer.get("details")
-	for detail: Variant in details if details is Array else []:
-		if detail is Dictionary:
-			error._add(str(detail.get("type", "")), Marshalls.base64_to_raw(_padded(str(detail.get("value", "")))))
+## Whether a decision, or a hint for one, came too late: the match has gone on, or is paused.
+func is_late() -> bool:
+	return reason in ["STALE_VERSION", "NOT_TO_DECIDE", "MATCH_OVER", "MATCH_PAUSED"]
+
+
+## The error in an answer of Connect; of any other answer by its status of HTTP, and by its header
+## "retry-after".
+static func from_answer(status: int, answer: Variant, after := "") -> CroupierError:
+	var of: Dictionary = answer if answer is Dictionary else {}
+	var error := CroupierError.new(CroupierJson.text(of, "code"), CroupierJson.text(of, "message"))
+	if not error.message:
+		error.message = "HTTP status %d" % status
+	if after.is_valid_int():
+		error.retry_after = int(after)
+	if not error.code:
+		error.code = _BY_STATUS.get(status, "unknown")
+		if status / 100 == 3:
+			error.code = "failed_precondition"
+			error.message += ": redirects are not followed; is the address right?"
+		return error
+	for detail: Dictionary in CroupierJson.parts(of, "details"):
+		error._add(CroupierJson.text(detail, "type"), _bytes(CroupierJson.text(detail, "value")))
 	return error
 
 
 func _add(type: String, bytes: PackedByteArray) -> void:
-	match type.get_slice("/", type.get_slice_count("/") - 1):
+	match type:
 		"google.rpc.ErrorInfo":
 			var info := _read(bytes)
 			if _text(info, 2) == "croupier.v1":
@@ -69,17 +80,15 @@ func _add(type: String, bytes: PackedByteArray) -> void:
 		"google.rpc.BadRequest":
 			for each: PackedByteArray in _read(bytes).get(1, []):
 				var of := _read(each)
-				fields.append(
-					{field = _text(of, 1), description = _text(of, 2), reason = _text(of, 3)}
-				)
+				fields.append({field = _text(of, 1), description = _text(of, 2), reason = _text(of, 3)})
 		"google.rpc.RetryInfo":
 			for each: PackedByteArray in _read(bytes).get(1, []):
 				var delay := _read(each)
-				retry_after = delay.get(-1, [0])[0] + delay.get(-2, [0])[0] / 1e9
+				retry_after = maxf(0.0, delay.get(-1, [0])[0] + delay.get(-2, [0])[0] / 1e9)
 
 
-static func _padded(text: String) -> String:
-	return text + "=".repeat((4 - text.length() % 4) % 4)
+static func _bytes(text: String) -> PackedByteArray:
+	return Marshalls.base64_to_raw(text + "=".repeat((4 - text.length() % 4) % 4))
 
 
 static func _text(message_: Dictionary, number: int) -> String:

@@ -9,16 +9,16 @@ signal finished(error: CroupierError)
 
 const _FRAME_MSEC := 4  # Longer than that, no frame reads: the next one goes on.
 const _LAST := 2  # The flag of a stream's last envelope.
-const _ANSWER_SECONDS := 15.0  # Until the headers of a stream, which come at once.
-const _MOST_BYTES := 256 << 20  # More than a record has; what claims more is no answer.
+const _MOST_BYTES := 16 << 20  # More than a record has; what brings or claims more is no answer.
 
 ## The answer of a unary call.
 var value: Dictionary
-## Seconds without a sign of life after which a stream is lost.
+## Seconds without a whole message after which a stream is lost.
 var quiet_seconds := 0.0
 ## The connection, which may carry another call if [method is_reusable].
 var http: HTTPClient
 
+var _printable := RegEx.create_from_string("^[ -~]*\\z")
 var _origin: Dictionary
 var _path: String
 var _headers: PackedStringArray
@@ -26,13 +26,16 @@ var _body: PackedByteArray
 var _streams: bool
 var _deadline_msec := 0
 var _begun := false  # Whether the request was sent.
+var _doubted := false  # Whether TLS has failed.
 var _status := 0
+var _after := ""  # The header "retry-after".
 var _bytes: PackedByteArray
 var _quiet := 0.0
 var _over := false
 
 
-## [param origin] has "host", "port" and "tls"; [param seconds] is the deadline of a unary call.
+## [param origin] has "host", "port" and "tls"; [param seconds] is the deadline of a unary call, and of
+## the headers of a stream.
 func _init(
 	connection: HTTPClient, origin: Dictionary, path: String, headers: PackedStringArray,
 	request: Dictionary, streams: bool, seconds: float
@@ -46,7 +49,7 @@ func _init(
 	if streams:
 		var size := _body.size()
 		_body = PackedByteArray([0, size >> 24, size >> 16 & 255, size >> 8 & 255, size & 255]) + _body
-	_deadline_msec = Time.get_ticks_msec() + int(1000 * (_ANSWER_SECONDS if streams else seconds))
+	_deadline_msec = Time.get_ticks_msec() + int(1000 * seconds)
 
 
 ## Whether the connection can carry another call.
@@ -75,24 +78,36 @@ func poll(delta: float) -> bool:
 		HTTPClient.STATUS_CONNECTED:
 			if _begun:
 				_close_of_body()
+			elif _doubted:
+				_end(CroupierError.new("failed_precondition", "the certificate of %s is not trusted" % _origin.host))
+			elif _printable.search("".join(_headers)) == null:
+				_end(CroupierError.new("unauthenticated", "the token or key is no printable ASCII"))
 			else:
 				_begun = true
 				if http.request_raw(HTTPClient.METHOD_POST, _path, _headers, _body) != OK:
 					_end(CroupierError.new("unavailable", "the connection was closed"))
 		HTTPClient.STATUS_BODY:
-			_status = http.get_response_code()
+			_note_head()
 			_read(delta, began)
 		HTTPClient.STATUS_RESOLVING, HTTPClient.STATUS_CONNECTING, HTTPClient.STATUS_REQUESTING:
 			pass
-		HTTPClient.STATUS_TLS_HANDSHAKE_ERROR:
-			_end(CroupierError.new("unavailable", "TLS failed: is the certificate trusted?"))
+		HTTPClient.STATUS_TLS_HANDSHAKE_ERROR when not _doubted:
+			# Lost, or not trusted? Without a check of the certificate, which sends nothing, it shows.
+			_doubted = true
+			http = HTTPClient.new()
+			_origin.tls = TLSOptions.client_unsafe()
 		_:
-			_close_of_body() if _status else _end(
-				CroupierError.new("unavailable", "no connection to %s" % _origin.host)
-			)
+			_close_of_body() if _status else _end(CroupierError.new("unavailable", "no connection to %s" % _origin.host))
 	if not _over and (_status == 0 or not _streams) and began > _deadline_msec:
 		_end(CroupierError.new("deadline_exceeded", "no answer in time"))
 	return _over
+
+
+func _note_head() -> void:
+	if _status == 0 and http.has_response():
+		_status = http.get_response_code()
+		var headers := "\n".join(http.get_response_headers()).to_lower()
+		_after = headers.get_slice("retry-after:", 1).get_slice("\n", 0).strip_edges()
 
 
 func _read(delta: float, began: int) -> void:
@@ -102,14 +117,13 @@ func _read(delta: float, began: int) -> void:
 		var chunk := http.read_response_body_chunk()
 		if chunk.is_empty():
 			break
-		_quiet = 0.0
 		_bytes.append_array(chunk)
 		if _bytes.size() > _MOST_BYTES:
 			_end(CroupierError.new("unknown", "the answer does not end"))
 		elif _streams and _status == 200:
 			_unwrap()
 		if Time.get_ticks_msec() - began > _FRAME_MSEC:
-			return
+			break
 		http.poll()
 	if not _over and _streams and _quiet > quiet_seconds:
 		_end(CroupierError.new("unavailable", "the stream was silent for too long"))
@@ -129,8 +143,9 @@ func _unwrap() -> void:
 		if message is not Dictionary:
 			_end(CroupierError.new("unknown", "a message of the stream is no JSON"))
 		elif flags & _LAST:
-			_end(CroupierError.from_answer(200, message.error) if message.has("error") else null)
+			_end(CroupierError.from_answer(_status, message.error) if message.has("error") else null)
 		else:
+			_quiet = 0.0
 			received.emit(message)
 	_bytes = _bytes.slice(at)
 
@@ -139,7 +154,7 @@ func _close_of_body() -> void:
 	if _over:
 		return
 	if _status == 0:  # The answer had no body.
-		_status = http.get_response_code()
+		_note_head()
 	if _streams and _status == 200:
 		_end(CroupierError.new("unknown", "the stream has broken off"))
 		return
@@ -150,7 +165,7 @@ func _close_of_body() -> void:
 	elif _status == 200 or _status == 0:
 		_end(CroupierError.new("unknown", "the answer has broken off"))
 	else:
-		_end(CroupierError.from_answer(_status, answer))
+		_end(CroupierError.from_answer(_status, answer, _after))
 
 
 func _end(error: CroupierError) -> void:

@@ -8,7 +8,8 @@ extends Node
 
 ## The view has changed. [param events] are those since the view before, each told once and in order.
 signal view_changed(view: Dictionary, events: Array)
-## This seat owes a decision: one of [code]view.legalActions[/code].
+## This seat owes a decision: one of [code]view.legalActions[/code]. Told once for each, and again after a
+## pause. The view may go on while the decision stays: see [method is_your_turn].
 signal your_turn(view: Dictionary)
 ## The match is over.
 signal ended(result: Dictionary)
@@ -20,6 +21,8 @@ signal presence_changed(presence: String)
 signal failed(error: CroupierError)
 
 const _SILENT := 2.5  # So many heartbeats without one: the stream is lost.
+# The game does not go on by these events.
+const _BESIDE := ["seatTokenReplaced", "offerMade", "offerAnswered"]
 
 ## How often the server proves that the stream lives, in seconds, from 1 to 60.
 var heartbeat := 10.0
@@ -35,7 +38,7 @@ var view := {}
 ## The caller's seat; -1 for a spectator, and before the first view.
 var seat: int:
 	get:
-		return view.get("seat", -1)
+		return CroupierJson.number(view, "seat", -1)
 ## Whether the stream stands.
 var connected := false
 ## Whether the other player is there, if the server tells.
@@ -43,7 +46,8 @@ var other_seat := ""
 
 var _stream: CroupierStream
 var _told := -1  # The last version whose events were told.
-var _asked := -1  # The last version at which `your_turn` was told.
+var _asked := -1  # The version at which `your_turn` was told of the decision that is owed; -1: not yet.
+var _takebacks := 0  # How often a decision was taken back before.
 var _over := false
 
 
@@ -53,14 +57,14 @@ func _exit_tree() -> void:
 
 ## The version of the view.
 func version() -> int:
-	return int(view.get("version", "0"))
+	return CroupierJson.number(view, "version")
 
 
 ## Whether this seat owes a decision that it has not made ahead.
 func is_your_turn() -> bool:
-	var ahead: Dictionary = view.get("decisionsAhead", {})
-	return not view.get("legalActions", []).is_empty() \
-		and (ahead.get("actions", []).is_empty() or ahead.has("endReason"))
+	var ahead := CroupierJson.part(view, "decisionsAhead")
+	return not CroupierJson.parts(view, "legalActions").is_empty() \
+		and (CroupierJson.parts(ahead, "actions").is_empty() or ahead.has("endReason"))
 
 
 ## Reads the view, and follows the match from there on until it is over.
@@ -70,7 +74,7 @@ func follow() -> void:
 	if not reply.ok:
 		failed.emit(reply.error)
 		return
-	_take(int(reply.part("view").get("version", "0")), [], reply.part("view"))
+	_take(CroupierJson.number(reply.part("view"), "version"), [], reply.part("view"))
 	if _over or _stream:
 		return
 	_stream = client.open("MatchService/WatchMatch", {
@@ -94,22 +98,23 @@ func leave() -> void:
 ## Submits a decision, one of [code]view.legalActions[/code]. With [param then], decides ahead: the server
 ## makes those in order as soon as the seat owes them. They end when something is shown that is not of
 ## this seat, unless [param then_unless] is "THEN_UNLESS_ILLEGAL". The view is the one after it when this
-## returns; the error is "STALE_VERSION" if the match has gone on.
+## returns; the error [method CroupierError.is_late] if the match has gone on.
 func submit(action: Dictionary, then: Array = [], then_unless := "") -> CroupierReply:
+	var expected := version()
 	var request := {
-		"expectedVersion": str(version()), "action": action, "requestId": CroupierClient.new_id(),
-		"etag": view.get("etag", "")
+		"expectedVersion": str(expected), "action": action, "requestId": CroupierClient.new_id(),
+		"etag": view.get("etag", ""), "thenActions": then
 	}
-	if then:
-		request.thenActions = then
 	if then_unless:
 		request.thenUnless = then_unless
 	var reply := await ask("SubmitAction", request)
 	if reply.ok:
-		var newer := int(reply.part("view").get("version", "0"))
+		if expected >= _asked:
+			_asked = -1  # What is owed from now on is another decision.
+		var newer := CroupierJson.number(reply.part("view"), "version")
 		# The stream tells versions between, and with them their events.
 		var next := newer == _told + 1
-		_take(newer if next else _told, reply.value.get("events", []) if next else [], reply.part("view"))
+		_take(newer if next else _told, CroupierJson.parts(reply.value, "events") if next else [], reply.part("view"))
 	return reply
 
 
@@ -139,9 +144,9 @@ func _act(method: String) -> CroupierReply:
 func ask(method: String, request := {}) -> CroupierReply:
 	request.name = match_name
 	var reply := await client.ask("MatchService/" + method, request, token)
-	if reply.ok and reply.value.has("serverTime"):
-		client.clock_ahead = CroupierClient.seconds_of(reply.value.serverTime) \
-			- Time.get_unix_time_from_system()
+	var time := CroupierJson.text(reply.value, "serverTime")
+	if time:
+		client.clock_ahead = CroupierClient.seconds_of(time) - Time.get_unix_time_from_system()
 	return reply
 
 
@@ -180,7 +185,7 @@ func replace_token() -> CroupierReply:
 	leave()  # The server would end the stream, as the old token is void.
 	var reply := await ask("ReplaceSeatToken", {"requestId": CroupierClient.new_id()})
 	if reply.ok:
-		token = reply.part("seatToken").get("token", token)
+		token = CroupierJson.text(reply.part("seatToken"), "token", token)
 	if follows:
 		follow()
 	return reply
@@ -188,25 +193,27 @@ func replace_token() -> CroupierReply:
 
 ## The seconds that a seat has for its decision, by the server's clock; INF without a clock.
 func seconds_left(of_seat: int) -> float:
-	for clock: Dictionary in view.get("clocks", {}).get("seats", []):
-		if clock.get("seat", 0) == of_seat and clock.has("deadline"):
+	for clock: Dictionary in CroupierJson.parts(CroupierJson.part(view, "clocks"), "seats"):
+		var deadline := CroupierJson.text(clock, "deadline")
+		if CroupierJson.number(clock, "seat") == of_seat and deadline:
 			var now := Time.get_unix_time_from_system() + client.clock_ahead
-			return maxf(0.0, CroupierClient.seconds_of(clock.deadline) - now)
+			return maxf(0.0, CroupierClient.seconds_of(deadline) - now)
 	return INF
 
 
 func _on_received(message: Dictionary) -> void:
 	_connect(true)
-	if message.has("otherSeat") and message.otherSeat != other_seat:
-		other_seat = message.otherSeat
+	var presence := CroupierJson.text(message, "otherSeat")
+	if presence and presence != other_seat:
+		other_seat = presence
 		presence_changed.emit(other_seat)
-	var newest := int(message.get("version", "0"))
-	if not message.get("upToDate", false):
+	var newest := CroupierJson.number(message, "version")
+	if message.get("upToDate"):
+		_take(_told, [], CroupierJson.part(message, "view"))
+	elif newest > _told:  # Else it is what no server of ours says.
 		_stream.request.afterVersion = str(newest)
-		_stream.request.etag = message.get("etag", "")
-		_take(newest, message.get("events", []), message.get("view", {}))
-	elif message.has("view"):
-		_take(_told, [], message.view)
+		_stream.request.etag = CroupierJson.text(message, "etag")
+		_take(newest, CroupierJson.parts(message, "events"), CroupierJson.part(message, "view"))
 
 
 ## Takes what was told: the events of a version unless they were told before, and the view unless it is
@@ -214,18 +221,34 @@ func _on_received(message: Dictionary) -> void:
 func _take(newest: int, events: Array, newer: Dictionary) -> void:
 	var news := [] if newest <= _told else events
 	_told = maxi(_told, newest)
+	if news and newest > _asked and news.any(_goes_on):
+		_asked = -1
 	var is_newer := newer and newer != view \
-		and (not view or int(newer.get("version", "0")) >= version())
+		and (not view or CroupierJson.number(newer, "version") >= version())
 	if is_newer:
 		view = newer
 	if is_newer or news:
 		view_changed.emit(view, news)
-	if is_newer and is_your_turn() and version() > _asked:
-		_asked = version()
-		your_turn.emit(view)
-	if view.has("result") and not _over and (newest >= version() or _stream == null):
+	if is_newer:
+		_ask()
+	if view.get("result") is Dictionary and not _over and (newest >= version() or _stream == null):
 		_over = true
 		ended.emit(view.result)
+
+
+func _ask() -> void:
+	var takebacks := CroupierJson.number(view, "takebackCount")
+	if is_your_turn() and (_asked < 0 or takebacks != _takebacks):
+		_asked = version()
+		_takebacks = takebacks
+		your_turn.emit(view)
+
+
+# Whether a seat that owes a decision may owe another one after an event.
+func _goes_on(event: Dictionary) -> bool:
+	if event.has("seatDecided"):
+		return CroupierJson.number(CroupierJson.part(event, "seatDecided"), "seat") == seat
+	return not _BESIDE.any(func(each: String) -> bool: return each in event)
 
 
 func _on_ended(error: CroupierError, stream: CroupierStream) -> void:
@@ -233,7 +256,7 @@ func _on_ended(error: CroupierError, stream: CroupierStream) -> void:
 		return
 	_stream = null
 	_connect(false)
-	if error and error.reason == "VERSION_IN_FUTURE":
+	if error and error.reason == "VERSION_IN_FUTURE" and error.metadata.has("current_version"):
 		# The server's log was restored and has lost what we know: begin with what it has.
 		view = {}
 		_told = -1

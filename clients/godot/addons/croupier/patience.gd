@@ -26,7 +26,7 @@ func pause_after(error: CroupierError) -> float:
 	if _since_msec < 0:
 		_since_msec = Time.get_ticks_msec()
 	# A fifth more or less, so that the clients of a lost server come back apart.
-	var pause := error.retry_after if error.retry_after >= 0.0 else _pause * randf_range(0.8, 1.2)
+	var pause := error.retry_after if error.retry_after > 0.0 else _pause * randf_range(0.8, 1.2)
 	if not error.may_pass() or (Time.get_ticks_msec() - _since_msec) / 1000.0 + pause > _seconds:
 		return -1.0
 	_pause = minf(2.0 * _pause, _MOST)

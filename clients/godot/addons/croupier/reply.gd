@@ -19,4 +19,4 @@ func _init(value_ := {}, error_: CroupierError = null) -> void:
 
 ## A message within the answer; empty if it is not there, as in the answer of some other server.
 func part(key: String) -> Dictionary:
-	return value[key] if value.get(key) is Dictionary else {}
+	return CroupierJson.part(value, key)

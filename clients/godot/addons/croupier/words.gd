@@ -76,9 +76,7 @@ func sentence(part: String, what: Dictionary) -> String:
 	var snake := kind.to_snake_case()
 	var phrase: Variant = _variant("%s.%s" % [part, snake], fields)
 	if phrase == null:
-		var said: Array[String] = []
-		for key: String in fields:
-			said.append(listed(_texts(fields[key])))
+		var said := fields.values().map(func(values: Array) -> String: return listed(_texts(values)))
 		return (snake.replace("_", " ") + " " + ", ".join(said)).strip_edges().capitalize()
 	return capital(_fill(phrase, fields, "%s.%s" % [part, snake]))
 
@@ -170,17 +168,12 @@ func over_sentence(view: Dictionary) -> String:
 func why(hint: Dictionary) -> Array[String]:
 	var told: Array[String] = []
 	for reason: Dictionary in hint.get("reasons", []):
-		var unit := ""
-		for aspect: Dictionary in game.get("aspects", []):
-			if aspect.id == reason.aspect:
-				unit = aspect.get("unit", "")
-		var chance := unit == "ASPECT_UNIT_CHANCE"
+		var chance: bool = game.get("aspects", []).any(func(aspect: Dictionary) -> bool:
+			return aspect.id == reason.aspect and aspect.get("unit") == "ASPECT_UNIT_CHANCE")
 		var values: Array = [reason.get("value", 0), reason.get("otherValue", 0)]
 		var cases := 100 if _cases(values[0], 10) == _cases(values[1], 10) else 10
 		var said := values.map(func(each: float) -> String:
-			if chance:
-				return str(_cases(each, cases))
-			return ("%.1f" % each).replace(".", word("word.decimal_mark")))
+			return str(_cases(each, cases)) if chance else ("%.1f" % each).replace(".", word("word.decimal_mark")))
 		told.append(capital(word("reason.chance" if chance else "reason.amount", {
 			"aspect": word("aspect." + reason.aspect), "value": said[0], "other_value": said[1],
 			"cases": cases, "other": sentence("action", reason.get("otherAction", {}))
@@ -233,10 +226,8 @@ func _value(field: String, value: Variant, many: bool) -> Dictionary:
 	var named := cards_of(field, [value] if many else value)
 	if named:
 		var card: Dictionary = cards[named[0]]
-		return {
-			"text": found if found else card.title,
-			"keys": [named[0].to_lower(), str(card.get("kind", "")).to_lower()], "says": true
-		}
+		var keys := [named[0].to_lower(), str(card.get("kind", "")).to_lower()]
+		return {"text": found if found else card.title, "keys": keys, "says": true}
 	if value is String and found == null and key == key.to_upper() and "_" in key:
 		key = _without_prefix(key, field).to_lower()
 	var text: String = found if found else (key.replace("_", " ") if value is String else key)
