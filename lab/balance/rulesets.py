@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from lab import arena
 from wire.errors import Refusal
 
 _CHANGE = re.compile(r"\s*([^=*+]+|[^=]*\.\*\.[^=*+]+?)\s*(\*=|\+=|=)\s*(.+?)\s*")
-NUMBERS = (int, float)
 Options = dict[str, Any]
 
 
@@ -37,25 +37,29 @@ def changed(game_id: str, texts: Sequence[str], ruleset: str = "{}") -> str:
     Raises RulesetError.
     """
     game, default = arena.game_of(game_id, ruleset), arena.game_of(game_id).ruleset
-    version = json.loads(ruleset).get("rules_version")
-    options = json.loads(json.dumps({"rules_version": version} | game.ruleset))
+    options: Options = {"rules_version": json.loads(ruleset).get("rules_version")}
+    options |= json.loads(json.dumps(game.ruleset))
     for text in texts:
-        if text.endswith(".json"):
-            options |= _read_file(game_id, Path(text))
-        elif found := _CHANGE.fullmatch(text):
-            try:
+        try:
+            if text.endswith(".json"):
+                options |= _read_file(game_id, Path(text))
+                game = arena.game_of(game_id, json.dumps(options))
+            elif found := _CHANGE.fullmatch(text):
                 _change(game, options, *found.groups())
-            except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-                raise RulesetError(text, f"cannot be done: {error}") from None
-        else:
-            raise RulesetError(text, "is not PATH=VALUE, PATH*=FACTOR, PATH+=NUMBER or a file")
+            else:
+                raise RulesetError(text, "is not PATH=VALUE, PATH*=FACTOR, PATH+=NUMBER or a file")
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            raise RulesetError(text, f"cannot be done: {error}") from None
     for name, value in options.items():
         if isinstance(value, list):
             kept = [each for each in value if not isinstance(each, dict) or each.get("copies", 1)]
             options[name] = kept
     differ = {name: value for name, value in options.items() if value != default.get(name)}
     text = json.dumps(differ, sort_keys=True)
-    arena.game_of(game_id, text)
+    made = arena.game_of(game_id, text).ruleset
+    for name in differ.keys() & made.keys():
+        if not _has(made[name], differ[name]):
+            raise RulesetError(name, f"{differ[name]} stands for the default: name another value")
     return text
 
 
@@ -65,13 +69,12 @@ def numbers(game: Game, named: Game | None = None) -> dict[str, int]:
     They are those of the options, and of cards: copies, and what the cards show. Cards are called
     as in `named`, since a title may tell a number.
     """
-    titles = _titles(named or game)
     shown = {"copies"} | {str(name).lower() for card in game.cards() for name in card["numbers"]}
-    found = {name: value for name, value in game.ruleset.items() if type(value) is int}
-    for name, card, entry in _cards(game, game.ruleset):
-        path = f"{name}.{titles.get(card, card)}"
-        found |= {f"{path}.{field}": entry[field] for field in sorted(shown & entry.keys())}
-    return found
+    return {
+        path: of[name]
+        for path, _, of, name in _places(game, game.ruleset, named)
+        if type(of[name]) is int and (of is game.ruleset or name in shown)
+    }
 
 
 def differences(before: Game, after: Game) -> Iterator[str]:
@@ -91,22 +94,28 @@ def differences(before: Game, after: Game) -> Iterator[str]:
             yield f"{name} = {value}"
 
 
-def _titles(game: Game) -> dict[str, str]:
+def titles(game: Game) -> dict[str, str]:
+    """What cards are called, by their ids."""
     return {str(card["id"]): str(card["title"]) for card in game.cards()}
 
 
-def _cards(game: Game, options: Options) -> Iterator[tuple[str, str, Options]]:
-    # The entries of the lists of cards: the name of the list, the id of the card, the entry.
-    kind = type(game)()
+def _places(
+    game: Game, options: Options, named: Game | None = None
+) -> Iterator[tuple[str, str, Options, str]]:
+    # Each value: its path by the title of its card, the same by its id, what holds it by what name.
+    kind, called, own = type(game)(), titles(named or game), list(titles(game))
+    # A card is told by its number, if the list of all has one for each, or by its place.
     listed: list[Any] = next((v for v in kind.ruleset.values() if isinstance(v, list)), [])
-    ids, own = list(_titles(kind)), list(_titles(game))
-    by_number = {}
-    if len(listed) == len(ids):
-        by_number = {each.get("card"): name for each, name in zip(listed, ids, strict=True)}
+    ids = titles(kind) if len(listed) == len(kind.cards()) else ()
+    by_number = {each.get("card"): card for each, card in zip(listed, ids, strict=False)}
     for name, value in options.items():
+        yield name, name, options, name
         for place, entry in enumerate(value if isinstance(value, list) else ()):
             number = entry.get("card")
-            yield name, own[place] if number is None else by_number.get(number, own[place]), entry
+            card = own[place] if number is None else by_number.get(number, own[place])
+            for field in entry:
+                by_id = f"{name}.{card}.{field}"
+                yield f"{name}.{called.get(card, card)}.{field}", by_id, entry, field
 
 
 def _change(game: Game, options: Options, path: str, how: str, text: str) -> None:
@@ -114,34 +123,28 @@ def _change(game: Game, options: Options, path: str, how: str, text: str) -> Non
         value = json.loads(text)
     except ValueError:
         value = text
-    titles, wanted = _titles(game), _plain(path)
-    slots = [(options, name) for name in options if _plain(name) == wanted]
-    known = dict.fromkeys(options)
-    for name, card, entry in _cards(game, options):
-        known |= dict.fromkeys(f"{name}.CARD.{field}" for field in entry)
-        called = [f"{name}.{each}" for each in (card, titles.get(card, card))]
-        for field in entry:
-            if any(fnmatchcase(_plain(f"{each}.{field}"), wanted) for each in called):
-                slots.append((entry, field))
-    if not slots:
-        cards = ", ".join(titles.values())
-        raise RulesetError(path, f"is not there: there are {', '.join(known)}; cards are {cards}")
-    for of, field in slots:
-        of[field] = _new(path, of[field], how, value)
+    found, wanted = [], path.lower().replace("_", " ")
+    for *paths, of, name in _places(game, options):
+        if any(fnmatchcase(each.lower().replace("_", " "), wanted) for each in paths):
+            found.append((of, name))
+    if not found:
+        there = dict.fromkeys(each for each, *_ in _places(game, options))
+        near = get_close_matches(path, there) or get_close_matches(path, there, 3, 0)
+        raise RulesetError(path, f"is not there; is it {' or '.join(near)}?")
+    for of, name in found:
+        if how == "=":
+            of[name] = value
+        elif how == "+=":
+            of[name] += value
+        else:
+            of[name] = (math.ceil if value > 1 else math.floor)(of[name] * value)
 
 
-def _plain(path: str) -> str:
-    return path.lower().replace("_", " ")
-
-
-def _new(path: str, old: Any, how: str, value: Any) -> Any:
-    if how == "=":
-        return value
-    if not isinstance(old, NUMBERS) or not isinstance(value, NUMBERS):
-        raise RulesetError(path, f"{how} needs numbers")
-    if how == "+=":
-        return old + value
-    return math.ceil(old * value) if value > 1 else math.floor(old * value)
+def _has(made: Any, asked: Any) -> bool:
+    # Whether a game has taken a value as it was asked for, and not its default in place of nothing.
+    if not (asked and isinstance(asked, list)):
+        return bool(made == asked)
+    return all(each in made or any(other | each == other for other in made) for each in asked)
 
 
 def _read_file(game_id: str, path: Path) -> Options:
