@@ -132,10 +132,6 @@ def first_seat(lines: Sequence[Line]) -> Figure:
     return _mean("fairness", "first_seat", "score of the first seat", "points", values)
 
 
-def _column(lines: Sequence[Line], key: str) -> Values:
-    return np.array([float(line[key]) for line in lines])
-
-
 def _mean(
     group: str, key: str, title: str, unit: str, values: Any, per: Any = 1.0, tests: int = 1
 ) -> Figure:
@@ -143,12 +139,17 @@ def _mean(
     scale = POINTS if unit in ("points", "%") else 1
     above = scale * np.asarray(values, float)
     below = np.broadcast_to(per, above.shape)
-    n, cases, spare = len(above), float(below.sum()), 0.0
+    n, cases = len(above), float(below.sum())
     estimate = float(above.sum()) / cases
-    if unit == "points" or (unit == "%" and not np.any(above % scale)):
-        spare = 2 * (scale * n / cases) ** 2  # Of scores, and where it counts cases.
+    # Of scores, and of shares of cases that are counted.
+    rare = unit == "points" or (unit == "%" and np.asarray(values).dtype.kind in "bi")
+    spare = 2 * (scale * n / cases) ** 2 if rare else 0.0
     influence = (above - estimate * below) * n / cases
     return Figure(group, key, title, unit, estimate, influence, tests, spare)
+
+
+def _column(lines: Sequence[Line], key: str) -> Values:
+    return np.array([line[key] for line in lines])
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
@@ -181,23 +182,18 @@ def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
     # variance.
     result, deal, later = (_column(lines, key) for key in ("score", "deal", "later"))
     spread = result - result.mean()
-    variance = float((spread**2).mean())
-    if variance < NOTHING:
-        return
     for key, title, term in (
         ("luck_deal", "of the result: luck of the deal", -deal),
         ("luck_later", "of the result: later luck", -later),
         ("luck_none", "of the result: decisions, and what was hidden", result + deal + later),
     ):
-        product = (term - term.mean()) * spread
-        share = float(product.mean()) / variance
-        influence = (product - share * spread**2) / variance
-        yield Figure("luck", key, title, "%", POINTS * share, POINTS * influence)
+        if spread.var() > NOTHING:
+            yield _mean("luck", key, title, "%", (term - term.mean()) * spread, spread**2)
 
 
 def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
     cards = [(str(card["id"]), str(card["title"])) for card in game.cards()]
-    counts = {group: np.zeros((SEATS, len(lines), len(cards))) for group in NOTED}
+    counts = {group: np.zeros((SEATS, len(lines), len(cards)), int) for group in NOTED}
     for n, line in enumerate(lines):
         for group, found in counts.items():
             for seat, held in enumerate(line["cards"][group]):

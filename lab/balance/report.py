@@ -44,19 +44,18 @@ BEST = {
 MOST_CHANGES = 12  # That are told in a sentence each.
 PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 DIFFERENCES = (
-    "The intervals of differences {hold}. A star marks what has surely changed: at most one report "
-    "in a hundred has a star by chance. Both were played on the same seeds; {same:,} of {count:,} "
-    "deals gave the same opening hands. In the plots A is blue and B is orange."
+    "{same:,} of {count:,} deals gave A and B the same opening hands. The intervals of differences "
+    "{hold}. A star marks what has surely changed: at most one report in a hundred has one by "
+    "chance. In the plots A is blue and B is orange."
 )
 CARDS = (
-    "Points of a hundred that one more copy adds, against an average card in its place, corrected "
-    "for the other cards by a regression. The intervals hold for all cards together. What is held "
-    "late, played or left is not drawn by chance alone: who wins has played more. A star marks "
-    "what is surely not 0."
+    "Points of a hundred that one more copy adds, against an average card in its place, by a "
+    "regression on all cards; the intervals hold for all cards together. What is held late, played "
+    "or left is not drawn by chance alone: who wins has played more. A star: surely not 0."
 )
 CAUTION = (
-    "Bots play these matches. They do not tire, hope or bluff for fun, and they see at once what "
-    "takes people a while: a figure says what the rules do, not how it feels."
+    "Bots play these matches. They do not tire, hope or bluff for fun, and see at once what takes "
+    "people a while: a figure says what the rules do, not how it feels."
 )
 
 
@@ -71,13 +70,15 @@ class Report:
         proposal: Proposal | None = None,
     ) -> None:
         """`looked`: differences were looked at as they came, so that their intervals are wider."""
-        self.study, self.targets, self.proposal, self.looked = study, targets, proposal, looked
+        self.study, self.targets, self.proposal = study, targets, proposal
         self.title = f"Balance of {study.games[0].title}"
         self.figures = [study.figures(arm) for arm in range(len(study.games))]
         changes = study.changes(looked) if len(study.games) > 1 else []
-        # Each group has an equal part of the risk.
+        self.changes = {each.key: each for each in changes}
+        # What has surely changed, and by how much surely. Each group has an equal part of the risk.
         groups = Counter(each.group for each in changes)
-        self.changes = [(each, each.sure(len(groups) * groups[each.group])) for each in changes]
+        sure = {each.key: each.sure(len(groups) * groups[each.group]) for each in changes}
+        self.sure = {key: by for key, by in sure.items() if by > 0}
 
     # Sentences
 
@@ -98,12 +99,11 @@ class Report:
         if self.changes and self.proposal is None:
             yield f"B has {', '.join(differences(*self.study.games)) or 'an equal ruleset'}."
         # The cause before what follows from it: cards, by how much surely, then what is no card.
-        order, told = list(GROUPS), dict[str, list[str]]()
-        sure = sorted((each for each in self.changes if each[1] > 0), key=lambda each: -each[1])
-        sure.sort(key=lambda each: order.index(each[0].group) if each[0].group in order else -1)
-        for change, _ in sure:
-            text = f"{_spread(change, '+')} {change.unit}"
-            told.setdefault(change.title, []).append(" ".join([*_column(change), text]))
+        rank, told = {group: n for n, group in enumerate(GROUPS, 1)}, dict[str, list[str]]()
+        sure = [self.changes[key] for key in sorted(self.sure, key=lambda key: -self.sure[key])]
+        for change in sorted(sure, key=lambda each: rank.get(each.group, 0)):
+            text = f"{COLUMNS.get(change.group, '')} {_spread(change, '+')} {change.unit}".strip()
+            told.setdefault(change.title, []).append(text)
         for name, texts in list(told.items())[:MOST_CHANGES]:
             yield f"Changed: {name}: {'; '.join(texts)}."
         if self.changes and not told:
@@ -113,9 +113,9 @@ class Report:
         found = findings(self.figures[-1], self.targets)
         for figure, target in found:
             more = "more" if figure.estimate > target.high else "less"
-            named = ", ".join([figure.title, *_column(figure)])
-            text = f"{named}: {_spread(figure)} {figure.unit}"
-            yield f"Stands out: {text}, {more} than {target.low:g} to {target.high:g}."
+            named = ", ".join(filter(None, [figure.title, COLUMNS.get(figure.group)]))
+            text = f"{_spread(figure)} {figure.unit}, {more} than {target.low:g} to {target.high:g}"
+            yield f"Stands out: {named}: {text}."
         for group, text in BEST.items():
             cards = [each for each in self.figures[-1] if each.group == group]
             best = max(cards, key=lambda each: each.estimate, default=None)
@@ -146,18 +146,17 @@ class Report:
         yield "## In short"
         yield _list(self.sentences())
         if self.changes:
-            yield "## A against B"
-            hold = "hold however often somebody looks" if self.looked else "are of 95 %"
+            looked = any(each.looked for each in self.changes.values())
+            hold = "hold however often somebody looks" if looked else "are of 95 %"
             same = self.study.same_deals()
             yield DIFFERENCES.format(hold=hold, same=same, count=self.study.count)
-            yield _table(("", "A", "B", "B less A", ""), self._differences())
-        of_b = " of B" if self.changes else ""
+        head = ("", "A", "B", "B less A", "") if self.changes else ("", "95 %", "")
         for group, title in GROUPS.items():
-            rows = [(f.title, _spread(f), f.unit) for f in self.figures[-1] if f.group == group]
+            rows = [self._row(each) for each in self.figures[-1] if each.group == group]
             if rows:
-                yield f"## {title}{of_b}"
+                yield f"## {title}"
                 yield from drawn.get(group, ())
-                yield _table(("", "95 %", ""), rows)
+                yield _table(head, rows)
         cards: dict[str, dict[str, str]] = {}
         for figure in self.figures[-1]:
             if figure.group in COLUMNS:
@@ -166,7 +165,7 @@ class Report:
                 shown = f"{_spread(figure)} %" if figure.unit == "%" else effect
                 cards.setdefault(figure.title, dict.fromkeys(COLUMNS, "-"))[figure.group] = shown
         if cards:
-            yield f"## Cards{of_b}"
+            yield f"## Cards{' of B' if self.changes else ''}"
             yield CARDS
             yield from drawn.get("cards", ())
             cells = [(title, *by_group.values()) for title, by_group in cards.items()]
@@ -178,14 +177,11 @@ class Report:
         said = {"matches": f"{self.study.count:,}", "rulesets": "; ".join(rulesets)}
         yield _list(f"{key}: {value}" for key, value in (self.study.provenance | said).items())
 
-    def _differences(self) -> Iterator[Sequence[str]]:
-        before = {each.key: each.estimate for each in self.figures[0]}
-        for change, sure in self.changes:
-            if change.group in GROUPS or sure > 0:
-                first, shown = before[change.key], _spread(change, "+")
-                named = ", ".join([change.title, *_column(change)])
-                ends = f"{first:.1f}", f"{first + change.estimate:.1f}"
-                yield named, *ends, shown + " *" * (sure > 0), change.unit
+    def _row(self, figure: Figure) -> Sequence[str]:
+        before = {each.key: _spread(each) for each in self.figures[0]}.get(figure.key, "-")
+        change, star = self.changes.get(figure.key), " *" * (figure.key in self.sure)
+        less = [before, _spread(figure), f"{_spread(change, '+')}{star}" if change else "-"]
+        return figure.title, *(less if self.changes else less[:1]), figure.unit
 
     def _plots(self) -> dict[str, list[str]]:
         from lab.balance import plots
@@ -204,7 +200,6 @@ class Report:
 
     def write(self, folder: Path, plots: bool) -> list[Path]:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""
-        folder.mkdir(parents=True, exist_ok=True)
         body = MarkdownIt("commonmark").enable("table").render(self.markdown(plots))
         files = {
             "figures.jsonl": "".join(json.dumps(each) + "\n" for each in self.documents()),
@@ -219,7 +214,7 @@ class Report:
         """What the report depends on, then each figure, as JSON."""
         yield {**self.study.provenance, "matches": self.study.count, "said": self.sentences()}
         arms = [(str(arm), each) for arm, all_ in enumerate(self.figures) for each in all_]
-        for arm, figure in arms + [("B less A", each) for each, _ in self.changes]:
+        for arm, figure in arms + [("B less A", each) for each in self.changes.values()]:
             named = {name: getattr(figure, name) for name in ("group", "key", "title", "unit")}
             ends = figure.interval._asdict().items()
             found = {name: value if math.isfinite(value) else None for name, value in ends}
@@ -229,10 +224,6 @@ class Report:
 def _spread(figure: Figure, sign: str = "") -> str:
     estimate, low, _ = figure.interval
     return f"{estimate:{sign}.1f} ± {estimate - low:.1f}".replace("-", "−")
-
-
-def _column(figure: Figure) -> list[str]:
-    return [COLUMNS[figure.group]] if figure.group in COLUMNS else []
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
     first_seat=49..51     a figure by its key
     turns=20..30
     cards=-5..5           what each card adds, in the opening hand and ever in hand
+    use=10..90            how often each card is played when it could be; likewise held, ...
 
 The search for changes knows nothing of the game but its numbers. It races all small changes of one
 number on the same deals, and gives more matches to the half that misses the targets least, as often
@@ -24,15 +25,13 @@ from typing import NamedTuple
 from engine.errors import RulesetError
 from engine.game import Game
 from lab import arena
-from lab.balance.figures import ALARM, EFFECTS, ENOUGH, FIRST_LOOK, Figure, figures
+from lab.balance.figures import ALARM, COURSE, EFFECTS, ENOUGH, FIRST_LOOK, Figure, figures
 from lab.balance.rulesets import changed, numbers, titles
 from lab.balance.study import Study
 
 CARDS = ("opening", "held")
-KEYS = (
-    "cards first_seat starter draws stronger turns decisions minutes leads decided forced "
-    "luck_deal luck_later luck_none"
-)
+KEYS = ("cards", "first_seat", "starter", "draws", "stronger", *COURSE)
+KEYS += ("luck_deal", "luck_later", "luck_none")
 MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
@@ -61,12 +60,11 @@ def read(text: str, games: Sequence[Game] = ()) -> Target:
     found = re.fullmatch(r"\s*(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)\s*", text)
     if not found or not float(found[2]) < float(found[3]):
         raise ValueError(f"{text!r} is not KEY=LOW..HIGH, as first_seat=49..51")
-    groups, (group, _, of) = (*EFFECTS, "use"), found[1].partition(".")
+    groups, (group, dot, of) = (*EFFECTS, "use"), found[1].partition(".")
     cards = {str(card["id"]) for game in games for card in game.cards()}
-    known = of in cards if group in groups else found[1] in KEYS.split() or group == "ending"
-    if games and not known:
-        more = ", ".join(f"{each}.CARD" for each in groups)
-        raise ValueError(f"{found[1]} is no figure: there are {KEYS}, ending.KIND, {more}")
+    if games and not (of in cards or group == "ending" if dot else group in (*KEYS, *groups)):
+        known = ", ".join([*KEYS, "ending.KIND", *groups, *(f"{each}.CARD" for each in groups)])
+        raise ValueError(f"{found[1]} is no figure: there are {known}")
     return Target(found[1], float(found[2]), float(found[3]))
 
 

@@ -77,7 +77,7 @@ def test_a_proposal_is_made_again_without_a_match(tmp_path):
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
-        (("skystones", "--target", "foo=1..2"), "foo is no figure: there are cards first_seat"),
+        (("skystones", "--target", "foo=1..2"), "foo is no figure: there are cards, first_seat"),
         (("skystones", "--target", "use.foo=1..2"), "use.foo is no figure: there are cards"),
         (
             ("skystones", "--option", "hand_size=abc"),
