@@ -121,7 +121,7 @@ class Report:
             best = max(cards, key=lambda each: each.estimate, default=None)
             usual = fmean(each.estimate for each in cards) if cards else 0.0
             if best and best.estimate - best.half(ALARM / len(cards)) > usual:
-                yield text.format(best.title, _spread(best, "+"))
+                yield text.format(best.title, _spread(best))
         if not found:
             texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
             yield f"Nothing is surely outside of its target ({texts})."

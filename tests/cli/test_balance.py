@@ -1,7 +1,11 @@
 """`croupier balance` writes a report, continues it, and refuses what it cannot do."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -38,6 +42,28 @@ def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
     run(*command, "--matches", "18")
     after = (tmp_path / "matches.jsonl").read_text()
     assert after.startswith(before) and after.count("\n") == 18
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_whose_processes_are_all_ended_goes_on_where_it_was(number, tmp_path):
+    command = ("skystones", "--player", "random", "--stronger", "none", "--folder")
+    words = [sys.executable, "-m", "cli", "balance", *command, tmp_path / "ended", "--workers", "2"]
+    streams = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    run_ = subprocess.Popen([*words, "--matches", "90000"], text=True, process_group=0, **streams)
+    told = run_.stderr.readline()
+    if number == signal.SIGTERM:
+        os.killpg(run_.pid, number)
+    else:
+        run_.kill()
+    out, err = run_.communicate()  # It returns once all processes have ended.
+    if number == signal.SIGTERM:
+        assert run_.returncode == 130 and out.endswith("the same command continues\n")
+        assert not [each for each in (told + err).splitlines() if "matches" not in each]
+    lines = (tmp_path / "ended" / "matches.jsonl").read_text().count("\n") + 2
+    for name in ("ended", "whole"):
+        run(*command, tmp_path / name, "--workers", "1", "--matches", lines)
+    for name in ("matches.jsonl", "figures.jsonl", "report.html"):
+        assert len({(tmp_path / each / name).read_bytes() for each in ("ended", "whole")}) == 1
 
 
 def test_two_rulesets_are_compared(tmp_path):
