@@ -107,8 +107,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> "Settings":
-    from lab.balance.rulesets import changed
     from lab.balance.study import Settings
+    from lab.rulesets import changed
 
     game_id = args.game.replace("-", "_")
     if game_id not in games():

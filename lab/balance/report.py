@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from lab import arena
 from lab.balance.figures import ALARM, EFFECTS, Figure
 from lab.balance.matches import THINKING
-from lab.balance.rulesets import differences
 from lab.balance.study import Study
 from lab.balance.targets import Proposal, Target, findings
+from lab.rulesets import differences
 
 GROUPS = {
     "fairness": "Fairness",

@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     player: str
     stronger: str  # Empty: without.
     seed: int
-    rulesets: tuple[str, ...]  # One, or two that are compared; see lab/balance/rulesets.py.
+    rulesets: tuple[str, ...]  # One, or two that are compared; see lab/rulesets.py.
     playouts: int = PLAYOUTS
 
     def orders(self, count: int) -> Iterator[Order]:

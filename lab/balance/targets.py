@@ -26,8 +26,8 @@ from engine.errors import RulesetError
 from engine.game import Game
 from lab import arena
 from lab.balance.figures import ALARM, COURSE, EFFECTS, ENOUGH, FIRST_LOOK, Figure, figures
-from lab.balance.rulesets import changed, numbers, titles
 from lab.balance.study import Study
+from lab.rulesets import changed, numbers, titles
 
 CARDS = ("opening", "held")
 KEYS = ("cards", "first_seat", "starter", "draws", "stronger", *COURSE)
@@ -35,7 +35,7 @@ KEYS += ("luck_deal", "luck_later", "luck_none")
 MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
-Changes = dict[str, int]  # New numbers, by the paths of lab/balance/rulesets.py.
+Changes = dict[str, int]  # New numbers, by the paths of lab/rulesets.py.
 
 
 class Target(NamedTuple):

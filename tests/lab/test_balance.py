@@ -9,9 +9,9 @@ import pytest
 from engine import games
 from engine.errors import RulesetError
 from engine.position import Position
-from lab import arena
+from lab import arena, rulesets
 from lab.arena import Task
-from lab.balance import rulesets, targets
+from lab.balance import targets
 from lab.balance.figures import (
     FIRST_LOOK,
     RISK,

@@ -127,6 +127,8 @@ def _change(game: Game, options: Options, path: str, how: str, text: str) -> Non
     for *paths, of, name in _places(game, options):
         if any(fnmatchcase(each.lower().replace("_", " "), wanted) for each in paths):
             found.append((of, name))
+    if not found and how == "=" and "." not in path:
+        found = [(options, path)]  # Of which the game itself says that it is no option.
     if not found:
         there = dict.fromkeys(each for each, *_ in _places(game, options))
         near = get_close_matches(path, there) or get_close_matches(path, there, 3, 0)
