@@ -1,7 +1,6 @@
 """`croupier balance`: is a game fair, is it fun, and what does one number change?"""
 
 import argparse
-import re
 import signal
 import sys
 from importlib.util import find_spec
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ITERATIONS, TIMES = 1000, 4  # Of the player, and how many more the stronger one has.
 TARGETS = ("first_seat=48..52", "starter=45..55", "cards=-5..5")
-_WITH_MODEL = re.compile(r"search(?!.*model=).*")
 
 OPTIONS = f"""
 --matches N [1000]
@@ -98,8 +96,7 @@ def run(args: argparse.Namespace) -> int:
         ended = 130
     report = Report(proposal.study if proposal else study, targets, bool(args.until), proposal)
     written = report.write(folder, plots=find_spec("matplotlib") is not None)
-    print(f"{report.title}: {report.study.count:,} matches")
-    print("".join(f"- {sentence}\n" for sentence in report.sentences()), end="")
+    print(report.title, *(f"- {sentence}" for sentence in report.sentences()), sep="\n")
     print(
         ", ".join(map(str, written)) + ("\ninterrupted; the same command continues" * bool(ended))
     )
@@ -125,7 +122,8 @@ def _settings(args: argparse.Namespace) -> "Settings":
     players = [args.player, "" if (args.stronger or usual) == "none" else args.stronger or usual]
     if args.vary or args.propose:
         # A model is for the default ruleset alone, and would make one of two arms stronger.
-        players = [_WITH_MODEL.sub(r"\g<0>,model=none", each) for each in players]
+        searches = [each.startswith("search") and "model=" not in each for each in players]
+        players = [each + ",model=none" * of for each, of in zip(players, searches, strict=True)]
     for each in filter(None, players):
         Configuration.read(each)
     return Settings(game_id, players[0], players[1], args.seed, rulesets)

@@ -1,8 +1,7 @@
 """One match for a report on balance: played by the arena, and noted as one line of JSON.
 
-A match of two equal players is a function of its number: the second game of a pair would be the
-same match, so each number is one deal. Under two rulesets it has the same deal and the same chance
-as far as both allow it. Pairs of a stronger player against the usual one exchange the seats.
+A match of two equal players is a function of its number, so each number is one deal, with the same
+chance under two rulesets as far as both allow it. Pairs of a stronger player exchange the seats.
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
 A card is *played* where an action names it, unless the action, its field, or another value of it is
@@ -14,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import wire
 from croupier.phrases import Words, kind_of
@@ -27,6 +26,7 @@ from service.api.catalog_service import describe
 
 Line = dict[str, Any]
 Counts = Counter[int]  # By the place of a card in the catalog.
+Order = tuple[str, int, Task]  # "match", or "pair" of two strengths; which ruleset; what to play.
 
 GRID = 20  # Parts of a match for which its expected score is kept.
 DEALS = 64  # Other deals, for the luck of the deal.
@@ -37,20 +37,12 @@ UNPLAYED = re.compile("discard|decline|give_up")
 NOTED = ("opening", "held", "played", "left", "could", "did")
 
 
-class Order(NamedTuple):
-    """What is to be played: by equal players under ruleset 0 or 1, or a pair of two strengths."""
-
-    kind: str  # "match" or "pair".
-    arm: int
-    task: Task
-
-
 def play(order: Order) -> Line:
     """Plays a match or a pair, and returns what is noted of it."""
-    head = {"kind": order.kind, "arm": order.arm, "match": order.task.pair}
-    if order.kind == "pair":
-        return head | {"score": arena.play_pair(order.task._replace(playouts=0)).score}
-    task = order.task
+    kind, arm, task = order
+    head = {"kind": kind, "arm": arm, "match": task.pair}
+    if kind == "pair":
+        return head | {"score": arena.play_pair(task._replace(playouts=0)).score}
     match = Match(arena.game_of(task.game_id, task.ruleset), arena.secret_of(task))
     trace = Trace(match, task)
     arena.play(match, [arena.player_of(each) for each in (task.first, task.second)], task, trace)

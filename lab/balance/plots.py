@@ -1,7 +1,4 @@
-"""Plots as SVG without scripts; the page inverts them in its dark theme.
-
-They need Matplotlib: pip install 'croupier-server[balance]'.
-"""
+"""Plots by Matplotlib, as SVG without scripts; the page inverts them in its dark theme."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -71,7 +70,7 @@ class Report:
     ) -> None:
         """`looked`: differences were looked at as they came, so that their intervals are wider."""
         self.study, self.targets, self.proposal = study, targets, proposal
-        self.title = f"Balance of {study.games[0].title}"
+        self.title = f"Balance of {study.games[0].title}: {study.count:,} matches"
         self.figures = [study.figures(arm) for arm in range(len(study.games))]
         changes = study.changes(looked) if len(study.games) > 1 else []
         self.changes = {each.key: each for each in changes}
@@ -86,7 +85,7 @@ class Report:
         """The report in short."""
         if not self.figures[-1]:
             return ["There are too few matches for any figure."]
-        return [*self._changed(), *self._stands_out(), *self._proposed(), *self._told()]
+        return [*self._changed(), *self._stands_out(), *self._told()]
 
     def _told(self) -> Iterator[str]:
         said = {"who": self.study.settings.stronger, "whom": self.study.settings.player}
@@ -118,22 +117,20 @@ class Report:
             yield f"Stands out: {named}: {text}."
         for group, text in BEST.items():
             cards = [each for each in self.figures[-1] if each.group == group]
-            best = max(cards, key=lambda each: each.estimate, default=None)
-            usual = fmean(each.estimate for each in cards) if cards else 0.0
-            if best and best.estimate - best.half(ALARM / len(cards)) > usual:
-                yield text.format(best.title, _spread(best))
+            usual = sum(each.estimate for each in cards) / max(len(cards), 1)
+            for best in sorted(cards, key=lambda each: each.estimate)[-1:]:
+                if best.estimate - best.half(ALARM / len(cards)) > usual:
+                    yield text.format(best.title, _spread(best))
         if not found:
             texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
             yield f"Nothing is surely outside of its target ({texts})."
-
-    def _proposed(self) -> Iterator[str]:
         if self.proposal is not None:
             _, left, tried, study = self.proposal
-            texts = ", ".join(differences(study.games[0], study.games[-1]))
-            yield (
-                f"Proposed: {texts or 'no change'}. {'Not all' if left else 'All'} targets hold "
-                f"then, as far as so many matches tell; {tried} rulesets were played."
+            texts = ", ".join(differences(study.games[0], study.games[-1])) or "no change"
+            hold = (
+                f"{'Not all' if left else 'All'} targets hold then, as far as so many matches tell"
             )
+            yield f"Proposed: {texts}. {hold}; {tried} rulesets were played."
 
     # Tables and plots
 
@@ -144,11 +141,12 @@ class Report:
     def _blocks(self, drawn: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield f"# {self.title}"
         yield "## In short"
-        yield _list(self.sentences())
+        yield "\n".join(f"- {sentence}" for sentence in self.sentences())
         if self.changes:
             looked = any(each.looked for each in self.changes.values())
             hold = "hold however often somebody looks" if looked else "are of 95 %"
-            same = self.study.same_deals()
+            opening = ([line["cards"]["opening"] for line in self.study.of(arm)] for arm in (0, 1))
+            same = sum(a == b for a, b in zip(*opening, strict=False))
             yield DIFFERENCES.format(hold=hold, same=same, count=self.study.count)
         head = ("", "A", "B", "B less A", "") if self.changes else ("", "95 %", "")
         for group, title in GROUPS.items():
@@ -174,8 +172,8 @@ class Report:
         yield CAUTION
         default = arena.game_of(self.study.settings.game_id)
         rulesets = [", ".join(differences(default, each)) or "default" for each in self.study.games]
-        said = {"matches": f"{self.study.count:,}", "rulesets": "; ".join(rulesets)}
-        yield _list(f"{key}: {value}" for key, value in (self.study.provenance | said).items())
+        said = self.study.provenance | {"rulesets": "; ".join(rulesets)}
+        yield "\n".join(f"- {name}: {value}" for name, value in said.items())
 
     def _row(self, figure: Figure) -> Sequence[str]:
         before = {each.key: _spread(each) for each in self.figures[0]}.get(figure.key, "-")
@@ -188,15 +186,10 @@ class Report:
 
         arms = [self.study.of(arm) for arm in range(len(self.study.games))]
         opening = [each for each in self.figures[-1] if each.group == "opening"]
-        opening.sort(key=lambda each: each.estimate)
-        rows = [(each.title, each.interval) for each in opening]
+        rows = [(f.title, f.interval) for f in sorted(opening, key=lambda each: each.estimate)]
         title = f"points of one more copy {EFFECTS['opening']}"
-        return {
-            "course": [plots.course(arms), *plots.lengths(arms)],
-            "cards": [plots.intervals(rows, title)] if rows else [],
-        }
-
-    # Files
+        cards = [plots.intervals(rows, title)] if rows else []
+        return {"course": [plots.course(arms), *plots.lengths(arms)], "cards": cards}
 
     def write(self, folder: Path, plots: bool) -> list[Path]:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""
@@ -224,10 +217,6 @@ class Report:
 def _spread(figure: Figure, sign: str = "") -> str:
     estimate, low, _ = figure.interval
     return f"{estimate:{sign}.1f} ± {estimate - low:.1f}".replace("-", "−")
-
-
-def _list(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {text}" for text in texts)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

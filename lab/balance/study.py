@@ -40,7 +40,7 @@ class Settings(NamedTuple):
                 kinds.append(("pair", self.stronger, 0))
             for kind, first, arm in kinds:
                 chance = self.seed, number, self.playouts, self.rulesets[arm]
-                yield Order(kind, arm, Task(self.game_id, first, self.player, *chance))
+                yield kind, arm, Task(self.game_id, first, self.player, *chance)
 
     def document(self) -> dict[str, Any]:
         """The settings with what else decides what is played, as JSON."""
@@ -48,7 +48,8 @@ class Settings(NamedTuple):
         model = learned(game)
         told = {"format": FORMAT, **self._asdict(), "rulesets": list(self.rulesets)}
         told |= {"rules_version": game.rules_version, "model": model.name if model else None}
-        return told | {name: arena.versions()[name] for name in ("croupier", "revision")}
+        versions = arena.versions()
+        return told | {name: versions[name] for name in ("croupier", "revision")}
 
 
 class Study:
@@ -101,7 +102,7 @@ class Study:
 
     def of(self, arm: int, kind: str = "match") -> list[Line]:
         """The lines of a ruleset."""
-        return [line for line in self.lines if line["arm"] == arm and line["kind"] == kind]
+        return [line for line in self.lines if (line["arm"], line["kind"]) == (arm, kind)]
 
     def figures(self, arm: int = 0) -> list[Figure]:
         """The figures of a ruleset."""
@@ -116,8 +117,3 @@ class Study:
             for arm in (0, 1)
         )
         return [before[name].change(after[name], looked) for name in before if name in after]
-
-    def same_deals(self) -> int:
-        """In how many matches both rulesets dealt the same opening hands."""
-        opening = ([line["cards"]["opening"] for line in self.of(arm)] for arm in (0, 1))
-        return sum(a == b for a, b in zip(*opening, strict=False))

@@ -5,11 +5,10 @@
     cards=-5..5           what each card adds, in the opening hand and ever in hand
     use=10..90            how often each card is played when it could be; likewise held, ...
 
-The search for changes knows nothing of the game but its numbers. It races all small changes of one
-number on the same deals, and gives more matches to the half that misses the targets least, as often
-as there are rivals (successive halving); takes the best one, if it is better than no change; and
-begins again from there, until the targets hold or nothing helps. In the end it takes back each
-change without which they hold too.
+The search for changes races all small changes of one number on the same deals, and gives more
+matches to the half that misses the targets least, as often as there are rivals (successive
+halving); takes the best one, if it is better than no change; and begins again from there, until the
+targets hold or nothing helps. In the end it takes back each change without which they hold too.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
@@ -114,8 +113,7 @@ class Search:
             made = better
         for path in list(made) if len(made) > 1 else ():
             fewer = {name: value for name, value in made.items() if name != path}
-            if not self._findings(fewer):
-                made = fewer
+            made = made if self._findings(fewer) else fewer
         return Proposal(made, self._findings(made), len(self.studies), self._compared(made))
 
     def _compared(self, made: Changes) -> Study:
@@ -123,8 +121,7 @@ class Search:
         if not made:
             return self.begun
         rulesets = self._ruleset({}), self._ruleset(made)
-        settings = self.begun.settings._replace(rulesets=rulesets, stronger="")
-        compared = Study(settings, None, 1)
+        compared = Study(self.begun.settings._replace(rulesets=rulesets, stronger=""), None, 1)
         for arm, ruleset in enumerate(rulesets):
             played = self.studies[ruleset].of(0)[: self.count]
             compared.lines += [line | {"arm": arm} for line in played]
@@ -171,8 +168,8 @@ class Search:
         if ruleset not in self.studies:
             folder = self.folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
             settings = self.begun.settings._replace(rulesets=(ruleset,), stronger="")
-            other = Study(settings, folder, self.begun.processes) if made else self.begun
-            self.studies[ruleset] = other
+            begun = self.begun if not made else Study(settings, folder, self.begun.processes)
+            self.studies[ruleset] = begun
         study = self.studies[ruleset]
         named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
         study.play(count, tell=lambda text: self.tell(f"{named}: {text}"))

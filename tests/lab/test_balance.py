@@ -22,7 +22,7 @@ from lab.balance.figures import (
     fixed,
     mixture,
 )
-from lab.balance.matches import NOTED, Order, hand, named, play
+from lab.balance.matches import NOTED, hand, named, play
 from lab.balance.report import Report
 from lab.balance.study import LINES, Settings, Study
 from lab.balance.targets import Search, Target, findings, read
@@ -52,7 +52,7 @@ def of(found):
 @pytest.mark.parametrize("game_id", GAMES)
 def test_a_match_is_that_of_the_arena_and_notes_what_its_hands_held(game_id):
     task = Task(game_id, "random", "random", 3, 5, playouts=4)
-    line = play(Order("match", 0, task))
+    line = play(("match", 0, task))
     assert line["score"] == arena.play_pair(task).scores[0]
     assert json.loads(json.dumps(line)) == line
     assert line["forced"] <= line["decisions"] and line["turns"] <= line["decisions"]
