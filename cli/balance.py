@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
     report = Report(proposal.study if proposal else study, targets, bool(args.until), proposal)
     written = report.write(folder, plots=find_spec("matplotlib") is not None)
     print(report.title, *(f"- {sentence}" for sentence in report.sentences()), sep="\n")
-    print(
-        ", ".join(map(str, written)) + ("\ninterrupted; the same command continues" * bool(ended))
-    )
+    print(", ".join(map(str, written)))
+    if ended:
+        print("interrupted; the same command continues")
     return ended
 
 

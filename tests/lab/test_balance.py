@@ -164,6 +164,21 @@ def test_a_strong_card_is_named_first_and_no_other_one():
     assert alarms == 0 and wrong <= 2, "of 120 intervals, for 12 cards together"
 
 
+@pytest.mark.parametrize("planted", [True, False])
+def test_the_best_card_is_named_where_it_is_sure(planted):
+    made, rng = study("champion_chess", 200), np.random.default_rng(5)
+    for line in made.lines:
+        line["score"] = float(rng.random() < 0.5)
+        for seat in (0, 1):
+            could, did = line["cards"]["could"][seat], line["cards"]["did"][seat]
+            did |= {card: int(rng.binomial(n, 0.5)) for card, n in could.items()}
+            if planted:
+                did["3"] = could.get("3", 0)
+                line["cards"]["held"][seat]["2"] = int(seat != line["score"])
+    said = [each for each in Report(made, []).sentences() if " most: " in each or "readily" in each]
+    assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
+
+
 def test_effects_are_of_a_card_against_an_average_card():
     rng = np.random.default_rng(3)
     more, both = hands(rng, 8, 4000)
@@ -310,7 +325,16 @@ def test_changes_of_a_ruleset():
     assert deck("cards.king.defend*=0.75", "cards.Rook.copies+=-1")[0]["defend"] == 7
     assert {each["attack"] for each in deck("cards.*.attack=2").values()} == {2}
     assert rulesets.changed("champion_chess", ["cards.KING.defend=10"]) == "{}"
-    for wrong in ("x=1", "cards.X.defend=1", "cards.KING.x=1", "cards=", "hand_size=99", "a.json"):
+    for wrong in (
+        "cards.*.copies=0",
+        "cards=[]",
+        "x=1",
+        "cards.X.defend=1",
+        "cards.KING.x=1",
+        "cards=",
+        "hand_size=99",
+        "a.json",
+    ):
         with pytest.raises(RulesetError):
             rulesets.changed("champion_chess", [wrong])
 
