@@ -56,7 +56,13 @@ def changed(game_id: str, texts: Sequence[str], ruleset: str = "{}") -> str:
             options[name] = kept
     differ = {name: value for name, value in options.items() if value != default.get(name)}
     text = json.dumps(differ, sort_keys=True)
-    made = arena.game_of(game_id, text).ruleset
+    try:
+        made = arena.game_of(game_id, text).ruleset
+    except RulesetError as error:
+        near = get_close_matches(error.field, default)
+        if error.field in default or not near:
+            raise
+        raise RulesetError(error.field, f"is not there; is it {' or '.join(near)}?") from None
     for name in differ.keys() & made.keys():
         if not _has(made[name], differ[name]):
             raise RulesetError(name, f"{differ[name]} stands for the default: name another value")
@@ -128,7 +134,7 @@ def _change(game: Game, options: Options, path: str, how: str, text: str) -> Non
         if any(fnmatchcase(each.lower().replace("_", " "), wanted) for each in paths):
             found.append((of, name))
     if not found and how == "=" and "." not in path:
-        found = [(options, path)]  # Of which the game itself says that it is no option.
+        found = [(options, path)]  # Of which the game itself says whether it is an option.
     if not found:
         there = dict.fromkeys(each for each, *_ in _places(game, options))
         near = get_close_matches(path, there) or get_close_matches(path, there, 3, 0)
@@ -154,7 +160,9 @@ def _read_file(game_id: str, path: Path) -> Options:
         read = json.loads(path.read_text(encoding="utf-8"))
         if read.keys() <= arena.game_of(game_id).ruleset.keys():
             return dict(read)
-        message = json_format.ParseDict(read, Ruleset())
-        return wire.read_ruleset(message, "ruleset").ruleset
+        game = wire.read_ruleset(json_format.ParseDict(read, Ruleset()), "ruleset")
+        if game.id != game_id:
+            raise ValueError(f"it is of {game.title}")
+        return game.ruleset
     except (OSError, ValueError, AttributeError, json_format.ParseError, Refusal) as error:
         raise RulesetError(str(path), f"cannot be read: {error}") from None

@@ -56,7 +56,8 @@ class Target(NamedTuple):
 
 def read(text: str, games: Sequence[Game] = ()) -> Target:
     """Reads a target of a figure that the games can have; raises ValueError."""
-    found = re.fullmatch(r"\s*(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)\s*", text)
+    number = r"(-?(?:\d+(?:\.\d+)?|\.\d+))"
+    found = re.fullmatch(rf"\s*(\w[\w. ]*)={number}\.\.{number}\s*", text)
     if not found or not float(found[2]) < float(found[3]):
         raise ValueError(f"{text!r} is not KEY=LOW..HIGH, as first_seat=49..51")
     groups, (group, dot, of) = (*EFFECTS, "use"), found[1].partition(".")

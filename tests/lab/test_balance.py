@@ -345,6 +345,8 @@ def test_a_deck_may_be_a_file(tmp_path):
     assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
     path.write_text('{"championChess": {"handSize": 5}}')
     assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
+    with pytest.raises(RulesetError, match="it is of Champion Chess"):
+        rulesets.changed("skystones", [str(path)])
 
 
 # The search for changes
