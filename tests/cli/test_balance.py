@@ -100,6 +100,7 @@ def test_a_proposal_is_made_again_without_a_match(tmp_path):
         (("chess",), "no game is called chess"),
         (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
         (("skystones", "--vary", "cards.Clod Heron.noth=1"), "is it cards.Cloud Heron.north or"),
+        (("skystones", "--option", "hand_sise=3"), "is not there; is it hand_size or"),
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),

@@ -382,6 +382,28 @@ def test_the_search_undoes_three_changes_without_being_told_where_they_are(monke
     assert proposal().changes == {}
 
 
+def test_the_search_follows_a_card_whose_title_tells_its_number(monkeypatch, tmp_path):
+    cards, counts = games()["powershot_soccer"]().cards(), []
+    place = next(n for n, each in enumerate(cards) if each["title"] == "Shoot 4")
+
+    def told(search, made, count):
+        counts.append(count)
+        game = arena.game_of("powershot_soccer", search._ruleset(made))
+        power, card = game.ruleset["cards"][place]["power"], game.cards()[place]
+        value = 2.0 * (power - 7) if len(game.cards()) == len(cards) else 99.0  # Not left out.
+        key, noise = f"opening.{card['id']}", np.tile([-1.0, 1.0], 200)
+        return [Figure("opening", key, card["title"], "points", value, noise)]
+
+    monkeypatch.setattr(Search, "_figures", told)
+    monkeypatch.setattr(Search, "_compared", lambda search, made: search.begun)
+    begun = study(
+        "powershot_soccer", 1, rulesets.changed("powershot_soccer", ["cards.Shoot 4.power=15"])
+    )
+    found = Search(begun, [read("cards=-5..5")], 400, tmp_path).run()
+    assert not found.findings and found.changes.keys() == {"cards.Shoot 15.power"}
+    assert min(counts) >= 3 * len(cards), "fewer matches have no figures of cards"
+
+
 def test_a_target_is_a_range():
     assert read("first_seat=49..51") == Target("first_seat", 49, 51)
     assert [Target("turns", 20, 30).miss(value) for value in (20, 35, 10)] == [0, 1, 2]
