@@ -76,10 +76,11 @@ def numbers(game: Game, named: Game | None = None) -> dict[str, int]:
     as in `named`, since a title may tell a number.
     """
     shown = {"copies"} | {str(name).lower() for card in game.cards() for name in card["numbers"]}
+    options = game.ruleset
     return {
         path: of[name]
-        for path, _, of, name in _places(game, game.ruleset, named)
-        if type(of[name]) is int and (of is game.ruleset or name in shown)
+        for path, _, of, name in _places(game, options, named)
+        if type(of[name]) is int and (of is options or name in shown)
     }
 
 
@@ -111,17 +112,22 @@ def _places(
     # Each value: its path by the title of its card, the same by its id, what holds it by what name.
     kind, called, own = type(game)(), titles(named or game), list(titles(game))
     # A card is told by its number, if the list of all has one for each, or by its place.
-    listed: list[Any] = next((v for v in kind.ruleset.values() if isinstance(v, list)), [])
+    listed = next((each for each in map(_entries, kind.ruleset.values()) if each), [])
     ids = titles(kind) if len(listed) == len(kind.cards()) else ()
     by_number = {each.get("card"): card for each, card in zip(listed, ids, strict=False)}
     for name, value in options.items():
         yield name, name, options, name
-        for place, entry in enumerate(value if isinstance(value, list) else ()):
+        for place, entry in enumerate(_entries(value)):
             number = entry.get("card")
             card = own[place] if number is None else by_number.get(number, own[place])
             for field in entry:
                 by_id = f"{name}.{card}.{field}"
                 yield f"{name}.{called.get(card, card)}.{field}", by_id, entry, field
+
+
+def _entries(value: Any) -> list[Options]:
+    # What a list says of cards; a package may have lists of something else.
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _change(game: Game, options: Options, path: str, how: str, text: str) -> None:
@@ -150,7 +156,7 @@ def _change(game: Game, options: Options, path: str, how: str, text: str) -> Non
 
 def _has(made: Any, asked: Any) -> bool:
     # Whether a game has taken a value as it was asked for, and not its default in place of nothing.
-    if not (asked and isinstance(asked, list)):
+    if not (asked and _entries(asked)):
         return bool(made == asked)
     return all(each in made or any(other | each == other for other in made) for each in asked)
 
