@@ -5,12 +5,11 @@ with the status of the error.
 """
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cli.configuration import ConfiguredParser
 from croupier.terminal.arguments import DEFAULT_ADDRESS as DEFAULT_ADDRESS
@@ -167,14 +166,3 @@ def store(text: str) -> str:
         return check_store(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def json_option(text: str) -> tuple[str, Any]:
-    """Reads NAME=JSON."""
-    name, equals, value = text.partition("=")
-    try:
-        if equals:
-            return name, json.loads(value)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{text!r} is not NAME=JSON")

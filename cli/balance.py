@@ -1,7 +1,6 @@
 """`croupier balance`: is a game fair, is it fun, and what does one number change?"""
 
 import argparse
-import re
 import signal
 import sys
 from importlib.util import find_spec
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ITERATIONS, TIMES = 1000, 4  # Of the player, and how many more the stronger one has.
 TARGETS = ("first_seat=48..52", "starter=45..55", "cards=-5..5")
-_WITH_MODEL = re.compile(r"search(?!.*model=).*")
 
 OPTIONS = f"""
 --matches N [1000]
@@ -54,16 +52,13 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "balance",
         help="measure how balanced a game is, and what one number changes",
-        description="Plays matches of equal players and reports, with intervals of 95 %: how fair "
-        "the seats are, how long and how open matches are, how much is luck, and what each card "
-        "adds. With --vary, compares two rulesets on the same deals. Writes report.html, "
-        "report.md, figures.jsonl and matches.jsonl. Ctrl-C ends it with a report of the matches "
-        "so far; the same command continues it.",
+        description="Plays matches of equal players and reports how fair, long and open they are, "
+        "how much is luck, and what each card adds, with intervals of 95 %. With --vary, compares "
+        "two rulesets on the same deals. Ctrl-C ends it with a report of the matches so far.",
     )
     parser.add_argument("game", metavar="GAME", help="any game of `croupier games`")
-    whole = arguments.whole
-    types = {"N": whole(1), "--seed": whole(), "POINTS": arguments.fraction(0, 100)}
-    arguments.declare(parser, OPTIONS, types)
+    types = {"--matches": arguments.whole(1), "--seed": arguments.whole()}
+    arguments.declare(parser, OPTIONS, types | {"POINTS": arguments.fraction(0, 100)})
     workers.add_options(parser)
     parser.set_defaults(run=run)
 
@@ -95,16 +90,13 @@ def run(args: argparse.Namespace) -> int:
         study.play(args.matches, args.until or 0.0, tell)
         if args.propose:
             proposal = Search(study, targets, args.matches, folder / "tried", tell).run()
-    except StateError as error:
-        raise UsageError(str(error)) from error
-    except RulesFault as error:
+    except (RulesFault, StateError) as error:
         raise CommandError(str(error)) from error
     except KeyboardInterrupt:
         ended = 130
     report = Report(proposal.study if proposal else study, targets, bool(args.until), proposal)
     written = report.write(folder, plots=find_spec("matplotlib") is not None)
-    print(f"{report.title}: {report.study.count:,} matches")
-    print("".join(f"- {sentence}\n" for sentence in report.sentences()), end="")
+    print(report.title, *(f"- {sentence}" for sentence in report.sentences()), sep="\n")
     print(", ".join(map(str, written)))
     if ended:
         print("interrupted; the same command continues")
@@ -112,8 +104,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> "Settings":
-    from lab.balance.rulesets import changed
     from lab.balance.study import Settings
+    from lab.rulesets import changed
 
     game_id = args.game.replace("-", "_")
     if game_id not in games():
@@ -124,14 +116,14 @@ def _settings(args: argparse.Namespace) -> "Settings":
         raise UsageError("--until is for a comparison: it needs --vary")
     first = changed(game_id, args.option)
     rulesets = (first, changed(game_id, args.vary, first)) if args.vary else (first,)
-    player, stronger = args.player, args.stronger
-    if stronger is None:
-        read = Configuration.read(player)
-        iterations = int(read.options.get("iterations", 0)) if read.name == "search" else 0
-        stronger = f"search:iterations={TIMES * iterations}" if iterations else "none"
+    read = Configuration.read(args.player)
+    iterations = int(read.options.get("iterations", 0)) if read.name == "search" else 0
+    usual = f"search:iterations={TIMES * iterations}" if iterations else "none"
+    players = [args.player, "" if (args.stronger or usual) == "none" else args.stronger or usual]
     if args.vary or args.propose:
         # A model is for the default ruleset alone, and would make one of two arms stronger.
-        player, stronger = (_WITH_MODEL.sub(r"\g<0>,model=none", x) for x in (player, stronger))
-    for each in {player, stronger} - {"none"}:
+        searches = [each.startswith("search") and "model=" not in each for each in players]
+        players = [each + ",model=none" * of for each, of in zip(players, searches, strict=True)]
+    for each in filter(None, players):
         Configuration.read(each)
-    return Settings(game_id, player, "" if stronger == "none" else stronger, args.seed, rulesets)
+    return Settings(game_id, players[0], players[1], args.seed, rulesets)

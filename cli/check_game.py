@@ -1,26 +1,26 @@
 """`croupier check-game`: checks that a game fulfils the contract."""
 
 import argparse
-import json
 import shlex
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from cli.arguments import CommandError, Commands, declare, json_option, whole
+from cli.arguments import CommandError, Commands, declare, whole
 from engine import games
 from engine.errors import RulesetError
 from engine.game import Game
-from lab import contract, contract_leaks, contract_ranks, contract_scores
+from lab import arena, contract, contract_leaks, contract_ranks, contract_scores
 from lab.contract_messages import check_kinds_of_events, check_messages, check_phrases
+from lab.rulesets import changed
 
 OPTIONS = """
---option NAME=JSON ... (the default ruleset)
-    an option of the ruleset; can be given several times
---small NAME=JSON ... (that of --option)
-    an option of a small ruleset, under which the same view comes up again and again: leaks are
+--option CHANGE ... (the default ruleset)
+    a change of the ruleset, as for `croupier balance`; can be given several times
+--small CHANGE ... (that of --option)
+    a change for a small ruleset, under which the same view comes up again and again: leaks are
     looked for, and worlds tested, under both; can be given several times
 --only NAME ... (all)
     check this property alone, by its name in brackets; can be given several times
@@ -88,14 +88,14 @@ def add_parser(commands: Commands) -> None:
         "small ruleset should be so small that one view comes up dozens of times.",
     )
     parser.add_argument("game", metavar="GAME", help="the id of the game, as in `croupier games`")
-    declare(parser, OPTIONS, {"N": whole(0), "NAME=JSON": json_option})
+    declare(parser, OPTIONS, {"N": whole(0)})
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Prints a line for each property."""
-    game = _game(chosen.game, dict(chosen.option))
-    small = _game(chosen.game, {**dict(chosen.option), **dict(chosen.small)})
+    game = _game(chosen.game, chosen.option)
+    small = _game(chosen.game, [*chosen.option, *chosen.small])
     properties = list(_properties(chosen, game, small))
     names = {each.name for each in properties}
     for name in chosen.only:
@@ -142,8 +142,8 @@ def _what(error: Exception) -> str:
 def _command(each: _Property, chosen: argparse.Namespace, seed: int | None) -> str:
     words = ["croupier", "check-game", chosen.game, "--only", each.name]
     for option in ("option", "small"):
-        for name, value in getattr(chosen, option):
-            words += [f"--{option}", f"{name}={json.dumps(value)}"]
+        for change in getattr(chosen, option):
+            words += [f"--{option}", change]
     if seed is None:
         words += ["--seed", chosen.seed]
         for count in ("simulated", "ranked", "foretold"):
@@ -153,12 +153,11 @@ def _command(each: _Property, chosen: argparse.Namespace, seed: int | None) -> s
     return shlex.join(map(str, words))
 
 
-def _game(game_id: str, ruleset: dict[str, Any]) -> Game:
-    kind = games().get(game_id)
-    if kind is None:
+def _game(game_id: str, changes: Sequence[str]) -> Game:
+    if game_id not in games():
         raise CommandError(f"there is no game {game_id!r}; there are {', '.join(games())}")
     try:
-        return kind(ruleset)
+        return arena.game_of(game_id, changed(game_id, changes))
     except RulesetError as error:
         raise CommandError(f"the ruleset of {game_id}: {error}") from error
 

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import TextIO, TypeVar
 
 from croupier.terminal.arguments import whole
@@ -51,14 +52,14 @@ def in_order(
     others = set(multiprocessing.active_children())
     # Spawned, not forked, because the progress bar has threads.
     executor = ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+        workers, multiprocessing.get_context("spawn"), initializer=_begin_worker
     )
     with _noted_interrupts() as interrupts:
         try:
             yield _results(executor.submit, function, tasks, AHEAD * workers, interrupts)
         finally:
             for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
+                child.kill()
             executor.shutdown(wait=True)
 
 
@@ -100,12 +101,18 @@ def _results(
     interrupts: list[int],
 ) -> Iterator[R]:
     waiting: deque[Future[R]] = deque()
-    for task in tasks:
-        waiting.append(submit(function, task))
-        if len(waiting) > ahead:
+    try:
+        for task in tasks:
+            waiting.append(submit(function, task))
+            if len(waiting) > ahead:
+                yield _result(waiting.popleft(), interrupts)
+        while waiting:
             yield _result(waiting.popleft(), interrupts)
-    while waiting:
-        yield _result(waiting.popleft(), interrupts)
+    except BrokenProcessPool:
+        # A signal to all processes of a group may end a worker that is not ready to ignore it.
+        if interrupts:
+            raise KeyboardInterrupt from None
+        raise ChildProcessError("a worker was killed, or crashed, or memory ran out") from None
 
 
 def _result(future: Future[R], interrupts: list[int]) -> R:
@@ -135,6 +142,16 @@ def _noted_interrupts() -> Iterator[list[int]]:
             signal.signal(number, signal.default_int_handler)
 
 
-def _ignore_interrupts() -> None:
-    # Ctrl-C goes to the whole process group, and the parent process ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin_worker() -> None:
+    # Ctrl-C goes to the whole process group, and a SIGTERM may; the parent ends its workers. They
+    # end by themselves if it was killed.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

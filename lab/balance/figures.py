@@ -8,15 +8,12 @@ pairing takes luck away, follow in one way.
     Influence functions: F. R. Hampel, "The influence curve and its role in robust estimation",
     Journal of the American Statistical Association 69, 1974. Of a regression with leverage, HC3:
     J. G. MacKinnon, H. White, Journal of Econometrics 29, 1985.
-    What has happened in no match, or in a few, may happen: as if there were two more matches, in
-    which the figure is as wrong as it can be; after A. Agresti, B. A. Coull, "Approximate is
-    better than 'exact' for interval estimation of binomial proportions", The American Statistician
-    52, 1998.
+    What has happened in no match may happen: as if there were two more, in which the figure is as
+    wrong as it can be; after A. Agresti, B. A. Coull, The American Statistician 52, 1998.
     Of k figures that are looked at together, each has an interval of 1 - 5 %/k (Bonferroni).
-    Intervals that hold at all times, however often somebody looks: I. Waudby-Smith, D. Arbour,
-    R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic
-    confidence sequences", Annals of Statistics 52, 2024, theorem 2.2 (a normal mixture). They are
-    asymptotic, so nobody looks before FIRST_LOOK.
+    Intervals that hold however often somebody looks: I. Waudby-Smith, D. Arbour, R. Sinha, E. H.
+    Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences",
+    Annals of Statistics 52, 2024, theorem 2.2. Asymptotic, so nobody looks before FIRST_LOOK.
 """
 
 import math
@@ -30,7 +27,7 @@ from numpy.typing import NDArray
 
 from engine.game import SEATS, Game
 from lab.arena import DRAW
-from lab.balance.matches import Line
+from lab.balance.matches import NOTED, Line
 from lab.elo import POINTS, Interval, without_luck
 
 Values = NDArray[np.float64]
@@ -41,6 +38,14 @@ FIRST_LOOK = 64  # Matches; the sequence is narrowest at about four times as man
 LEAST = 8  # Matches of which a figure is made.
 ENOUGH = 3  # Matches for each card of a regression.
 NOTHING = 1e-9  # A variance that is only rounding.
+COURSE = {
+    "turns": ("turns; a decision of both seats at once is one", "turns"),
+    "decisions": ("decisions of both seats", "decisions"),
+    "minutes": ("length, if people think 8 s about each choice", "minutes"),
+    "leads": ("how often the lead changes", "times"),
+    "decided": ("part of the match at which it is decided", "%"),
+    "forced": ("decisions without a choice", "%"),
+}
 # The regressions on cards, and how the report calls them.
 EFFECTS = {
     "opening": "in the opening hand",
@@ -61,29 +66,28 @@ class Figure(NamedTuple):
     influence: Values  # One for each match, with a mean of 0.
     tests: int = 1  # How many figures are looked at together.
     spare: float = 0.0  # What is added to the squares of the influence.
+    looked: bool = False  # Its intervals hold however often somebody looks.
 
-    def half(self, risk: float, looked: bool = False) -> float:
-        """How far an interval reaches to each side; with `looked`, however often somebody looks."""
+    def half(self, risk: float) -> float:
+        """How far an interval reaches to each side."""
         n = len(self.influence)
         if n < 2:
             return math.inf
         variance = (float(np.sum(self.influence**2)) + self.spare) / (n - 1)
-        width = (mixture if looked else fixed)(n, risk)
+        width = (mixture if self.looked else fixed)(n, risk)
         return width * math.sqrt(variance) if variance > NOTHING else 0.0
 
-    def interval(self, looked: bool = False) -> Interval:
+    @property
+    def interval(self) -> Interval:
         """The interval of 95 %."""
-        half = self.half(RISK / self.tests, looked)
+        half = self.half(RISK / self.tests)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
 
-    def sure(self, among: int, looked: bool = False) -> float:
-        """How much of it is surely not 0, as one of so many figures that might have stood out.
+    def sure(self, among: int) -> float:
+        """How much of it is surely not 0, if any, as one of so many that might have stood out."""
+        return abs(self.estimate) - self.half(ALARM / among)
 
-        It is below 0, or 0, if it may well be 0.
-        """
-        return abs(self.estimate) - self.half(ALARM / among, looked)
-
-    def change(self, other: "Figure") -> "Figure":
+    def change(self, other: "Figure", looked: bool = False) -> "Figure":
         """What `other` is more than this one, over the same deals."""
         n = min(len(self.influence), len(other.influence))
         return self._replace(
@@ -91,6 +95,7 @@ class Figure(NamedTuple):
             influence=other.influence[:n] - self.influence[:n],
             tests=max(self.tests, other.tests),
             spare=max(self.spare, other.spare),
+            looked=looked,
         )
 
 
@@ -113,9 +118,6 @@ def mixture(n: int, risk: float) -> float:
     return math.sqrt(2 * m / (n * n * rho2) * math.log(math.sqrt(m) / risk))
 
 
-# Of one ruleset
-
-
 def figures(lines: Sequence[Line], pairs: Sequence[Line], game: Game) -> list[Figure]:
     """All figures of matches under one ruleset, and of pairs of a stronger player."""
     if len(lines) < LEAST:
@@ -130,10 +132,6 @@ def first_seat(lines: Sequence[Line]) -> Figure:
     return _mean("fairness", "first_seat", "score of the first seat", "points", values)
 
 
-def _column(lines: Sequence[Line], key: str) -> Values:
-    return np.array([float(line[key]) for line in lines])
-
-
 def _mean(
     group: str, key: str, title: str, unit: str, values: Any, per: Any = 1.0, tests: int = 1
 ) -> Figure:
@@ -141,12 +139,17 @@ def _mean(
     scale = POINTS if unit in ("points", "%") else 1
     above = scale * np.asarray(values, float)
     below = np.broadcast_to(per, above.shape)
-    n, cases, spare = len(above), float(below.sum()), 0.0
+    n, cases = len(above), float(below.sum())
     estimate = float(above.sum()) / cases
-    if unit == "points" or (unit == "%" and not np.any(above % scale)):
-        spare = 2 * (scale * n / cases) ** 2  # Of scores, and where it counts cases.
+    # Of scores, and of shares of cases that are counted.
+    rare = unit == "points" or (unit == "%" and np.asarray(values).dtype.kind in "bi")
+    spare = 2 * (scale * n / cases) ** 2 if rare else 0.0
     influence = (above - estimate * below) * n / cases
     return Figure(group, key, title, unit, estimate, influence, tests, spare)
+
+
+def _column(lines: Sequence[Line], key: str) -> Values:
+    return np.array([line[key] for line in lines])
 
 
 def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
@@ -165,16 +168,9 @@ def _fairness(lines: Sequence[Line], pairs: Sequence[Line]) -> Iterator[Figure]:
 
 
 def _course(lines: Sequence[Line]) -> Iterator[Figure]:
-    for key, title, unit in (
-        ("turns", "turns; a decision of both seats at once is one", "turns"),
-        ("decisions", "decisions of both seats", "decisions"),
-        ("minutes", "length, if people think 8 s about each choice", "minutes"),
-        ("leads", "how often the lead changes", "times"),
-        ("decided", "part of the match at which it is decided", "%"),
-    ):
-        yield _mean("course", key, title, unit, _column(lines, key))
-    forced, made = _column(lines, "forced"), _column(lines, "decisions")
-    yield _mean("course", "forced", "decisions without a choice", "%", forced, made)
+    for key, (title, unit) in COURSE.items():
+        per = _column(lines, "decisions") if key == "forced" else 1.0
+        yield _mean("course", key, title, unit, _column(lines, key), per)
     kinds = Counter(line["ending"] for line in lines if line["ending"])
     for kind in sorted(kinds, key=lambda each: (-kinds[each], each)):
         values, title = [line["ending"] == kind for line in lines], kind.replace("_", " ")
@@ -186,47 +182,33 @@ def _luck(lines: Sequence[Line]) -> Iterator[Figure]:
     # variance.
     result, deal, later = (_column(lines, key) for key in ("score", "deal", "later"))
     spread = result - result.mean()
-    variance = float((spread**2).mean())
-    if variance < NOTHING:
-        return
     for key, title, term in (
         ("luck_deal", "of the result: luck of the deal", -deal),
         ("luck_later", "of the result: later luck", -later),
         ("luck_none", "of the result: decisions, and what was hidden", result + deal + later),
     ):
-        product = (term - term.mean()) * spread
-        share = float(product.mean()) / variance
-        influence = (product - share * spread**2) / variance
-        yield Figure("luck", key, title, "%", POINTS * share, POINTS * influence)
-
-
-# Of cards
+        if spread.var() > NOTHING:
+            yield _mean("luck", key, title, "%", (term - term.mean()) * spread, spread**2)
 
 
 def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
     cards = [(str(card["id"]), str(card["title"])) for card in game.cards()]
+    counts = {group: np.zeros((SEATS, len(lines), len(cards)), int) for group in NOTED}
+    for n, line in enumerate(lines):
+        for group, found in counts.items():
+            for seat, held in enumerate(line["cards"][group]):
+                found[seat, n, [int(card) for card in held]] = list(held.values())
     scores = [line["score"] for line in lines]
     # What a card is worth in the opening hand is no part of the luck that came later.
     later = without_luck(scores, [line["sampled"] for line in lines])
     for group in EFFECTS:
-        own, other = _counts(lines, group, len(cards))
+        own, other = counts[group]
         values = np.array(later if group == "opening" else scores)
         yield from effects(group, cards, own - other, own + other, values)
-    could, did = (_counts(lines, group, len(cards)).sum(axis=0) for group in ("could", "did"))
-    seen = np.flatnonzero(could.any(axis=0))
-    for n in seen:
-        name, title = cards[n]
-        yield _mean("use", f"use.{name}", title, "%", did[:, n], could[:, n], len(seen))
-
-
-def _counts(lines: Sequence[Line], group: str, cards: int) -> Values:
-    # By seat, match and card.
-    found = np.zeros((SEATS, len(lines), cards))
-    for n, line in enumerate(lines):
-        for seat, counts in enumerate(line["cards"][group]):
-            for card, count in counts.items():
-                found[seat, n, int(card)] = count
-    return found
+    could, did = (counts[group].sum(axis=0) for group in ("could", "did"))
+    for place in (seen := np.flatnonzero(could.any(axis=0))):
+        name, title = cards[place]
+        yield _mean("use", f"use.{name}", title, "%", did[:, place], could[:, place], len(seen))
 
 
 def effects(

@@ -1,8 +1,7 @@
 """One match for a report on balance: played by the arena, and noted as one line of JSON.
 
-A match of two equal players is a function of its number: the second game of a pair would be the
-same match, so each number is one deal. Under two rulesets it has the same deal and the same chance
-as far as both allow it. Pairs of a stronger player against the usual one exchange the seats.
+A match of two equal players is a function of its number, so each number is one deal, with the same
+chance under two rulesets as far as both allow it. Pairs of a stronger player exchange the seats.
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
 A card is *played* where an action names it, unless the action, its field, or another value of it is
@@ -14,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import wire
 from croupier.phrases import Words, kind_of
@@ -27,6 +26,7 @@ from service.api.catalog_service import describe
 
 Line = dict[str, Any]
 Counts = Counter[int]  # By the place of a card in the catalog.
+Order = tuple[str, int, Task]  # "match", or "pair" of two strengths; which ruleset; what to play.
 
 GRID = 20  # Parts of a match for which its expected score is kept.
 DEALS = 64  # Other deals, for the luck of the deal.
@@ -37,20 +37,12 @@ UNPLAYED = re.compile("discard|decline|give_up")
 NOTED = ("opening", "held", "played", "left", "could", "did")
 
 
-class Order(NamedTuple):
-    """What is to be played: by equal players under ruleset 0 or 1, or a pair of two strengths."""
-
-    kind: str  # "match" or "pair".
-    arm: int
-    task: Task
-
-
 def play(order: Order) -> Line:
     """Plays a match or a pair, and returns what is noted of it."""
-    head = {"kind": order.kind, "arm": order.arm, "match": order.task.pair}
-    if order.kind == "pair":
-        return head | {"score": arena.play_pair(order.task._replace(playouts=0)).score}
-    task = order.task
+    kind, arm, task = order
+    head = {"kind": kind, "arm": arm, "match": task.pair}
+    if kind == "pair":
+        return head | {"score": arena.play_pair(task._replace(playouts=0)).score}
     match = Match(arena.game_of(task.game_id, task.ruleset), arena.secret_of(task))
     trace = Trace(match, task)
     arena.play(match, [arena.player_of(each) for each in (task.first, task.second)], task, trace)
@@ -63,51 +55,49 @@ class Trace(arena.Steps):
     def __init__(self, match: Match, task: Task) -> None:
         super().__init__(match, task)
         self._luck = arena.luck_of(task, arena.SAMPLES)
-        self.deal, _ = arena.luck_of(task, DEALS).deal(match.position, self.chance("deal"))
-        self.later = self.before_start = 0.0
-        self.values = [self._luck.mean_score(match.position, self.chance("value"))]
-        self.starter: int | None = None
-        self.turns = self.decisions = self.forced = 0
-        self.seconds_of_people = 0.0
-        self.cards = {name: (Counts(), Counts()) for name in NOTED}
+        deal, _ = arena.luck_of(task, DEALS).deal(match.position, self.chance("deal"))
+        # What AIVAT adds to the score: `deal`, `later`, `sampled` and `after_start`, these two with
+        # the luck of decisions that were drawn from known shares.
+        counted = ("turns", "decisions", "forced", "minutes", "later", "after_start")
+        self._noted: Line = {"starter": None, "ending": "", "deal": deal} | dict.fromkeys(
+            counted, 0
+        )
+        self._values = [self._luck.mean_score(match.position, self.chance("value"))]
+        self._cards = {name: (Counts(), Counts()) for name in NOTED}
         self._hands = [hand(match.position, seat) for seat in range(SEATS)]
         for seat, held in enumerate(self._hands):
-            dealt = hand(match.position, seat, elsewhere=not held)
-            self.cards["opening"][seat].update(dealt)
-            self.cards["held"][seat].update(held)
+            self._cards["opening"][seat].update(held or hand(match.position, seat, elsewhere=True))
+            self._cards["held"][seat].update(held)
         self._turn: tuple[int, ...] = ()
-        self._ending = ""
 
     def stepped(
         self, before: Position, joint: Mapping[int, int], after: Position, happened: Events
     ) -> None:
-        deciders = tuple(sorted(joint))
-        if self.starter is None and len(deciders) == 1:
-            self.starter, self.before_start = deciders[0], self.correction
-        self.turns += deciders != self._turn or len(deciders) == SEATS
+        noted, deciders, corrected = self._noted, tuple(sorted(joint)), self.correction
+        if noted["starter"] is None and len(deciders) == 1:
+            noted |= {"starter": deciders[0], "after_start": -corrected}
+        noted["turns"] += deciders != self._turn or len(deciders) == SEATS
         self._turn = deciders
         legal = {seat: before.legal(seat) for seat in deciders}
         free = [seat for seat in deciders if len(legal[seat]) > 1]
-        self.decisions += len(deciders)
-        self.forced += len(deciders) - len(free)
-        self.seconds_of_people += THINKING if free else OBVIOUS
+        noted["decisions"] += len(deciders)
+        noted["forced"] += len(deciders) - len(free)
+        noted["minutes"] += (THINKING if free else OBVIOUS) / 60
         for seat in free:
             self._choose(before.game, seat, joint[seat], legal[seat])
-        luck = -self.correction
         super().stepped(before, joint, after, happened)
-        luck += self.correction
+        luck = self.correction - corrected
         if any(len(each) > 1 for each in self._shares):  # Which action was drawn is no luck.
             made = [[(joint[seat], 1.0)] if seat in joint else [] for seat in range(SEATS)]
             luck = self._luck.correction(before, made, after, self.chance("luck"))
-        self.later += luck
-        self.values.append(self._luck.mean_score(after, self.chance("value")))
-        for seat in range(SEATS):
-            now = hand(after, seat)
-            self.cards["held"][seat].update(now - self._hands[seat])
-            self._hands[seat] = now
+        noted["later"] += luck
+        self._values.append(self._luck.mean_score(after, self.chance("value")))
+        for seat, held in enumerate(self._hands):
+            self._hands[seat] = hand(after, seat)
+            self._cards["held"][seat].update(self._hands[seat] - held)
         if after.over and not after.game.reference:  # Those for study have no words.
             told = wire.write_ending(after.view(SPECTATOR), happened)
-            self._ending = told.id if told else ""
+            noted["ending"] = told.id if told else ""
 
     def _choose(self, game: Game, seat: int, action: int, legal: tuple[int, ...]) -> None:
         # It could play a card, or not, if some of its actions play it, and some do not.
@@ -115,42 +105,32 @@ class Trace(arena.Steps):
         played = [card for card in named(game, action) if card in holds]
         options = [set(named(game, each)) & set(holds) for each in legal]
         choices = set().union(*options) - options[0].intersection(*options)
-        self.cards["played"][seat].update(played)
-        self.cards["could"][seat].update(choices)
-        self.cards["did"][seat].update(choices & set(played))
+        self._cards["played"][seat].update(played)
+        self._cards["could"][seat].update(choices)
+        self._cards["did"][seat].update(choices & set(played))
 
     def line(self) -> Line:
         """What is noted of the match, which is over."""
         assert self._match.scores is not None
         score = self._match.scores[0]
-        values = [*self.values[:-1], score]
+        values = [*self._values[:-1], score]
         leaders = [value > DRAW for value in values if abs(value - DRAW) > LEADS - DRAW]
         of_winner = [value if score > DRAW else 1 - value for value in values]
         open_until = max((n for n, each in enumerate(of_winner) if each < DECIDED), default=-1)
         last = len(values) - 1
         for seat in range(SEATS):
-            self.cards["left"][seat].update(self._hands[seat])
-        return {
+            self._cards["left"][seat].update(self._hands[seat])
+        self._noted["after_start"] += self.correction
+        return self._noted | {
             "score": score,
-            "starter": self.starter,
-            # As AIVAT has them: what to add to the score. `sampled` is `later` with the luck of
-            # decisions that were drawn from known shares.
-            "deal": round(self.deal, 5),
-            "later": round(self.later, 5),
-            "sampled": round(self.correction, 5),
-            "after_start": round(self.correction - self.before_start, 5),
-            "turns": self.turns,
-            "decisions": self.decisions,
-            "forced": self.forced,
-            "minutes": self.seconds_of_people / 60,
+            "sampled": self.correction,
             "leads": sum(a != b for a, b in pairwise(leaders)),
             # 1 if it never was before its end, as of a draw.
             "decided": 1.0 if score == DRAW else min(open_until + 1, last) / last,
             "values": [round(values[n * last // GRID], 3) for n in range(GRID + 1)],
-            "ending": self._ending,
             "cards": {
                 name: [{str(card): n for card, n in sorted(each.items())} for each in both]
-                for name, both in self.cards.items()
+                for name, both in self._cards.items()
             },
         }
 

@@ -1,7 +1,4 @@
-"""Plots as SVG without scripts; the page inverts them in its dark theme.
-
-They need Matplotlib: pip install 'croupier-server[balance]'.
-"""
+"""Plots by Matplotlib, as SVG without scripts; the page inverts them in its dark theme."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +26,6 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.edgecolor": FAINT,
 }
-NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def course(arms: Sequence[Sequence[Line]]) -> str:
@@ -37,17 +33,14 @@ def course(arms: Sequence[Sequence[Line]]) -> str:
     canvas, axes = _canvas(2.8)
     x = np.linspace(0, 100, GRID + 1)
     for colour, lines in zip(ARMS, arms, strict=False):
-        won = [
-            [value if line["score"] > DRAW else 1 - value for value in line["values"]]
-            for line in lines
-            if line["score"] != DRAW
-        ] or [[DRAW] * len(x)]
-        low, quarter, middle, three, high = POINTS * np.quantile(
-            won, (0.1, 0.25, 0.5, 0.75, 0.9), axis=0
-        )
-        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.fill_between(x, quarter, three, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(x, middle, color=colour, linewidth=2)
+        values = np.array([line["values"] for line in lines])
+        scores = np.array([[line["score"]] for line in lines])
+        won = np.where(scores > DRAW, values, 1 - values)[scores[:, 0] != DRAW]
+        if len(won):
+            bounds = POINTS * np.quantile(won, (0.1, 0.25, 0.5, 0.75, 0.9), axis=0)
+            axes.fill_between(x, bounds[0], bounds[4], color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, bounds[1], bounds[3], color=colour, alpha=0.25, linewidth=0)
+            axes.plot(x, bounds[2], color=colour, linewidth=2)
     axes.axhline(POINTS / 2, color=FAINT, linewidth=1)
     axes.set(xlim=(0, 100), ylim=(0, POINTS), xlabel="part of the match, in percent")
     axes.set(ylabel="expected score of the winner")
@@ -58,27 +51,26 @@ def lengths(arms: Sequence[Sequence[Line]]) -> Iterator[str]:
     """How many turns matches have; nothing if all have as many."""
     turns = [[line["turns"] for line in lines] for lines in arms]
     first, last = min(map(min, turns)), max(map(max, turns))
-    if first == last:
-        return
-    canvas, axes = _canvas(2.2)
-    step = 1 + (last - first) // BINS
-    for colour, each in zip(ARMS, turns, strict=False):
-        weights = np.full(len(each), 100 / len(each))
-        bins = np.arange(first, last + 1 + step, step) - 0.5
-        axes.hist(each, bins, weights=weights, color=colour, alpha=0.6)
-    axes.set(xlabel="turns", ylabel="matches, in percent")
-    yield _svg(canvas, "How many turns matches have")
+    if first < last:
+        canvas, axes = _canvas(2.2)
+        bins = np.arange(first, last + 2 + (last - first) // BINS, 1 + (last - first) // BINS) - 0.5
+        for colour, each in zip(ARMS, turns, strict=False):
+            weights = np.full(len(each), 100 / len(each))
+            axes.hist(each, bins, weights=weights, color=colour, alpha=0.6)
+        axes.set(xlabel="turns", ylabel="matches, in percent")
+        yield _svg(canvas, "How many turns matches have")
 
 
 def intervals(rows: Sequence[tuple[str, Interval]], title: str) -> str:
     """Estimates with their intervals, one above the other; grey where they may be 0."""
     canvas, axes = _canvas(0.9 + 0.2 * len(rows))
-    for y, (_, (estimate, low, high)) in enumerate(rows):
-        colour = FIRST if low > 0 or high < 0 else FAINT
-        axes.plot([low, high], [y, y], color=colour, linewidth=2)
-        axes.plot([estimate], [y], "o", color=colour, markersize=5)
+    names, found = zip(*rows, strict=True)
+    estimates, low, high = zip(*found, strict=True)
+    colours = [FIRST if a > 0 or b < 0 else FAINT for a, b in zip(low, high, strict=True)]
+    axes.hlines(range(len(rows)), low, high, colours, linewidth=2)
+    axes.scatter(estimates, range(len(rows)), 25, colours)
     axes.axvline(0, color="black", linewidth=1)
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_yticks(range(len(rows)), names)
     axes.set(ylim=(-0.7, len(rows) - 0.3), xlabel=title)
     axes.tick_params(axis="y", length=0)
     return _svg(canvas, title)
@@ -91,11 +83,10 @@ def _canvas(height: float) -> tuple[Any, Any]:
 
 
 def _svg(canvas: Any, title: str) -> str:
-    out = StringIO()
-    canvas.savefig(out, format="svg", transparent=True, metadata=NO_METADATA)
+    out, nothing = StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    canvas.savefig(out, format="svg", transparent=True, metadata=nothing)
     # Ids are of the page, which has several plots; those that are used tell their contents.
     text = re.sub(r' id="[a-z0-9]+_\d+"', "", out.getvalue())
     told = f'<svg role="img" aria-label="{escape(title)}"'
-    text = text[text.index("<svg") :].replace("<svg", told, 1)
     # A block of HTML in Markdown ends with an empty line.
-    return re.sub(r"\n\s*\n", "\n", text.strip())
+    return re.sub(r"\n\s*\n", "\n", told + text.split("<svg", 1)[1]).strip()

@@ -19,7 +19,7 @@ PLAYOUTS = 32  # Of each position, for luck and expected scores.
 STRONGER_EVERY = 8  # Matches for one pair of a stronger player.
 LOOK_EVERY = 16  # Matches, once a comparison is looked at.
 LINES = "matches.jsonl"
-HEAD = ("kind", "arm", "match", "score")  # Of each line.
+KEYS = ("kind", "arm", "match", "score")  # Of each line.
 
 
 class Settings(NamedTuple):
@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     player: str
     stronger: str  # Empty: without.
     seed: int
-    rulesets: tuple[str, ...]  # One, or two that are compared; see lab/balance/rulesets.py.
+    rulesets: tuple[str, ...]  # One, or two that are compared; see lab/rulesets.py.
     playouts: int = PLAYOUTS
 
     def orders(self, count: int) -> Iterator[Order]:
@@ -40,22 +40,16 @@ class Settings(NamedTuple):
                 kinds.append(("pair", self.stronger, 0))
             for kind, first, arm in kinds:
                 chance = self.seed, number, self.playouts, self.rulesets[arm]
-                yield Order(kind, arm, Task(self.game_id, first, self.player, *chance))
+                yield kind, arm, Task(self.game_id, first, self.player, *chance)
 
     def document(self) -> dict[str, Any]:
         """The settings with what else decides what is played, as JSON."""
         game = arena.game_of(self.game_id, self.rulesets[0])
         model = learned(game)
+        told = {"format": FORMAT, **self._asdict(), "rulesets": list(self.rulesets)}
+        told |= {"rules_version": game.rules_version, "model": model.name if model else None}
         versions = arena.versions()
-        return {
-            "format": FORMAT,
-            **self._asdict(),
-            "rulesets": list(self.rulesets),
-            "rules_version": game.rules_version,
-            "model": model.name if model else None,
-            "croupier": versions["croupier"],
-            "revision": versions["revision"],
-        }
+        return told | {name: versions[name] for name in ("croupier", "revision")}
 
 
 class Study:
@@ -66,14 +60,12 @@ class Study:
         self.settings = settings
         self.processes = processes
         self.provenance = settings.document()
+        self.games = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
+        self.lines: list[Line] = []
         self._state = State(folder, self.provenance) if folder else None
         if self._state is not None:
             self._state.lock()
-        noted = self._state.lines(LINES, HEAD) if self._state else ()
-        # Once each: two runs at once, before there was a lock, have noted a match twice.
-        once = {str([line[key] for key in HEAD]): line for line in noted}
-        self.lines: list[Line] = list(once.values())
-        self.games = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
+            self.lines += self._state.lines(LINES, KEYS)
 
     def play(
         self, count: int, until: float = 0.0, tell: Callable[[str], None] = lambda text: None
@@ -86,10 +78,8 @@ class Study:
         orders = list(self.settings.orders(count))
         left = orders[len(self.lines) :]
         begun = time.monotonic()
-        if self._known(until):
-            return
         with workers.in_order(matches.play, left, self.processes) as played:
-            for done, line in enumerate(played, 1):
+            for done, line in enumerate(() if self._known(until) else played, 1):
                 self.lines.append(line)
                 if self._state:
                     self._state.add_line(LINES, line)
@@ -103,7 +93,7 @@ class Study:
         if not until or self.count < FIRST_LOOK or self.count % LOOK_EVERY:
             return False
         before, after = (first_seat(self.of(arm)) for arm in (0, 1))
-        return before.change(after).half(RISK, looked=True) <= until
+        return before.change(after, looked=True).half(RISK) <= until
 
     @property
     def count(self) -> int:
@@ -112,21 +102,18 @@ class Study:
 
     def of(self, arm: int, kind: str = "match") -> list[Line]:
         """The lines of a ruleset."""
-        return [line for line in self.lines if line["arm"] == arm and line["kind"] == kind]
+        return [line for line in self.lines if (line["arm"], line["kind"]) == (arm, kind)]
 
     def figures(self, arm: int = 0) -> list[Figure]:
         """The figures of a ruleset."""
         return figures(self.of(arm), self.of(arm, "pair"), self.games[arm])
 
-    def changes(self) -> list[Figure]:
+    def changes(self, looked: bool = False) -> list[Figure]:
         """What the second ruleset changes, of the figures that there are of both."""
         # Ids may be places in the list, which move when a card is left out; titles stay then.
         same = len(self.games[0].cards()) == len(self.games[1].cards())
-        after = {each.key if same else each[:3:2]: each for each in self.figures(1)}
-        before = [(each.key if same else each[:3:2], each) for each in self.figures(0)]
-        return [figure.change(after[name]) for name, figure in before if name in after]
-
-    def same_deals(self) -> int:
-        """In how many matches both rulesets dealt the same opening hands."""
-        opening = ([line["cards"]["opening"] for line in self.of(arm)] for arm in (0, 1))
-        return sum(a == b for a, b in zip(*opening, strict=False))
+        before, after = (
+            {each.key if same else (each.group, each.title): each for each in self.figures(arm)}
+            for arm in (0, 1)
+        )
+        return [before[name].change(after[name], looked) for name in before if name in after]

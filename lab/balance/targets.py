@@ -3,12 +3,12 @@
     first_seat=49..51     a figure by its key
     turns=20..30
     cards=-5..5           what each card adds, in the opening hand and ever in hand
+    use=10..90            how often each card is played when it could be; likewise held, ...
 
-The search for changes knows nothing of the game but its numbers. It races all small changes of one
-number on the same deals, and gives more matches to the half that misses the targets least, as often
-as there are rivals (successive halving); takes the best one, if it is better than no change; and
-begins again from there, until the targets hold or nothing helps. In the end it takes back each
-change without which they hold too.
+The search for changes races all small changes of one number on the same deals, and gives more
+matches to the half that misses the targets least, as often as there are rivals (successive
+halving); takes the best one, if it is better than no change; and begins again from there, until the
+targets hold or nothing helps. In the end it takes back each change without which they hold too.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
@@ -17,26 +17,24 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from engine.errors import RulesetError
 from engine.game import Game
 from lab import arena
-from lab.balance.figures import ALARM, EFFECTS, FIRST_LOOK, Figure, figures
-from lab.balance.rulesets import changed, numbers
+from lab.balance.figures import ALARM, COURSE, EFFECTS, ENOUGH, FIRST_LOOK, Figure, figures
 from lab.balance.study import Study
+from lab.rulesets import changed, numbers, titles
 
 CARDS = ("opening", "held")
-GROUPS = (*EFFECTS, "use")
-KEYS = (
-    "cards first_seat starter draws stronger turns decisions minutes leads decided forced "
-    "luck_deal luck_later luck_none"
-)
-_TARGET = re.compile(r"(\w[\w. ]*)=(-?[\d.]+?)\.\.(-?[\d.]+)")
+KEYS = ("cards", "first_seat", "starter", "draws", "stronger", *COURSE)
+KEYS += ("luck_deal", "luck_later", "luck_none")
 MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
+Changes = dict[str, int]  # New numbers, by the paths of lab/rulesets.py.
 
 
 class Target(NamedTuple):
@@ -48,7 +46,8 @@ class Target(NamedTuple):
 
     def aims_at(self, figure: Figure) -> bool:
         """Whether it is about this figure."""
-        return figure.key == self.key or (self.key == "cards" and figure.group in CARDS)
+        cards = self.key == "cards" and figure.group in CARDS
+        return cards or self.key in (figure.key, figure.group)
 
     def miss(self, value: float) -> float:
         """How far a value is outside, in half widths of the range."""
@@ -57,15 +56,15 @@ class Target(NamedTuple):
 
 def read(text: str, games: Sequence[Game] = ()) -> Target:
     """Reads a target of a figure that the games can have; raises ValueError."""
-    found = _TARGET.fullmatch(text.strip())
+    number = r"(-?(?:\d+(?:\.\d+)?|\.\d+))"
+    found = re.fullmatch(rf"\s*(\w[\w. ]*)={number}\.\.{number}\s*", text)
     if not found or not float(found[2]) < float(found[3]):
         raise ValueError(f"{text!r} is not KEY=LOW..HIGH, as first_seat=49..51")
-    group, _, of = found[1].partition(".")
+    groups, (group, dot, of) = (*EFFECTS, "use"), found[1].partition(".")
     cards = {str(card["id"]) for game in games for card in game.cards()}
-    known = of in cards if group in GROUPS else found[1] in KEYS.split() or group == "ending"
-    if games and not known:
-        more = ", ".join(f"{each}.CARD" for each in GROUPS)
-        raise ValueError(f"{found[1]} is no figure: there are {KEYS}, ending.KIND, {more}")
+    if games and not (of in cards or group == "ending" if dot else group in (*KEYS, *groups)):
+        known = ", ".join([*KEYS, "ending.KIND", *groups, *(f"{each}.CARD" for each in groups)])
+        raise ValueError(f"{found[1]} is no figure: there are {known}")
     return Target(found[1], float(found[2]), float(found[3]))
 
 
@@ -85,9 +84,6 @@ def findings(all_: Sequence[Figure], targets: Sequence[Target]) -> list[tuple[Fi
     return [each[1:] for each in sorted(found, key=lambda each: -each[0])]
 
 
-Changes = dict[str, int]  # New numbers, by the paths of lab/balance/rulesets.py.
-
-
 class Proposal(NamedTuple):
     """The fewest changes that were found, and what stands out with them."""
 
@@ -97,29 +93,16 @@ class Proposal(NamedTuple):
     study: Study  # Compares the proposal with what there is, if it changes anything.
 
 
+@dataclass
 class Search:
-    """A search for what to change."""
+    """A search for what to change, from the first ruleset of a study on."""
 
-    def __init__(
-        self,
-        study: Study,
-        targets: Sequence[Target],
-        count: int,
-        folder: Path,
-        tell: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """Begins at the first ruleset of a study.
-
-        `count` are the matches of a ruleset that is judged; races begin with fewer. Each ruleset
-        that is tried has a folder in `folder`, from which the same search continues.
-        """
-        self._settings = study.settings._replace(stronger="")
-        self._targets = targets
-        self._count = count
-        self._folder = folder
-        self._tell = tell
-        self._begun = study
-        self._studies = {self._ruleset({}): study}
+    begun: Study
+    targets: Sequence[Target]
+    count: int  # Matches of a ruleset that is judged; races begin with fewer.
+    folder: Path  # Each ruleset that is tried has a folder in it, where the same search continues.
+    tell: Callable[[str], None] = lambda text: None
+    studies: dict[str, Study] = field(default_factory=dict)
 
     def run(self) -> Proposal:
         """Searches until the targets hold, or nothing helps. Raises StateError."""
@@ -131,32 +114,30 @@ class Search:
             made = better
         for path in list(made) if len(made) > 1 else ():
             fewer = {name: value for name, value in made.items() if name != path}
-            if not self._findings(fewer):
-                made = fewer
-        found = self._findings(made)
-        return Proposal(made, found, len(self._studies), self._compared(made))
+            made = made if self._findings(fewer) else fewer
+        return Proposal(made, self._findings(made), len(self.studies), self._compared(made))
 
     def _compared(self, made: Changes) -> Study:
         # No match is played for it: both rulesets were judged.
         if not made:
-            return self._begun
+            return self.begun
         rulesets = self._ruleset({}), self._ruleset(made)
-        compared = Study(self._settings._replace(rulesets=rulesets), None, 1)
+        compared = Study(self.begun.settings._replace(rulesets=rulesets, stronger=""), None, 1)
         for arm, ruleset in enumerate(rulesets):
-            played = self._studies[ruleset].of(0)[: self._count]
+            played = self.studies[ruleset].of(0)[: self.count]
             compared.lines += [line | {"arm": arm} for line in played]
         return compared
 
     def _best(self, made: Changes) -> Changes | None:
         # Numbers of the cards that stand out, and if something else does of the options; then any.
-        game = arena.game_of(self._settings.game_id, self._ruleset(made))
-        stand_out = {figure.title for figure, _ in self._findings(made)}
-        options = not stand_out <= {str(card["title"]) for card in game.cards()}
-        near: Changes = {}
-        rest: Changes = {}
-        for path, number in numbers(game).items():
-            is_near = path.split(".")[1] in stand_out if "." in path else options
-            (near if is_near else rest)[path] = number
+        game = arena.game_of(self.begun.settings.game_id, self._ruleset(made))
+        # Changes are of the ruleset that it began with, where a card may be called otherwise.
+        called = titles(self.begun.games[0])
+        stand_out = {called.get(each.key.partition(".")[2]) for each, _ in self._findings(made)}
+        near, rest = {}, numbers(game, self.begun.games[0])
+        for path in list(rest):
+            if (path.split(".")[1] if "." in path else None) in stand_out:
+                near[path] = rest.pop(path)
         return self._race(made, near) or self._race(made, rest)
 
     def _race(self, made: Changes, of: Changes) -> Changes | None:
@@ -165,44 +146,46 @@ class Search:
             most = max(1, round(SMALL * abs(number)))
             for step in sorted({-most, -1, 1, most}):
                 with contextlib.suppress(RulesetError):
-                    rival = made | {path: number + step}
-                    self._ruleset(rival)
-                    rivals.append(rival)
+                    self._ruleset(made | {path: number + step})
+                    rivals.append(made | {path: number + step})
         wanted = {figure.key for figure, _ in self._findings(made)}
-        count = max(self._count >> max(len(rivals) // RIVALS, 1).bit_length(), FIRST_LOOK)
-        while rivals and count < self._count:
+        # Fewer matches have no figures of cards, by which rivals could be told apart.
+        least = max(FIRST_LOOK, ENOUGH * len(self.begun.games[0].cards()))
+        count = max(self.count >> max(len(rivals) // RIVALS, 1).bit_length(), least)
+        while rivals and count < self.count:
             rivals.sort(key=lambda each: self._miss(each, count, wanted))
             rivals = rivals[: max(len(rivals) // 2, RIVALS)]
             count *= 2
-        best = min(rivals, key=lambda each: self._miss(each, self._count, wanted), default=made)
-        left = self._miss(best, self._count, wanted)
-        return best if left < self._miss(made, self._count, wanted) else None
+        best = min(rivals, key=lambda each: self._miss(each, self.count, wanted), default=made)
+        left = self._miss(best, self.count, wanted)
+        return best if left < self._miss(made, self.count, wanted) else None
 
     def _ruleset(self, made: Changes) -> str:
         texts = [f"{path}={number}" for path, number in made.items()]
-        return changed(self._settings.game_id, texts, self._settings.rulesets[0])
+        return changed(self.begun.settings.game_id, texts, self.begun.settings.rulesets[0])
 
     def _figures(self, made: Changes, count: int) -> list[Figure]:
         ruleset = self._ruleset(made)
-        if ruleset not in self._studies:
-            folder = self._folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
-            settings = self._settings._replace(rulesets=(ruleset,))
-            self._studies[ruleset] = Study(settings, folder, self._begun.processes)
-        study = self._studies[ruleset]
+        if ruleset not in self.studies:
+            folder = self.folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
+            settings = self.begun.settings._replace(rulesets=(ruleset,), stronger="")
+            begun = self.begun if not made else Study(settings, folder, self.begun.processes)
+            self.studies[ruleset] = begun
+        study = self.studies[ruleset]
         named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
-        study.play(count, tell=lambda text: self._tell(f"{named}: {text}"))
+        study.play(count, tell=lambda text: self.tell(f"{named}: {text}"))
         # Not of more, which an earlier search may have played.
         return figures(study.of(0)[:count], (), study.games[0])
 
     def _findings(self, made: Changes) -> list[tuple[Figure, Target]]:
-        return findings(self._figures(made, self._count), self._targets)
+        return findings(self._figures(made, self.count), self.targets)
 
     def _miss(self, made: Changes, count: int, wanted: set[str]) -> float:
         # What is to be mended counts as it seems; all else as far as it is surely outside.
         missed = 0.0
         for figure in self._figures(made, count):
-            estimate, low, high = figure.interval()
-            for target in self._targets:
+            estimate, low, high = figure.interval
+            for target in self.targets:
                 if target.aims_at(figure):
                     nearest = min(max((target.low + target.high) / 2, low), high)
                     missed += target.miss(estimate if figure.key in wanted else nearest)

@@ -28,11 +28,9 @@ from tests.support.commands import croupier
         (arguments.duration, "90d", 90 * 86400.0),
         (arguments.duration, "5m", 300.0),
         (arguments.sha256, "0f" * 32, b"\x0f" * 32),
-        (arguments.json_option, "cards=[1, 2]", ("cards", [1, 2])),
         *(
             (kind, text, None)
             for kind, texts in (
-                (arguments.json_option, ("a==1", "cards", "cards=x")),
                 (arguments.address, ("localhost", ":1")),
                 (arguments.port, ("65536", "-1", "\u00b2", "\u0663", "1_0", "9" * 5000, "")),
                 (arguments.whole(), ("18446744073709551616",)),

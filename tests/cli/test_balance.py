@@ -1,7 +1,11 @@
 """`croupier balance` writes a report, continues it, and refuses what it cannot do."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -40,6 +44,28 @@ def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
     assert after.startswith(before) and after.count("\n") == 18
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_whose_processes_are_all_ended_goes_on_where_it_was(number, tmp_path):
+    command = ("skystones", "--player", "random", "--stronger", "none", "--folder")
+    words = [sys.executable, "-m", "cli", "balance", *command, tmp_path / "ended", "--workers", "2"]
+    streams = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    run_ = subprocess.Popen([*words, "--matches", "90000"], text=True, process_group=0, **streams)
+    told = run_.stderr.readline()
+    if number == signal.SIGTERM:
+        os.killpg(run_.pid, number)
+    else:
+        run_.kill()
+    out, err = run_.communicate()  # It returns once all processes have ended.
+    if number == signal.SIGTERM:
+        assert run_.returncode == 130 and out.endswith("the same command continues\n")
+        assert not [each for each in (told + err).splitlines() if "matches" not in each]
+    lines = (tmp_path / "ended" / "matches.jsonl").read_text().count("\n") + 2
+    for name in ("ended", "whole"):
+        run(*command, tmp_path / name, "--workers", "1", "--matches", lines)
+    for name in ("matches.jsonl", "figures.jsonl", "report.html"):
+        assert len({(tmp_path / each / name).read_bytes() for each in ("ended", "whole")}) == 1
+
+
 def test_two_rulesets_are_compared(tmp_path):
     printed = run(
         *("skystones", "--player", "random", "--stronger", "policy", "--workers", "1"),
@@ -73,11 +99,12 @@ def test_a_proposal_is_made_again_without_a_match(tmp_path):
     [
         (("chess",), "no game is called chess"),
         (("skystones", "--player", "nobody"), "there is no player 'nobody'"),
-        (("skystones", "--vary", "cards.X.north=1"), "is not there: there are"),
+        (("skystones", "--vary", "cards.Clod Heron.noth=1"), "is it cards.Cloud Heron.north or"),
+        (("skystones", "--option", "hand_sise=3"), "is not there; is it hand_size or"),
         (("skystones", "--vary", "rules_version=99"), "99 is not kept"),
         (("skystones", "--until", "1"), "it needs --vary"),
         (("skystones", "--target", "turns"), "is not KEY=LOW..HIGH"),
-        (("skystones", "--target", "foo=1..2"), "foo is no figure: there are cards first_seat"),
+        (("skystones", "--target", "foo=1..2"), "foo is no figure: there are cards, first_seat"),
         (("skystones", "--target", "use.foo=1..2"), "use.foo is no figure: there are cards"),
         (
             ("skystones", "--option", "hand_size=abc"),

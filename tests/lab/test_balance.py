@@ -9,9 +9,9 @@ import pytest
 from engine import games
 from engine.errors import RulesetError
 from engine.position import Position
-from lab import arena
+from lab import arena, rulesets
 from lab.arena import Task
-from lab.balance import rulesets, targets
+from lab.balance import targets
 from lab.balance.figures import (
     FIRST_LOOK,
     RISK,
@@ -22,7 +22,7 @@ from lab.balance.figures import (
     fixed,
     mixture,
 )
-from lab.balance.matches import NOTED, Order, hand, named, play
+from lab.balance.matches import NOTED, hand, named, play
 from lab.balance.report import Report
 from lab.balance.study import LINES, Settings, Study
 from lab.balance.targets import Search, Target, findings, read
@@ -52,7 +52,7 @@ def of(found):
 @pytest.mark.parametrize("game_id", GAMES)
 def test_a_match_is_that_of_the_arena_and_notes_what_its_hands_held(game_id):
     task = Task(game_id, "random", "random", 3, 5, playouts=4)
-    line = play(Order("match", 0, task))
+    line = play(("match", 0, task))
     assert line["score"] == arena.play_pair(task).scores[0]
     assert json.loads(json.dumps(line)) == line
     assert line["forced"] <= line["decisions"] and line["turns"] <= line["decisions"]
@@ -104,7 +104,7 @@ def test_intervals_cover_in_95_of_100_repetitions():
     parts = [lines[n * count : (n + 1) * count] for n in range(60)]
     found = [of(figures(part, [], game)) for part in parts]
     for key in ("first_seat", "starter"):
-        intervals = [each[key].interval() for each in found]
+        intervals = [each[key].interval for each in found]
         assert sum(low <= truth <= high for _, low, high in intervals) >= 53, key
         assert sum(low <= truth + 15 <= high for _, low, high in intervals) <= 30, "they are narrow"
 
@@ -126,11 +126,11 @@ def test_what_is_rare_is_not_impossible(looked):
     rng, scores = np.random.default_rng(4), [0.0] * 1000
     lines = [{"score": each, "deal": 0, "sampled": 0} for each in scores]
     before, missed = first_seat(lines), 0
-    assert before.change(before).half(RISK, looked) > 0
+    assert before.change(before, looked).half(RISK) > 0
     for _ in range(200):
         other = [line | {"score": float(rng.random() < 0.01)} for line in lines]
-        change = before.change(first_seat(other))
-        missed += abs(change.estimate - 1) > change.half(RISK, looked)
+        change = before.change(first_seat(other), looked)
+        missed += abs(change.estimate - 1) > change.half(RISK)
     assert missed <= 20
 
 
@@ -156,12 +156,27 @@ def test_a_strong_card_is_named_first_and_no_other_one():
         even = (rng.random(1500) < 0.5).astype(float)
         none = list(card_figures(more, both, even))
         alarms += len(findings(none, wanted))
-        wrong += sum(low > 0 or high < 0 for _, low, high in (each.interval() for each in none))
+        wrong += sum(low > 0 or high < 0 for _, low, high in (each.interval for each in none))
         planted = (rng.random(1500) < 0.5 + 0.15 * np.clip(more[:, 4], -3, 3)).astype(float)
         found = findings(list(card_figures(more, both, planted)), wanted)
         assert found and found[0][0].title == "4"
         assert len(found) == 1
     assert alarms == 0 and wrong <= 2, "of 120 intervals, for 12 cards together"
+
+
+@pytest.mark.parametrize("planted", [True, False])
+def test_the_best_card_is_named_where_it_is_sure(planted):
+    made, rng = study("champion_chess", 200), np.random.default_rng(5)
+    for line in made.lines:
+        line["score"] = float(rng.random() < 0.5)
+        for seat in (0, 1):
+            could, did = line["cards"]["could"][seat], line["cards"]["did"][seat]
+            did |= {card: int(rng.binomial(n, 0.5)) for card, n in could.items()}
+            if planted:
+                did["3"] = could.get("3", 0)
+                line["cards"]["held"][seat]["2"] = int(seat != line["score"])
+    said = [each for each in Report(made, []).sentences() if " most: " in each or "readily" in each]
+    assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
 
 
 def test_effects_are_of_a_card_against_an_average_card():
@@ -171,7 +186,7 @@ def test_effects_are_of_a_card_against_an_average_card():
     scores = 0.5 + more @ worth + 0.1 * rng.standard_normal(4000)
     worth -= both.sum(axis=0) @ worth / both.sum()
     for figure, each in zip(card_figures(more, both, scores), worth, strict=True):
-        _, low, high = figure.interval()
+        _, low, high = figure.interval
         assert low < 100 * each < high and high - low < 3
     assert not list(card_figures(more[:20], both[:20], scores[:20])), "too few matches"
 
@@ -185,7 +200,7 @@ def test_an_equal_ruleset_changes_nothing(game_id):
     changes = made.changes()
     assert changes
     for change in changes:
-        assert change.estimate == 0 and change.interval().low <= 0, change.key
+        assert change.estimate == 0 and change.interval.low <= 0, change.key
     assert "Nothing has surely changed." in Report(made, []).sentences()
 
 
@@ -216,8 +231,8 @@ def test_nothing_is_said_to_have_changed_where_nothing_has():
 def test_the_same_deals_show_a_change_in_fewer_matches():
     varied = rulesets.changed("champion_chess", ["cards.ROOK.defend=12"])
     made = study("champion_chess", 60, "{}", varied)
-    change = of(made.changes())["first_seat"].interval()
-    alone = [of(made.figures(arm))["first_seat"].interval() for arm in (0, 1)]
+    change = of(made.changes())["first_seat"].interval
+    alone = [of(made.figures(arm))["first_seat"].interval for arm in (0, 1)]
     unpaired = sum((each.estimate - each.low) ** 2 for each in alone)
     assert (change.estimate - change.low) ** 2 < unpaired / 2
 
@@ -227,8 +242,7 @@ def test_a_comparison_stops_once_it_is_known_well_enough():
     made = Study(settings("champion_chess", "{}", varied), None, 1)
     made.play(400, until=60.0)
     assert made.count == FIRST_LOOK
-    change = of(made.changes())["first_seat"]
-    looked, once = change.interval(looked=True), change.interval()
+    looked, once = (of(made.changes(each))["first_seat"].interval for each in (True, False))
     assert 1.3 * (once.high - once.low) < looked.high - looked.low <= 120, "looking has a price"
 
 
@@ -250,14 +264,12 @@ def test_a_study_that_was_interrupted_ends_as_if_it_had_not_been(tmp_path):
     assert none.write(tmp_path, plots=True) and "too few matches" in none.markdown()
 
 
-def test_a_folder_serves_one_run_at_a_time_and_its_matches_are_read_once(tmp_path):
+def test_a_folder_serves_one_run_at_a_time(tmp_path):
     made = study("skystones", 3, folder=tmp_path)
     with pytest.raises(StateError, match=f"{tmp_path} is in use by another process"):
         study("skystones", 3, folder=tmp_path)
     lines = made.lines
     del made
-    path = tmp_path / LINES
-    path.write_bytes(2 * path.read_bytes())
     assert study("skystones", 3, folder=tmp_path).lines == lines
 
 
@@ -313,7 +325,16 @@ def test_changes_of_a_ruleset():
     assert deck("cards.king.defend*=0.75", "cards.Rook.copies+=-1")[0]["defend"] == 7
     assert {each["attack"] for each in deck("cards.*.attack=2").values()} == {2}
     assert rulesets.changed("champion_chess", ["cards.KING.defend=10"]) == "{}"
-    for wrong in ("x=1", "cards.X.defend=1", "cards.KING.x=1", "cards=", "hand_size=99", "a.json"):
+    for wrong in (
+        "cards.*.copies=0",
+        "cards=[]",
+        "x=1",
+        "cards.X.defend=1",
+        "cards.KING.x=1",
+        "cards=",
+        "hand_size=99",
+        "a.json",
+    ):
         with pytest.raises(RulesetError):
             rulesets.changed("champion_chess", [wrong])
 
@@ -324,6 +345,8 @@ def test_a_deck_may_be_a_file(tmp_path):
     assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
     path.write_text('{"championChess": {"handSize": 5}}')
     assert json.loads(rulesets.changed("champion_chess", [str(path)])) == {"hand_size": 5}
+    with pytest.raises(RulesetError, match="it is of Champion Chess"):
+        rulesets.changed("skystones", [str(path)])
 
 
 # The search for changes
@@ -352,11 +375,33 @@ def test_the_search_undoes_three_changes_without_being_told_where_they_are(monke
         return Search(begun, [read("cards=-5..5"), Target("turns", 18, 30)], 400, tmp_path).run()
 
     monkeypatch.setattr(Search, "_figures", told)
-    monkeypatch.setattr(Search, "_compared", lambda search, made: search._begun)
+    monkeypatch.setattr(Search, "_compared", lambda search, made: search.begun)
     found = proposal("cards.ROOK.defend=12", "cards.PAWN.attack=6", "hand_size=5")
     assert not found.findings
     assert found.changes.keys() == {"cards.Rook.defend", "cards.Pawn.attack", "hand_size"}
     assert proposal().changes == {}
+
+
+def test_the_search_follows_a_card_whose_title_tells_its_number(monkeypatch, tmp_path):
+    cards, counts = games()["powershot_soccer"]().cards(), []
+    place = next(n for n, each in enumerate(cards) if each["title"] == "Shoot 4")
+
+    def told(search, made, count):
+        counts.append(count)
+        game = arena.game_of("powershot_soccer", search._ruleset(made))
+        power, card = game.ruleset["cards"][place]["power"], game.cards()[place]
+        value = 2.0 * (power - 7) if len(game.cards()) == len(cards) else 99.0  # Not left out.
+        key, noise = f"opening.{card['id']}", np.tile([-1.0, 1.0], 200)
+        return [Figure("opening", key, card["title"], "points", value, noise)]
+
+    monkeypatch.setattr(Search, "_figures", told)
+    monkeypatch.setattr(Search, "_compared", lambda search, made: search.begun)
+    begun = study(
+        "powershot_soccer", 1, rulesets.changed("powershot_soccer", ["cards.Shoot 4.power=15"])
+    )
+    found = Search(begun, [read("cards=-5..5")], 400, tmp_path).run()
+    assert not found.findings and found.changes.keys() == {"cards.Shoot 15.power"}
+    assert min(counts) >= 3 * len(cards), "fewer matches have no figures of cards"
 
 
 def test_a_target_is_a_range():

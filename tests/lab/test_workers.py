@@ -1,4 +1,9 @@
-"""How many workers there may be, and how they tell their progress."""
+"""How many workers there may be, how they tell their progress, and what ends them."""
+
+import os
+import signal
+
+import pytest
 
 from lab import workers
 from tests.support.commands import croupier
@@ -18,3 +23,22 @@ def test_the_progress_is_told_now_and_then(monkeypatch, capsys):
         tell()
         monkeypatch.setattr(workers, "TELL_EVERY", 600)
     assert capsys.readouterr().err == "1 of 2 letters\n2 of 2 letters\n1 of 2 letters\n"
+
+
+def signalled(number):
+    os.kill(os.getpid(), number)
+    return number
+
+
+def test_workers_leave_it_to_their_parent_to_end_them_at_a_signal():
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
+    with workers.in_order(signalled, numbers, 2) as found:
+        assert list(found) == numbers
+
+
+def test_a_worker_that_is_killed_is_told_in_a_sentence():
+    with (
+        pytest.raises(ChildProcessError, match="a worker was killed"),
+        workers.in_order(signalled, [signal.SIGKILL] * 2, 2) as found,
+    ):
+        list(found)
