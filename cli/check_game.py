@@ -179,7 +179,10 @@ def _properties(chosen: argparse.Namespace, game: Game, small: Game) -> Iterator
             under, chosen.simulated, seed=chosen.seed, watch=seeds.watch
         )
         return (
-            f"yes, {views} views" if views else "NOT TESTED: no view came up 40 times; see --small"
+            f"yes, {views} views"
+            if views
+            else "NOT TESTED: no view came up 40 times; --simulated simulates more matches, and "
+            "--small makes them alike"
         )
 
     def ranks(under: Game, seeds: _Seeds) -> str:

@@ -4,7 +4,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterable, Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 
 from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
@@ -46,6 +46,8 @@ def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="croupier", description="Hosts card games with hidden information over gRPC."
     )
+    told = f"croupier {metadata.version('croupier-server')}"
+    parser.add_argument("--version", action="version", version=told)
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", parser_class=ConfiguredParser
     )

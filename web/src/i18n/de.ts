@@ -162,6 +162,7 @@ export const de: Texts = {
 	},
 	watching: "Du schaust zu",
 	gone: "Nicht mehr auf dem Server",
+	stuck: "Der Server kann sie nicht fortsetzen",
 	inviteTitle: "Jemanden einladen",
 	inviteText:
 		"Schick diesen Link weiter. Er gilt einmal, und die Partie beginnt, wenn jemand damit Platz nimmt.",

@@ -159,6 +159,7 @@ export const en = {
 	} as Record<string, string>,
 	watching: "Watching",
 	gone: "No longer on the server",
+	stuck: "The server cannot go on with it",
 	// Invitation
 	inviteTitle: "Invite a friend",
 	inviteText:

@@ -21,7 +21,7 @@ const POLL_HIDDEN_MS = 15_000;
 const REMATCH_MS = 3_600_000; // So long after the end of a match somebody may still want another one.
 
 /** What only the server can tell, and what is not kept. */
-type News = "gone" | "rematch";
+type News = "gone" | "stuck" | "rematch";
 
 const ended = (seat: Seat) => seat.known?.turn === "over";
 
@@ -61,9 +61,10 @@ function useNews(): ReadonlyMap<string, News> {
 					learn(seat.match, offered ? "rematch" : undefined);
 				} catch (error) {
 					if (stop.signal.aborted) return;
-					if (refusalOf(error).temporary) break;
+					const { temporary, reason } = refusalOf(error);
+					if (temporary) break;
 					gone.add(seat.match);
-					learn(seat.match, "gone");
+					learn(seat.match, reason === "MATCH_NOT_FOUND" ? "gone" : "stuck");
 				}
 			}
 			const pause = document.hidden ? POLL_HIDDEN_MS : POLL_MS;
@@ -108,7 +109,9 @@ export function MyMatches() {
 			news={news.get(seat.match)}
 			// Whoever gives up a seat of a running match is asked first.
 			onRemove={() =>
-				ended(seat) || seat.seat === undefined || news.get(seat.match) === "gone"
+				ended(seat) ||
+				seat.seat === undefined ||
+				["gone", "stuck"].includes(news.get(seat.match) ?? "")
 					? drop(seat)
 					: setAsking(seat)
 			}
@@ -190,6 +193,7 @@ const nameOf = (seat: Seat) => `${titleOf(seat)}, ${whoOf(seat)}`;
 
 function statusOf(seat: Seat, news: News | undefined): string {
 	if (news === "gone") return t().gone;
+	if (news === "stuck") return t().stuck;
 	if (news === "rematch") return t().wantsRematch;
 	switch (seat.known?.turn) {
 		case undefined:

@@ -152,7 +152,8 @@ function optionsOf(game: Game, schema: Schema, words: Words): LobbyOption[] {
 	return standard.fields.flatMap((field): LobbyOption[] => {
 		const { name } = field;
 		const label = () => words.label("ruleset", name);
-		if (field.fieldKind !== "scalar") return [];
+		// A game hides an option, such as one for tests, by an empty phrase.
+		if (field.fieldKind !== "scalar" || words.game.phrases[`ruleset.${name}`] === "") return [];
 		const value = standard.get(field);
 		if (scalarOf(field) === BOOL) return [{ name, label, kind: "boolean", value: Boolean(value) }];
 		if (!isInteger(field)) return [];
