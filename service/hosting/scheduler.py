@@ -20,7 +20,7 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.call import Call, current_call
@@ -63,6 +63,9 @@ class _Match:
     polled: bool = False  # Whether it was polled, rather than changed by this server.
     waiting: bool = False  # It was polled, and its task has not begun.
     changed: bool = False  # This server has added an entry since the task has looked at it.
+    # The match as this server has committed it since then, and what is set then.
+    newest: MatchState | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
     urgent: bool = False  # An opponent waits for its bot.
     left_to_others: bool = False  # This server does not know its rules.
     cause: Call | None = None  # The call that has set off what the task does now.
@@ -146,6 +149,8 @@ class Scheduler:
         match = self._known.get(match_id)
         if match is not None:
             match.changed, match.lease = True, None
+            match.newest = state
+            match.news.set()
             if match.task is None:  # It was left to others, but this server does know its rules.
                 del self._known[match_id]
         if due is None:
@@ -285,7 +290,7 @@ class Scheduler:
         state: MatchState | None = None
         try:
             while True:
-                match.changed = match.left_to_others = False
+                match.changed, match.left_to_others, match.newest = False, False, None
                 urgent = match.urgent
                 look = self._quota.run_now if urgent else self._quota.run
                 state = await look(self._look_at, match)
@@ -295,11 +300,11 @@ class Scheduler:
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 _resume(match.cause)
                 begin = self._quota.run_now if urgent else self._quota.begin
-                if state.deadline is None:
+                if state.clocks is None:
                     await begin(self._bots.decide, state, seat)
                     continue
                 expiring = self._background.finish(
-                    "clock", self._expire_on, state, about=match.match_id
+                    "clock", self._expire_on, match, state, about=match.match_id
                 )
                 try:
                     await begin(self._bots.decide, state, seat)
@@ -319,18 +324,22 @@ class Scheduler:
             self._failed(state, error)
         return self._next_try(state)
 
-    async def _expire_on(self, state: MatchState) -> bool:
-        # The clock of the other seat does not wait for a bot that decides at the same time.
-        never = asyncio.Event()
-        while state.deadline is not None:
-            await self._clock.sleep(state.deadline, never)
+    async def _expire_on(self, match: _Match, state: MatchState) -> bool:
+        # The clock of the other seat does not wait for a bot that decides at the same time. It may
+        # begin to run meanwhile, when a pause ends or a decision is taken back.
+        while True:
+            match.news.clear()
+            state, match.newest = match.newest or state, None
+            never = self._clock.now() + MAX_RETRY_MILLISECONDS
+            await self._clock.sleep(state.deadline or never, match.news)
+            if match.news.is_set():
+                continue
             try:
-                state = await self._quota.run(self._matches.settle, state.header.match_id)
+                state = await self._quota.run(self._matches.settle, match.match_id)
             except Refusal as refusal:
                 if refusal.reason not in _STORE_FAILS:
-                    break
-                await self._clock.sleep(self._clock.now() + MIN_RETRY_MILLISECONDS, never)
-        return True
+                    return True
+                await self._clock.sleep(self._clock.now() + MIN_RETRY_MILLISECONDS, match.news)
 
     async def _look_at(self, match: _Match) -> MatchState:
         self._begun(match)
