@@ -25,13 +25,14 @@ from tests.simulation import (
 )
 from tests.simulation import network as networks
 from tests.simulation.bots import LONG_SECONDS
-from tests.simulation.clients import GAMES, KEYS
+from tests.simulation.clients import GAMES, KEYS, MATCH_SERVICE
 from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
 from tests.simulation.loop import EPOCH, SimulatedLoop
 from tests.simulation.machines import Machine
 from tests.support import faulty_disk
 
+FEED_SERVICE = "/croupier.v1.FeedService/"
 OPERATOR = "the-operator-of-a-simulated-world"
 UNUSED_SECONDS = 300.0  # So long a server keeps a connection to its database that it does not use.
 # Words in lines of the log that follow from what goes wrong on purpose.
@@ -311,6 +312,7 @@ class World:
     async def _live(self):
         self.network = networks.Network(self.loop, self.seed)
         networks.SimulatedListener.network = self.network
+        self.network.cut_off = self._judge_cut_off
         searching.SimulatedSearchServers.state = self.search = searching.SearchState(self)
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":
@@ -348,6 +350,12 @@ class World:
         for machine in self.machines:
             await machine.check_idle()
         await asyncio.gather(*(machine.stop() for machine in self.machines))
+
+    def _judge_cut_off(self, path, seconds):
+        # A server knows the deadline of a call, and answers before it; a search may not.
+        answers = path.startswith((MATCH_SERVICE, FEED_SERVICE)) and seconds > 1.0
+        if answers and self.answers(seconds):
+            self.loop.failures.append(f"{path} is not answered within its {seconds:.1f} s")
 
     def _power_is_gone(self):
         # In the middle of a write: what comes after is told later, when the writer has returned.
