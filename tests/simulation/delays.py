@@ -65,13 +65,14 @@ class Spectator:
 
     async def _watch(self):
         request = match_pb2.WatchMatchRequest(name=self.created.name)
-        request.heartbeat_interval.FromSeconds(2)
+        heartbeat = self.rng.choice((2, 10))
+        request.heartbeat_interval.FromSeconds(heartbeat)
         token = self.created.spectator_token
         call = self.client.begin("WatchMatch", request, token, None, streams=True)
         until, sent = self.world.now + self.rng.uniform(1.0, 40.0), None
         try:
             while self.world.now < until:
-                data = await hear(call, 2, self)
+                data = await hear(call, heartbeat, self)
                 if data is None:
                     return
                 message = match_pb2.WatchMatchResponse.FromString(data)
@@ -114,9 +115,9 @@ class Spectator:
         # It is one of the versions from `late` to `early`, of which -1 is that of no deal.
         view, wrong = getattr(told, "view", None), ""
         if told is None:
-            version, least = len(views) - 2, -1
+            version, least = len(views) - 1 - rights[-1].HasField("result"), -1
         elif isinstance(told, match_pb2.GetRecordResponse):
-            version = least = len(views) - 1
+            version, least = len(views) - 1, len(views) - rights[-1].HasField("result")
         elif isinstance(told, match_pb2.GetMatchResponse):
             version = told.hosted_match.version
             least = version or -1  # It was created, whatever the deal.
