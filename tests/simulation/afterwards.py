@@ -33,7 +33,9 @@ async def replay(table):
     if first >= 0:
         request.after_version = first
     tried = course_of(stored, max(first, 0))
-    if tries := bool(tried.deciders) and rng.random() < 0.4:
+    # Where a time is up, only what the clock demands comes next.
+    in_time = all(tried.deadline(seat) > tried.time for seat in tried.clocked())
+    if tries := in_time and bool(tried.deciders) and rng.random() < 0.4:
         seat = rng.choice(tried.deciders)
         legal = shown.view(tried, seat, "").legal_actions
         request.tried_actions.add(seat=seat).action.CopyFrom(rng.choice(legal))

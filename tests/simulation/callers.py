@@ -137,19 +137,22 @@ class Greedy:
         # where the server has begun anew.
         world, machine = self.world, self.rng.choice(self.world.machines)
         connection = self._thrifty.connect(machine.address)
-        run, full_at = machine.runs, self._spent.get((machine.name, machine.runs), 0.0)
+        key, now = (machine.name, machine.runs), world.now
+        # With what was certainly counted, and with what may have been.
+        least, most = self._spent.get(key, (0.0, 0.0))
         request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("champion_chess"))
         [answer] = await self._all(self._thrifty, [("CreateMatch", request, "")], connection)
-        if isinstance(answer, CallError):
-            ahead = full_at + HOUR / MATCHES_PER_HOUR - world.now
-            if answer.reason == "BUDGET_EXHAUSTED" and ahead < HOUR - LATE_SECONDS:
+        if isinstance(answer, CallError) and answer.reason == "BUDGET_EXHAUSTED":
+            if max(most, now) + HOUR / MATCHES_PER_HOUR - world.now < HOUR - LATE_SECONDS:
                 world.fail(f"who may create {MATCHES_PER_HOUR} matches an hour is told {answer}")
             self._judge([answer], "matches_per_hour")
             return
-        full_at = max(full_at, world.now) + HOUR / MATCHES_PER_HOUR
-        self._spent[machine.name, run] = full_at
-        if full_at - world.now > HOUR + LATE_SECONDS and machine.runs == run:
-            world.fail(f"who may create {MATCHES_PER_HOUR} matches an hour creates another one")
+        most = max(most, world.now) + HOUR / MATCHES_PER_HOUR
+        if not isinstance(answer, CallError):
+            least = max(least, now) + HOUR / MATCHES_PER_HOUR
+            if least - world.now > HOUR + LATE_SECONDS and machine.runs == key[1]:
+                world.fail(f"who may create {MATCHES_PER_HOUR} matches an hour creates another one")
+        self._spent[key] = least, most
 
     def _judge(self, refused, budget):
         # Each says which budget is used up, and when there is something again.

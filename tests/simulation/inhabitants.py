@@ -307,7 +307,7 @@ class Table:
         if given != (open_seats if self.request.seats else [0, 1]):
             self.world.fail(f"{self}: its creator is given the tokens of the seats {given}")
         if self.rng.random() < 0.1:
-            await self._create_another()
+            await self._create_another(created)
         self.spectator_token = created.spectator_token
         self.tokens = {each.seat: each.token for each in created.seat_tokens}
         if self.world.upgrading and self.world.has_newer_rules(self.name):
@@ -501,13 +501,22 @@ class Table:
             return  # It is over meanwhile.
         self.world.fail(f"{self}: {what} is not refused, but answered: {answer}")
 
-    async def _create_another(self):
+    async def _create_another(self, created):
         # Another match cannot have the request_id of this one.
         request = copy.deepcopy(self.request)
         request.hint_policy = 3 - oracles.hint_policy_of(self.request)
         reasons = ("REQUEST_ID_REUSED",)
         client = self.client()
         await self.refused(client, "CreateMatch", request, "", reasons, "another match")
+        # Both at once: this one is there, the other one is new, and then there too.
+        batch = match_pb2.BatchCreateMatchesRequest(requests=[self.request] * 2)
+        batch.requests[1].request_id = new_id(self.rng)
+        response = match_pb2.BatchCreateMatchesResponse
+        told = (await client.call("BatchCreateMatches", batch, response=response)).matches
+        again = await client.call("CreateMatch", batch.requests[1])
+        if list(told) != [created, again] or again.name == created.name:
+            self.world.fail(f"{self}: a batch with it is answered {told}, not {again}")
+        self.inhabitants.keyless.add(again.name)
 
     async def _look_at(self, invitation, client, states):
         # What an invitation is for.
