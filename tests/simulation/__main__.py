@@ -21,7 +21,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.simulation import FAULTS, STORES, mutants
+from tests.simulation import FAULTS, MEMORY, STORES, mutants
 from tests.support import faulty_disk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +131,7 @@ def _run(disk, seed, *, plant=None, death=None, timeout=RUN_SECONDS, **options):
     command += ["--store", store] if store else []
     command += ["--plant", plant] if plant else []
     command += ["--death", death] if death else []
-    with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=MEMORY) as folder:
         environment = faulty_disk.FaultyDisk(Path(folder), disk).environment
         try:
             done = subprocess.run(
@@ -154,10 +154,6 @@ def _run(disk, seed, *, plant=None, death=None, timeout=RUN_SECONDS, **options):
             "story": done.stderr[-3000:],
             "store": "",
         }
-
-
-def _memory():
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 # Many worlds

@@ -18,9 +18,40 @@ CALLS = 6  # Of the one that `calls_per_second` allows at once.
 SEARCH_SECONDS = 60  # A minute, of each player.
 LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
 STREAMS = 3  # The same of another key, whose players share them.
+HOUR, MATCHES_PER_HOUR = 3600.0, 3
 REVIEWS = 4  # Of one caller at a time, as the server has it.
 LATE_SECONDS = 2.0  # By which an answer may be late.
 LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
+# The callers file of every world.
+CALLERS = """
+require_key = []
+[keys.front]
+sha256 = "{front}"
+names_players = true
+[keys.front.budgets]
+live_matches = {live}
+[keys.hasty]
+sha256 = "{hasty}"
+[keys.hasty.budgets]
+calls_per_second = 1
+[keys.club]
+sha256 = "{club}"
+[keys.club.budgets]
+live_matches = 3
+[keys.crowd]
+sha256 = "{crowd}"
+names_players = true
+[keys.crowd.budgets]
+streams = 3
+[keys.miser]
+sha256 = "{miser}"
+[keys.miser.budgets]
+processor_milliseconds_per_second = 0.01
+[keys.thrifty]
+sha256 = "{thrifty}"
+[keys.thrifty.budgets]
+matches_per_hour = 3
+"""
 
 
 class Greedy:
@@ -32,6 +63,9 @@ class Greedy:
         self.rng = random.Random(f"greedy/{self.world.seed}")
         self._hasty = Client(inhabitants, self.rng, key="hasty")
         self._club = Client(inhabitants, self.rng, key="club")
+        self._miser = Client(inhabitants, self.rng, key="miser")
+        self._thrifty = Client(inhabitants, self.rng, key="thrifty")
+        self._spent = {}  # When its matches of an hour are there again, by server and run.
         self._crowd = [Client(inhabitants, self.rng, key="crowd") for _ in range(STREAMS + 2)]
         # Nobody plays its matches: the server ends them, though not so soon.
         self._idle = self.world.end_idle * 2 / 3
@@ -45,6 +79,8 @@ class Greedy:
             await self._call_too_often()
             await self._open_too_many()
             await self._watch_too_much()
+            await self._think_too_much()
+            await self._create_too_often()
 
     async def _all(self, client, calls, connection):
         # Begins calls at once; returns what each was answered, or its error.
@@ -82,6 +118,49 @@ class Greedy:
         left = self._hasty.begin(*call, connection=connection)
         await asyncio.sleep(self.rng.random())
         left.cancel()
+
+    async def _think_too_much(self):
+        # Of calls at once, only the first find something left of the processor's time: who has
+        # been let in finds out when its request has come.
+        world, connection = self.world, self._miser.connect()
+        call = (LIST_GAMES, catalog_pb2.ListGamesRequest(), "")
+        await asyncio.sleep(1.0)
+        called = world.now
+        answers = await self._all(self._miser, [call] * CALLS, connection)
+        told = [each for each in answers if isinstance(each, CallError)]
+        if len(answers) - len(told) > 1 + 3 * (world.now - called) and world.is_well(60.0):
+            world.fail(f"of {CALLS} calls at once, {len(told)} find no time of the processor")
+        self._judge(told, "processor_milliseconds_per_second")
+
+    async def _create_too_often(self):
+        # As many as the budget of an hour has at once, and what has come since; all over again
+        # where the server has begun anew.
+        world, machine = self.world, self.rng.choice(self.world.machines)
+        connection = self._thrifty.connect(machine.address)
+        key, now = (machine.name, machine.runs), world.now
+        # With what was certainly counted, and with what may have been.
+        least, most = self._spent.get(key, (0.0, 0.0))
+        request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("champion_chess"))
+        [answer] = await self._all(self._thrifty, [("CreateMatch", request, "")], connection)
+        if isinstance(answer, CallError) and answer.reason == "BUDGET_EXHAUSTED":
+            if max(most, now) + HOUR / MATCHES_PER_HOUR - world.now < HOUR - LATE_SECONDS:
+                world.fail(f"who may create {MATCHES_PER_HOUR} matches an hour is told {answer}")
+            self._judge([answer], "matches_per_hour")
+            return
+        most = max(most, world.now) + HOUR / MATCHES_PER_HOUR
+        if not isinstance(answer, CallError):
+            least = max(least, now) + HOUR / MATCHES_PER_HOUR
+            if least - world.now > HOUR + LATE_SECONDS and machine.runs == key[1]:
+                world.fail(f"who may create {MATCHES_PER_HOUR} matches an hour creates another one")
+        self._spent[key] = least, most
+
+    def _judge(self, refused, budget):
+        # Each says which budget is used up, and when there is something again.
+        for each in refused:
+            limit = each.metadata.get("budget"), each.metadata.get("principal")
+            wrong = limit != (budget, "key") or each.retry_seconds <= 0
+            if each.reason == "BUDGET_EXHAUSTED" and wrong:
+                self.world.fail(f"a key without {budget} is told {each.metadata}: {each}")
 
     async def _watch_too_much(self):
         # Each player of the key has a stream at one server. When one leaves, there is room again.

@@ -13,8 +13,9 @@ LOST_SECONDS = 25.0  # After which a stream that is silent is lost,
 LATE_SECONDS = 5.0  # and by which a heartbeat may be late.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
+FEED_SERVICE = "/croupier.v1.FeedService/"
 KEYS = {
-    name: f"the-key-of-{name}" for name in ("front", "hasty", "club", "crowd")
+    name: f"the-key-of-{name}" for name in ("front", "hasty", "club", "crowd", "miser", "thrifty")
 }  # By their names.
 CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
@@ -158,6 +159,13 @@ async def hear(call, interval, who):
         silent = world.now - began
         if silent > interval + LATE_SECONDS and world.answers(silent):
             world.fail(f"{who}: a stream is silent for {silent:.0f} s, not for {interval}")
+
+
+def judge_cut_off(world, path, seconds):
+    """Fails a server that lets a call run into its deadline, which it knows; a search may."""
+    answers = path.startswith((MATCH_SERVICE, FEED_SERVICE)) and seconds > 1.0
+    if answers and world.answers(seconds):
+        world.loop.failures.append(f"{path} is not answered within its {seconds:.1f} s")
 
 
 def nanoseconds(seconds):

@@ -83,6 +83,8 @@ class Follower:
         call = self.client.begin(METHOD, request, self.token, None, streams=True)
         most = self.rng.randint(1, 2000)
         in_stream, listing = {}, not request.cursor
+        if listing and self.world.forgets:
+            self.told.clear()  # No cursor says that what it was told is lost.
         heard = Heard(self, (request.cursor, ""), self.world.now, 0.0, {}, {})
         try:
             for _ in range(most):

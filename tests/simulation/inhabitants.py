@@ -12,15 +12,17 @@ from contextlib import suppress
 
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
-from tests.simulation import erasing, oracles, rematches, survivors
+from tests.simulation import afterwards, erasing, oracles, rematches, survivors
 from tests.simulation.ahead import Noted
 from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
 from tests.simulation.course import courses
+from tests.simulation.delays import Spectator
 from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_heard, judge_updates
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
+from tests.simulation.strangers import Stranger
 from tests.simulation.visitors import Visitor
 from tests.simulation.waiters import Waiter
 from tests.simulation.watchers import Watcher
@@ -82,6 +84,8 @@ class Inhabitants:
             self._visit(world.operator_token),
             Greedy(self).live(),
             Operator(self).look_on(),
+            Stranger(self).live(),
+            Spectator(self).live(),
             *(self._glance() for _ in range(world.glancing)),
         )
         self._others = [world.loop.create_task(each) for each in others]
@@ -291,6 +295,8 @@ class Table:
                 seat.display_name = rng.choice(NAMES)
         chance = random.Random(request.request_id)
         kinds = game_pb2.OfferKind.values()[1:]
+        if not request.entropy_from_seats and chance.random() < 0.05:
+            request.seed = chance.getrandbits(63)
         request.forbidden_offers.extend(kind for kind in kinds if chance.random() < 0.1)
         return request
 
@@ -301,7 +307,7 @@ class Table:
         if given != (open_seats if self.request.seats else [0, 1]):
             self.world.fail(f"{self}: its creator is given the tokens of the seats {given}")
         if self.rng.random() < 0.1:
-            await self._create_another()
+            await self._create_another(created)
         self.spectator_token = created.spectator_token
         self.tokens = {each.seat: each.token for each in created.seat_tokens}
         if self.world.upgrading and self.world.has_newer_rules(self.name):
@@ -413,6 +419,10 @@ class Table:
             await rematches.wait_in_vain(self)
         if rng.random() < 0.15:
             await self._review()
+        if rng.random() < 0.4:
+            await afterwards.replay(self)
+        if rng.random() < 0.2:
+            await afterwards.play_on(self)
         if rng.random() < 0.1:
             await leave_reviews(self)
 
@@ -491,13 +501,22 @@ class Table:
             return  # It is over meanwhile.
         self.world.fail(f"{self}: {what} is not refused, but answered: {answer}")
 
-    async def _create_another(self):
+    async def _create_another(self, created):
         # Another match cannot have the request_id of this one.
         request = copy.deepcopy(self.request)
         request.hint_policy = 3 - oracles.hint_policy_of(self.request)
         reasons = ("REQUEST_ID_REUSED",)
         client = self.client()
         await self.refused(client, "CreateMatch", request, "", reasons, "another match")
+        # Both at once: this one is there, the other one is new, and then there too.
+        batch = match_pb2.BatchCreateMatchesRequest(requests=[self.request] * 2)
+        batch.requests[1].request_id = new_id(self.rng)
+        response = match_pb2.BatchCreateMatchesResponse
+        told = (await client.call("BatchCreateMatches", batch, response=response)).matches
+        again = await client.call("CreateMatch", batch.requests[1])
+        if list(told) != [created, again] or again.name == created.name:
+            self.world.fail(f"{self}: a batch with it is answered {told}, not {again}")
+        self.inhabitants.keyless.add(again.name)
 
     async def _look_at(self, invitation, client, states):
         # What an invitation is for.

@@ -64,6 +64,7 @@ class Network:
         self.loop = loop
         self.delays = delays
         self.listeners = {}  # By address.
+        self.cut_off = lambda path, seconds: None  # Called where a call is not answered in time.
         self.connections = set()
         self._rng = random.Random(f"network/{seed}")
         self.numbers = itertools.count(1)
@@ -298,6 +299,8 @@ class _ServedCall:
         pass
 
     async def read(self):
+        # The request comes a little later than its head.
+        await asyncio.sleep(self.connection.network.delays.least)
         return self._data
 
     def add_done_callback(self, callback):
@@ -315,7 +318,7 @@ class _ServedCall:
 
     # What the listener does
 
-    def start(self, handler, data):
+    def start(self, handler, data, path):
         loop = self.connection.loop
         number = self._client_call.number
         self.connection.served[number] = self
@@ -324,7 +327,8 @@ class _ServedCall:
         self.task = loop.create_task(serve(handler))
         timer = None
         if self._deadline is not None:
-            timer = loop.call_at(self._deadline, self.cancel)
+            unary = "" if handler.response_streaming else path
+            timer = loop.call_at(self._deadline, self._expire, unary, self.time_remaining())
 
         def ended(task):
             if timer is not None:
@@ -337,6 +341,11 @@ class _ServedCall:
                 self._send_end(CallError("UNKNOWN", repr(task.exception())))
 
         self.task.add_done_callback(ended)
+
+    def _expire(self, unary, seconds):
+        self.cancel()
+        if unary:
+            self.connection.network.cut_off(unary, seconds)
 
     def cancel(self):
         if self.task is not None:
@@ -445,7 +454,7 @@ class SimulatedListener:
             return
         served = _ServedCall(connection, client_call, metadata, timeout)
         self._served[served] = True
-        served.start(self._handlers.service(SimpleNamespace(method=path)), data)
+        served.start(self._handlers.service(SimpleNamespace(method=path)), data, path)
 
     def ended(self, served):
         self._served.pop(served, None)

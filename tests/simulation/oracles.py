@@ -373,4 +373,11 @@ def _judge_rematch(world, header, before):
             )
 
 
-_KEPT = ("entropy_from_seats", "time_control", "hint_policy", "owner", "forbidden_offers")
+_KEPT = (
+    "rules_version",
+    "entropy_from_seats",
+    "time_control",
+    "hint_policy",
+    "owner",
+    "forbidden_offers",
+)

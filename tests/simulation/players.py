@@ -498,13 +498,16 @@ class Player(Offering):
             self.world.fail(f"{self.table}: a batch lacks the view of the newest token: {got}")
 
     async def _resign(self):
-        request = match_pb2.ResignMatchRequest(name=self.table.name)
+        method = self.rng.choice(("ResignMatch", "AbortMatch"))
+        request = getattr(match_pb2, f"{method}Request")(name=self.table.name)
         for number in range(self.rng.choice((1, 2))):
             try:
                 called = self.world.now
-                response = await self._call(self.client, "ResignMatch", request)
+                response = await self._call(self.client, method, request)
                 self._note_view(response.view, called)
             except CallError as error:
+                if error.reason == "BOTH_DECIDED" and method == "AbortMatch":
+                    return
                 if error.reason != "MATCH_OVER" or number:
                     self.world.fail(f"{self.table}: a resignation is refused: {error}")
                 return

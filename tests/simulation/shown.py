@@ -18,7 +18,8 @@ or fills it in from another seat or another moment, is found, wherever that is r
 - ReplaceSeatToken, BatchGetViews: `Player._replace_token`; reasons of refusals: `Table.refused`.
 - GetRecord: `oracles.judge_match`. A hint: `SearchState.wrong`, `Player._ask`; what a bot is shown:
   `oracles._of_views`; a review: `Table._judge_review`; when a match is due: `oracles._due`.
-- Games, puzzles, health, reflection: `Visitor`.
+- Games, puzzles, health, reflection: `Visitor`. ReplayMatch, what is played on: `afterwards.py`;
+  what spectators hear late: `delays.py`; all of it where the log was changed: `damaging.py`.
 """
 
 import wire

@@ -51,6 +51,8 @@ class SimulatedWriter(sqlite_writer.SqliteWriter):
             self._connection.close()
 
     def hand_over(self, jobs):
+        if self._handed_over:
+            self._loop.failures.append("jobs are handed over while others are committed")
         self._handed_over.append(jobs)
         if self._timer is None:
             self._timer = self._loop.call_later(self.disk.commit_seconds(), self._work)

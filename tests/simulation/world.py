@@ -9,12 +9,15 @@ import os
 import random
 import tempfile
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 
 from service.store import sqlite_tables
 from tests.simulation import (
     FAULTS,
+    MEMORY,
     STORES,
+    damaging,
     postgresql,
     postgresql_connections,
     replaced,
@@ -25,7 +28,8 @@ from tests.simulation import (
 )
 from tests.simulation import network as networks
 from tests.simulation.bots import LONG_SECONDS
-from tests.simulation.clients import GAMES, KEYS
+from tests.simulation.callers import CALLERS
+from tests.simulation.clients import GAMES, KEYS, judge_cut_off
 from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
 from tests.simulation.loop import EPOCH, SimulatedLoop
@@ -41,27 +45,6 @@ PERIOD, STORM = 900.0, 450.0  # which come in storms of so many seconds.
 # In the calm after a storm some come alone, from so many seconds on, and again a little later.
 ALONE = (("stops", 640.0), ("database", 770.0))
 ALONE_TIMES, ALONE_SECONDS = 3, 40.0
-CALLERS = """
-require_key = []
-[keys.front]
-sha256 = "{front}"
-names_players = true
-[keys.front.budgets]
-live_matches = {live}
-[keys.hasty]
-sha256 = "{hasty}"
-[keys.hasty.budgets]
-calls_per_second = 1
-[keys.club]
-sha256 = "{club}"
-[keys.club.budgets]
-live_matches = 3
-[keys.crowd]
-sha256 = "{crowd}"
-names_players = true
-[keys.crowd.budgets]
-streams = 3
-"""
 
 
 class Violation(Exception):
@@ -88,8 +71,7 @@ class World:
         drawn = self.rng.choice(STORES)  # Also if it is given, so that the rest is the same.
         self.store = store or drawn
         self.loop = SimulatedLoop(seed)
-        self.story = []
-        self.counts = Counter()
+        self.story, self.counts = [], Counter()
         self.violations = []
         self.calm_since = 0.0
         self.silent_until = 0.0  # Servers may have connections to the database that are dead.
@@ -104,10 +86,9 @@ class World:
         self.unreadable = set()  # The ids of those that no server can read.
         self.outages = []  # When the log took nothing: begins and ends.
         self._tune(random.Random(f"tuning/{seed}"))
-        self.operator_token = OPERATOR
         self._records = _Records(self)
 
-    epoch = EPOCH
+    epoch, operator_token = EPOCH, OPERATOR
 
     def _tune(self, rng):
         # What a server does seldom, it does often in some worlds.
@@ -187,7 +168,8 @@ class World:
 
     def explains(self, text):
         """Whether what goes wrong on purpose explains a line of the log."""
-        if self.death is not None and self.death.explains(text):
+        dying = self.death is not None and self.death.explains(text)
+        if dying or damaging.WHAT in [name for _, name in self.present]:
             return True
         if "SearchFailure" in text or ("Timeout" in text and self.now < self.silent_until):
             return True
@@ -276,7 +258,7 @@ class World:
 
     def run(self):
         """Runs it; returns the violations."""
-        with tempfile.TemporaryDirectory(prefix="croupier-world-", dir=_memory()) as folder:
+        with tempfile.TemporaryDirectory(prefix="croupier-world-", dir=MEMORY) as folder:
             self.directory = Path(folder)
             self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
             self._write_files()
@@ -311,6 +293,7 @@ class World:
     async def _live(self):
         self.network = networks.Network(self.loop, self.seed)
         networks.SimulatedListener.network = self.network
+        self.network.cut_off = partial(judge_cut_off, self)
         searching.SimulatedSearchServers.state = self.search = searching.SearchState(self)
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":
@@ -344,6 +327,7 @@ class World:
         await asyncio.sleep(60)
         await inhabitants.judge()
         if self.store == "sqlite":
+            await damaging.damage(inhabitants)
             await restoring.restore(inhabitants)
         for machine in self.machines:
             await machine.check_idle()
@@ -614,7 +598,3 @@ class _Records(logging.Handler):
         world.counts["lines of the log"] += 1
         if record.levelno >= logging.ERROR and not world.explains(text):
             world.loop.failures.append(f"{world.loop.owner} logs: {text}")
-
-
-def _memory():
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
