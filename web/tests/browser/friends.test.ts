@@ -287,7 +287,7 @@ describe("friends", () => {
 		expect(await page.innerText(".more .danger")).toBe("Withdraw the invitation");
 		await resign(page);
 		await page.waitForSelector("[data-testid=outcome]:has-text('Not played')");
-		expect(await text(page, "why")).toContain("You withdrew the invitation");
+		expect(await text(page, "why")).toContain("You called the match off");
 		expect(await page.locator("[data-testid=ask]").count()).toBe(0);
 		const bert = await visit(site.browser, link);
 		expect(await text(bert.page, "closed")).toContain("ended before anybody took the seat");
