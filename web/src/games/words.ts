@@ -262,8 +262,12 @@ export class Words {
 	/** "1 card" or "2 cards". */
 	count = (count: number) => this.word("word.cards", { count });
 
-	/** The values of all fields that say something. */
-	allOf(message: ReflectMessage, but = (_: DescField) => false): string[] {
+	/** The values of all fields that say something, and what the game calls them, if it does. */
+	allOf(
+		message: ReflectMessage,
+		but = (_: DescField) => false,
+		called = (_: DescField): string | undefined => undefined,
+	): string[] {
 		const listed = message.fields.some((field) => isList(field) && isSaid(message, field));
 		return message.fields
 			.filter((field) => !but(field) && isSaid(message, field))
@@ -272,7 +276,8 @@ export class Words {
 				if (field.name === "count" && isInteger(field))
 					return listed ? [] : [this.count(Number(text))];
 				const plain = this.holdsCards(field) || this.namesSeat(field) || enumOf(field);
-				return plain ? [text] : [`${spaced(field.name).toLowerCase()} ${text}`];
+				const own = called(field) ?? spaced(field.name).toLowerCase();
+				return plain ? [text] : [`${own} ${text}`];
 			});
 	}
 

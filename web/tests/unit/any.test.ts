@@ -161,6 +161,14 @@ describe("a game without a drawing", () => {
 		expect(sides).toEqual([[], []]);
 	});
 
+	it("calls what stands beside a card as the game calls it", () => {
+		const state = inner(schemaOf(whist())!, schemaOf(whist())!.view, view().game)!;
+		const called = ({ name }: { name: string }) => (name === "stock_size" ? "Talon" : undefined);
+		const all = new Words(whist()).allOf(state, undefined, called);
+		expect(all).toContain("Talon 19");
+		expect(new Words(whist()).allOf(state)).toContain("stock size 19");
+	});
+
 	it("tells many equal beliefs once, and each that differs", () => {
 		const cards = (probabilities: number[]) =>
 			probabilities.map((probability, at) => ({ card: `${at}`, probability }));

@@ -163,9 +163,11 @@ function listOf(
 	const columns = messageOf(field)!.fields.filter((each) => !leftOut(each));
 	const card = columns.find((each) => words.holdsCards(each) && !isList(each));
 	if (card) {
+		const but = (each: DescField) => each === card || leftOut(each);
+		const called = (each: DescField) => ownLabel(words, path, each);
 		const cards = shown.map((item) => ({
 			card: words.cardsOf(item, card)[0] ?? "",
-			note: words.allOf(item, (each) => each === card || leftOut(each)).join(", "),
+			note: words.allOf(item, but, called).join(", "),
 		}));
 		return { kind: "cards", name: field.name, label, cards };
 	}
