@@ -151,7 +151,7 @@ def test_a_player_who_waits_or_thinks_can_ask_and_is_asked(
     with terminal(address, "--join", match.invitations[1], "--yes", state=tmp_path) as session:
         session.read("> ")
         session.type("#1")  # Champion Chess: Ann has yet to choose, too.
-        waited_for = "Ann [bold] decides … "
+        waited_for = " … "  # Ann decides, or is away.
         read_to(session, waited_for)
         for typed, told in (("#1", "not your turn."), ("?", "t, takeback"), ("t", "Asked.")):
             session.type(typed)
@@ -217,7 +217,7 @@ def test_a_rematch_that_the_other_player_asks_for_is_played(
         assert "Ann [bold] asks for a rematch." in read_to(session, "Rematch? (y or n) ")
         session.type("y")
         # The seats are exchanged.
-        heading = "\n".join(session.read("> ", "decides", "is away", "waiting for Ann [bold]"))
+        heading = "\n".join(session.read("> ", " … "))
         assert "you are White against Black, Ann [bold]" in heading
         offers = [c.rematch for c in seat.watch(follow_rematch=True) if c.HasField("rematch")]
     assert (offers[-1].name, offers[-1].state) == (again.name, match_pb2.REMATCH_STATE_ACCEPTED)
@@ -254,7 +254,7 @@ def test_a_bot_plays_again(address: str, tmp_path: Path) -> None:
         session.type("y")
         read_to(session, "Rematch? (y or n) ")
         session.type("y")
-        heading = "\n".join(session.read("> ", "decides", "go on "))
+        heading = "\n".join(session.read("> ", " … ", "go on "))
         assert "you are Black against White, a casual bot" in heading
 
 
