@@ -309,7 +309,7 @@ def make_server(
         """Agree to what the other seat asks for or to end a pause, decline, or withdraw yours."""
         at = table(context, match, token, brief)
         if at.now.version != version:
-            at.refuse(f"the match is no longer at version {version}", at.now)
+            at.refuse(f"the match is at version {at.now.version}, not {version}", at.now)
         if agree and at.now.HasField("pause_end_time"):
             return at.tell(at.seat.resume())
         return at.tell(at.seat.answer_offer(at.now.offer, agree=agree))

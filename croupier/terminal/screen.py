@@ -120,13 +120,18 @@ class Screen:
         """Returns a question as it is asked, with its answers."""
         return f"{self.say(text)} {self.say('(y or n)')} "
 
-    def agrees(self, question: str, others: Mapping[str, Callable[[], None]] = {}) -> bool:
+    def agrees(
+        self,
+        question: str,
+        others: Mapping[str, Callable[[], None]] = {},
+        until: Callable[[], bool] = lambda: False,
+    ) -> bool:
         """Asks until the player has typed y or n; returns whether it was y.
 
-        `others` are further answers, after each of which it asks again.
+        `others` are further answers, after each of which it asks again. Raises MovedOn as `ask`.
         """
         while True:
-            typed = self.ask(self.question(question)).lower()
+            typed = self.ask(self.question(question), until=until).lower()
             if typed in others:
                 others[typed]()
             if typed in YES:

@@ -24,6 +24,7 @@ RESULT_LINES = 5  # The ending in at most three, the result, and what a key does
 DEEPER = 3  # Times the iterations of a review, for decisions that may have lost much.
 REMATCH = "Rematch?"
 REVIEW = "v reviews the match: who erred where, and what was luck."
+NOT_YOURS = "It is not your turn. ? for help."
 NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
 
 
@@ -150,15 +151,20 @@ class Session:
     def _command(self) -> None:
         # Which the player has typed while the other one decides.
         view = self._newest or self.seat.view()
+        self.hint = None
         typed = self.screen.ask("").lower()
         if answer := self._commands(view).get(typed):
             answer()
         elif typed:
-            self._tell("It is not your turn. ? for help.")
+            self._tell(NOT_YOURS)
 
     def _has_moved_on(self, view: game_pb2.View) -> bool:
+        # Whether the seat need not decide any more as it had to in this view.
         newest = self._newest
-        return newest is not None and newest.version != view.version and self._is_asked(newest)
+        if newest is None or newest.version == view.version:
+            return False
+        taken_back = newest.takeback_count != view.takeback_count
+        return taken_back or newest.legal_actions != view.legal_actions or self._is_asked(newest)
 
     def _is_asked(self, view: game_pb2.View) -> bool:
         # Whether the other player asks for something, or the match is paused or over.
@@ -170,10 +176,16 @@ class Session:
         if not self._is_asked(view) or self.settings.auto:
             return
         self._show_events()
-        with suppress(CroupierError):  # It is over, or somebody was first.
-            if not view.HasField("pause_end_time"):
-                self.seat.answer_offer(view.offer, agree=self.screen.agrees("Agree?"))
-            elif self.screen.agrees("The match is paused. Go on?"):
+        paused = view.HasField("pause_end_time")
+        with suppress(CroupierError, MovedOn):  # It is over, or somebody was first.
+            agrees = self.screen.agrees(
+                "The match is paused. Go on?" if paused else "Agree?",
+                {"q": self._leave, "quit": self._leave, "r": self._resign},
+                until=lambda: self._newest is not None and self._newest.version != view.version,
+            )
+            if not paused:
+                self.seat.answer_offer(view.offer, agree=agrees)
+            elif agrees:
                 self.seat.resume()
 
     def _offer(self, now: game_pb2.View, kind: str) -> None:
@@ -286,11 +298,14 @@ class Session:
                             self.draw.numbered(view, places),
                         )
 
+    def _is_over(self) -> bool:
+        return self._newest is not None and self._newest.HasField("result")
+
     def _leave(self) -> None:
         raise Left
 
     def _resign(self) -> None:
-        if self.screen.agrees("Resign?"):
+        if self.screen.agrees("Resign?", until=self._is_over):
             self.seat.resign()
             raise MovedOn
 
@@ -354,9 +369,8 @@ class Session:
         try:
             hint = self._search()
         except CroupierError as error:
-            refused = error.reason == "HINTS_NOT_ALLOWED"
-            told = NO_HINTS if refused else "No hint: {}"
-            self._tell(told, error)
+            told = {"HINTS_NOT_ALLOWED": NO_HINTS, "NOT_TO_DECIDE": NOT_YOURS}
+            self._tell(told.get(error.reason, "No hint: {}"), error)
             return
         count = texts.number(hint.iterations, self.say)
         end = self.say("{} iterations. p plays it.").format(count)
@@ -441,6 +455,9 @@ class Session:
         self.screen.print(*self._told())
 
     def _show_all(self, view: game_pb2.View) -> None:
+        if view.WhichOneof("game") is None:
+            self._tell("The cards are not dealt yet.")
+            return
         shown, menu = next(iter(self.draw.screens(view, self.screen.console.width)))
         questions = self._questions(view, menu) if view.legal_actions else ()
         self.screen.print(self._heading(view), shown, *questions)

@@ -67,6 +67,7 @@ GERMAN = {
     "Agree?": "Einverstanden?",
     "No offer: {}": "Kein Angebot: {}",
     "That has just been done.": "Das ist eben geschehen.",
+    "The cards are not dealt yet.": "Die Karten sind noch nicht gegeben.",
     "It is not your turn. ? for help.": "Du bist nicht am Zug. ? zeigt die Hilfe.",
     "Asked. The match goes on when you play.": "Gefragt. Wenn du spielst, geht die Partie weiter.",
     "Too late: the match is over.": "Zu spät: Die Partie ist zu Ende.",

@@ -6,6 +6,7 @@ as that of a match does, and not from how a build of the engine stores it.
 
 import gzip
 import hashlib
+import zlib
 from importlib.resources import files
 from typing import Any
 
@@ -41,7 +42,7 @@ def read_pack(data: bytes, game: type[Game] | None = None) -> puzzle_pb2.PuzzleP
     """Reads the file of a pack, which must be that of a game, if one is given; raises PackError."""
     try:
         pack = puzzle_pb2.PuzzlePack.FromString(gzip.decompress(data))
-    except (OSError, EOFError, DecodeError) as error:
+    except (OSError, EOFError, zlib.error, DecodeError) as error:
         raise PackError(f"it is no pack of puzzles: {error}") from None
     game_id = pack.game.removeprefix("games/")
     found = wire.hosted_games().get(game_id) if game is None else game
@@ -54,7 +55,9 @@ def read_pack(data: bytes, game: type[Game] | None = None) -> puzzle_pb2.PuzzleP
         )
     for each in pack.puzzles:
         try:
-            finish_now(replaying(each.record))
+            state = finish_now(replaying(each.record))
+            if state.game.id != game_id or each.puzzle.origin.seat not in state.deciders:
+                raise RecordError("", "no decision of this game is owed there")
         except RecordError as error:
             raise PackError(
                 f"{each.puzzle.name} does not follow from the rules and the messages of {game_id} "

@@ -89,7 +89,10 @@ def test_a_pack_that_does_not_follow_from_the_game_is_named(tmp_path, made):
     pack.puzzles[1].record.entries[0].MergeFromString(b"\xf8\x07\x01")  # A field of long ago.
     entry = other.puzzles[0].record.entries[0]
     getattr(entry, entry.WhichOneof("entry")).Clear()
-    for name, wrong in ((names[1], pack), (names[0], other)):
+    seat = puzzle_pb2.PuzzlePack()
+    seat.CopyFrom(read_pack(made.read_bytes()))
+    seat.puzzles[0].puzzle.origin.seat ^= 1
+    for name, wrong in ((names[1], pack), (names[0], other), (names[0], seat)):
         older = tmp_path / "older.gz"
         older.write_bytes(write_pack(wrong))
         ended = croupier("puzzles", "--check", older)

@@ -416,7 +416,7 @@ def test_a_model_answers_what_the_other_player_asks_for(shared_server):
             assert "asks to take its last decision back" in await model.ask("view")
             version = ann.view().version
             stale = await model.ask("answer", refused=True, agree=True, version=version - 1)
-            assert f"no longer at version {version - 1}" in stale
+            assert f"at version {version}, not {version - 1}" in stale
             assert f"answer, version={version}, agree=true" in stale
             text = await answer(model, ann, True)
             assert "asks to" not in text and legal(text)

@@ -143,6 +143,32 @@ def test_players_agree_on_a_pause_and_on_a_takeback(
         ann.resign()
 
 
+def test_a_takeback_is_told_to_whoever_thinks(address: str, host: Client, tmp_path: Path) -> None:
+    match = host.create_match("skystones", (open_seat("Ann"), INVITED), seed=5)
+    with terminal(address, "--join", match.invitations[1], "--yes", state=tmp_path) as session:
+        session.read("> ")
+        session.type("#1")
+        session.read(" … ")
+        match.seats[0].submit(match.seats[0].view().legal_actions[0])
+        session.read("> ")
+        session.type("t")
+        assert "Asked." in read_to(session, "> ")
+        offer = match.seats[0].view().offer
+        match.seats[0].answer_offer(offer, agree=True)
+        assert "hands are picked" in read_to(session, "> ")  # It is drawn again.
+
+
+def test_what_is_not_dealt_yet_is_not_drawn(address: str, tmp_path: Path) -> None:
+    with terminal(address, "skystones", "--invite", state=tmp_path) as session:
+        read_to(session, " … ")
+        session.type("v")
+        while "The cards are not dealt yet." not in read_to(session, " … "):
+            pass  # It waits anew whenever it has heard something.
+        session.type("h")
+        while "It is not your turn." not in read_to(session, " … "):
+            pass
+
+
 def test_a_player_who_waits_or_thinks_can_ask_and_is_asked(
     address: str, host: Client, tmp_path: Path
 ) -> None:
@@ -159,12 +185,12 @@ def test_a_player_who_waits_or_thinks_can_ask_and_is_asked(
                 pass  # It waits anew whenever it has heard something.
         ann.answer_offer(ann.view().offer, agree=True)
         read_to(session, "> ")
-        # Nobody types: what Ann asks is put to the player all the same.
+        # Nobody types: what Ann asks is put to the player all the same, and is gone with her.
         ann.offer("pause")
         read_to(session, "Agree? (y or n) ")
         session.type("y")
         read_to(session, "The match is paused. Go on? (y or n) ")
-        session.type("y")
+        ann.resume()
         read_to(session, "> ")
         ann.submit(ann.view().legal_actions[0])
         session.type("#1")
