@@ -180,7 +180,7 @@ class Session:
         with suppress(CroupierError, MovedOn):  # It is over, or somebody was first.
             agrees = self.screen.agrees(
                 "The match is paused. Go on?" if paused else "Agree?",
-                {"q": self._leave, "quit": self._leave, "r": self._resign},
+                {"q": self._leave, "r": self._resign},
                 until=lambda: self._newest is not None and self._newest.version != view.version,
             )
             if not paused:

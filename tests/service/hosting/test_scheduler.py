@@ -1,7 +1,6 @@
 """The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
-from functools import partial
 
 import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
@@ -14,8 +13,6 @@ from service.hosting.clocks import Clock
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
-from service.hosting.offers import PAUSE, MakeOffer, Resume
-from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
 from tests.support.manual_clock import ManualClock
@@ -166,31 +163,6 @@ async def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_fi
             clock.advance(250)
             await asyncio.sleep(0)
         assert ending.result()[-1].kind == EntryKind.EXPIRY
-
-
-async def test_a_clock_that_begins_to_run_while_a_bot_thinks_runs_out():
-    clock = ManualClock()
-    async with (
-        opened(MemoryPlace()) as store,
-        ActingServer(store, clock, SlowBots) as server,
-    ):
-        control = TimeControl(per_decision={"seconds": 10})
-        matches = server.matches
-        state = await create(matches, "champion_chess", (0, RANDOM), control)
-        await server.scheduler._bots.thinking.wait()
-        seat = Caller(state.header.match_id, 0)
-        await matches.carry_out(seat, partial(MakeOffer.ask, offered=PAUSE))
-        await clock.all_asleep(2)
-        clock.advance(60_000)
-        await clock.all_asleep(2)
-        await matches.carry_out(seat, Resume.ask)
-        ending = asyncio.ensure_future(ended(store, state.header.match_id))
-        while not ending.done():
-            await clock.all_asleep(1)
-            clock.advance(250)
-            await asyncio.sleep(0)
-        assert ending.result()[-1].kind == EntryKind.EXPIRY
-        assert not server.scheduler._bots.may_decide.is_set()
 
 
 async def test_overdue_time_is_measured(store):
