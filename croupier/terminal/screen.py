@@ -130,6 +130,7 @@ class Screen:
 
         `others` are further answers, after each of which it asks again. Raises MovedOn as `ask`.
         """
+        self._typed = ""  # Nobody agrees to what they have not read.
         while True:
             typed = self.ask(self.question(question), until=until).lower()
             if typed in others:

@@ -125,3 +125,18 @@ def test_what_is_typed_at_a_stop_answers_the_next_question(address: str, tmp_pat
         shown = session.read()
         assert "> 1" in shown
         assert any(line.startswith("You choose: ") for line in shown), shown
+
+
+def test_nobody_agrees_at_a_stop_to_what_is_asked_after_it(address: str, tmp_path: Path) -> None:
+    words = ("champion_chess", "--seed", "5", "--opponent", "random")
+    with terminal(address, *words, state=tmp_path, rows=8, columns=40) as session:
+        while session.read()[-1] == "Enter: go on ":
+            session.type("")
+        session.type("resign")
+        assert session.read()[-1] == "Resign? (y or n) "
+        session.type("y")
+        stops = 0
+        while (asked := session.read()[-1]) == "Enter: go on ":
+            session.type("y")
+            stops += 1
+        assert stops and asked == "Rematch? (y or n) "
