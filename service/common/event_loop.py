@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 _T = TypeVar("_T")
 _Arguments = TypeVarTuple("_Arguments")
 PIECE_SECONDS = 0.001
+PIECE_TURNS = 8  # Of the loop, for each request of those that come at once.
 FIRST_PIECES = 8  # After which work waits for its turns.
 PART = 0.2  # Of the loop's time, for all work that waits for turns.
 BUSY_QUOTA = 0.15  # Of the loop's time, while calls come in.
@@ -75,30 +76,35 @@ def paid(work: Callable[[*_Arguments], _T]) -> Callable[[*_Arguments], _T]:
 
 
 class Turns:
-    """Lets one piece of work begin in each turn of the event loop.
+    """Lets one piece of work begin in every `PIECE_TURNS` turns of the event loop.
 
     What many connections send at once would otherwise all be read and answered in one turn, and
-    everybody else would wait for its end. Owners take turns, each with its own line.
+    everybody else would wait for its end. A call of somebody else takes several turns, so most of
+    them are left to it; a turn in which nobody does anything takes some microseconds. Owners take
+    turns, each with its own line.
     """
 
     def __init__(self) -> None:
-        self._begun = False  # Whether one has begun in this turn.
+        self._begun = False  # Whether one has begun in these turns.
         self._lines: dict[Hashable, deque[Callable[[], None]]] = {}
 
     def begin(self, owner: Hashable, work: Callable[[], None]) -> None:
         """Calls `work` now, or in a later turn, after what its owner has begun before."""
         if not self._begun:
             self._begun = True
-            asyncio.get_running_loop().call_soon(self._go_on)
+            asyncio.get_running_loop().call_soon(self._go_on, PIECE_TURNS)
             work()
         else:
             self._lines.setdefault(owner, deque()).append(work)
 
-    def _go_on(self) -> None:
-        self._begun = bool(self._lines)
+    def _go_on(self, turns: int) -> None:
+        loop, self._begun = asyncio.get_running_loop(), bool(self._lines)
         if not self._begun:
             return
-        asyncio.get_running_loop().call_soon(self._go_on)  # First: the work may fail.
+        if turns > 1:
+            loop.call_soon(self._go_on, turns - 1)
+            return
+        loop.call_soon(self._go_on, PIECE_TURNS)  # First: the work may fail.
         owner = next(iter(self._lines))
         line = self._lines.pop(owner)
         work = line.popleft()

@@ -1,7 +1,8 @@
 """The kinds of entries: for each, who may make it, what it says, and what follows from it.
 
-A new kind is a class here, with its number, and a call of `Matches.carry_out` where it is asked
-for. `ask` is a request for an entry: what it makes of a match state, before anything is written.
+A new kind is a class here (or in `offers.py`, if seats agree by it), with its number, and a call of
+`Matches.carry_out` where it is asked for. `ask` is a request for an entry: what it makes of a match
+state, before anything is written.
 """
 
 import hashlib

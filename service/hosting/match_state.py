@@ -528,7 +528,7 @@ class Kind:
     """A kind of entry: what its entries say, and what follows from them.
 
     A subclass with a number is a kind, whose one object is in `KINDS`;
-    `service/hosting/entries.py` has them all.
+    they stand in `service/hosting/entries.py` and `offers.py`.
     """
 
     number: ClassVar[int]  # In the log.
