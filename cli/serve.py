@@ -102,7 +102,8 @@ def _check_files(parser: ConfiguredParser, chosen: argparse.Namespace) -> None:
         path = getattr(chosen, option.action.dest)
         if option.action.metavar == "FILE" and isinstance(path, Path):
             try:
-                path.open("rb").close()
+                # A pipe is not waited for.
+                open(path, "rb", opener=lambda *to: os.open(to[0], to[1] | os.O_NONBLOCK)).close()
             except OSError as error:
                 source = parser.source(option)
                 said = f"argument {option.flag}: {path}: {error.strerror} ({source})"

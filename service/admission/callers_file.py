@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from service.admission.budgets import Budget, BudgetLimits
+from service.common.files import read_again
 
 IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -92,11 +93,9 @@ class Callers(NamedTuple):
 
 def read_callers_file(path: Path) -> Callers:
     """Reads a callers file; raises OSError, and ValueError with the line of a mistake."""
-    text = ""
+    data, text = read_again(path), ""
     try:
-        if path.exists() and not path.is_file():
-            raise ValueError("it must be a regular file, which can be read again")
-        text = path.read_text("utf-8")
+        text = data.decode()
         return _read(tomllib.loads(text))
     except RecursionError:
         raise ValueError(f"{path}: it is nested too deeply") from None

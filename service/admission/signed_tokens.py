@@ -16,6 +16,7 @@ import jwt
 from croupier.transport import is_loopback
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
+from service.common.files import read_again
 from service.common.tasks import KeptTask, Tasks
 from service.common.urls import bare
 from wire.errors import Refusal
@@ -115,7 +116,7 @@ class SignedTokens:
 
 def _read(where: str) -> bytes:
     if not _is_url(where):
-        return Path(where).read_bytes()
+        return read_again(Path(where))
     # No proxy of the environment leads to this machine.
     local = is_loopback(urlsplit(where).hostname or "")
     proxies = urllib.request.ProxyHandler({} if local else None)

@@ -9,6 +9,8 @@ from typing import NamedTuple, cast
 
 import grpc
 
+from service.common.files import read_again
+
 _log = logging.getLogger(__name__)
 
 
@@ -81,9 +83,9 @@ class Certificate:
             _log.info("the changed TLS files are used for new connections")
 
     def _load(self) -> "_Loaded":
-        cert, key = self._files.cert.read_bytes(), self._files.key.read_bytes()
+        cert, key = read_again(self._files.cert), read_again(self._files.key)
         client_ca = self._files.client_ca
-        roots = None if client_ca is None else client_ca.read_bytes()
+        roots = None if client_ca is None else read_again(client_ca)
         if client_ca is not None:
             _check_roots(client_ca)
         self._expiry(_expiry(self._files.cert, self._files.key))

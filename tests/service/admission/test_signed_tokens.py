@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 import time
 from functools import partial
@@ -178,3 +179,9 @@ def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):
             asyncio.run(configured(path).open())
     with pytest.raises(OSError, match="missing"):
         asyncio.run(configured(tmp_path / "missing").open())
+
+
+def test_keys_in_a_pipe_are_refused_and_not_waited_for(runner, tmp_path):
+    os.mkfifo(tmp_path / "keys.json")
+    with pytest.raises(ValueError, match=r"keys\.json must be a regular file"):
+        runner.run(configured(tmp_path / "keys.json").open())

@@ -1,6 +1,7 @@
 """TLS over real sockets: certificates that are trusted or not, mutual TLS, and new files."""
 
 import logging
+import os
 import re
 import shutil
 import socket
@@ -258,15 +259,20 @@ def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, tmp_
     cert, key = authority.issue()
     _, other = authority.issue()
     expired, its_key = authority.issue(days=-1)
-    text = tmp_path / "text"
+    text, pipe = tmp_path / "text", tmp_path / "pipe"
     text.write_text("neither\n")
-    options = ("--store", "memory", "--tls-cert", str(cert), "--tls-key", str(other))
-    assert f"{other} is not the key of {cert}" in refused_start(*options)
+    os.mkfifo(pipe)
+    options = ("--store", "memory", "--tls-cert", str(cert), "--tls-key")
+    assert f"{other} is not the key of {cert}" in refused_start(*options, str(other))
+    assert f"{pipe} must be a regular file" in refused_start(*options, str(pipe))
     for files, said in (
         ((expired, its_key), f"{expired} is of no use: certificate has"),
         ((text, key), "PEM format"),
         ((cert, tmp_path / "none"), "No such file"),
         ((cert, key, text), f"{text} holds no certificates"),
+        ((pipe, key), f"{pipe} must be a regular file"),
+        ((cert, pipe), f"{pipe} must be a regular file"),
+        ((cert, key, pipe), f"{pipe} must be a regular file"),
     ):
         with pytest.raises((ValueError, OSError), match=re.escape(said)):
             tls.Certificate(tls.Files(*files), lambda _: None)
