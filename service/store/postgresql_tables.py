@@ -472,6 +472,11 @@ async def count_listeners(connection: Any) -> int:
     return int(await connection.fetchval(_COUNT_LISTENERS, LISTENER))
 
 
+async def read_clock(connection: Any) -> float:
+    """The time of the database, in seconds since 1970."""
+    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+
+
 async def keep_first(connection: Any, offered: bytes) -> bytes:
     """The key that the database holds: the first that was ever offered."""
     await connection.execute(

@@ -1,5 +1,6 @@
 """A backup of a server that is in use can be restored: its matches go on, and none is damaged."""
 
+import asyncio
 import base64
 import http.server
 import json
@@ -8,12 +9,15 @@ import queue
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import grpc
 import pytest
 
@@ -26,20 +30,19 @@ from tests.support.serving import Client, play_on, read_error, refused, ruleset_
 from tests.support.waiting import FOREVER
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "deploy" / "backup.md"
+PAGES = [ROOT / "docs" / "deploy" / f"{name}.md" for name in ("backup", "damaged-matches")]
 TABLES = 4
 
 
 def commands(mark):
-    """The commands after a comment in the page for operators."""
-    found = re.search(
-        rf"<!-- {mark}[^>]*-->\n<!--[^>]*-->\n```sh\n(.*?)```", PAGE.read_text(), re.S
-    )
+    """The commands after a comment in the pages for operators."""
+    pages = "".join(each.read_text() for each in PAGES)
+    found = re.search(rf"<!-- {mark}[^>]*-->\n<!--[^>]*-->\n```sh\n(.*?)```", pages, re.S)
     assert found, mark
     return found[1]
 
 
-def run(script, replacements, programs=""):
+def run(script, replacements, programs="", expected=0):
     for written, real in replacements.items():
         script = re.sub(written, real, script)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
@@ -49,7 +52,7 @@ def run(script, replacements, programs=""):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, script + done.stderr
+    assert done.returncode == expected, script + done.stderr
 
 
 class Sqlite:
@@ -75,6 +78,16 @@ class Sqlite:
         shutil.rmtree(self._tmp_path / "lib")
         run(commands("restore: SQLite"), self._places)
         return ("--store", "sqlite", "--data", str(self._tmp_path / "restored"))
+
+    def restore_match(self, name, expected=0):
+        places = {"matches/ID": name} | self._places
+        run(commands("restore one match: SQLite"), places, expected=expected)
+
+    def execute(self, statement):
+        with closing(sqlite3.connect(self._tmp_path / "lib/croupier/croupier.db")) as connection:
+            rows = connection.execute(statement).fetchall()
+            connection.commit()
+        return rows
 
 
 class Postgresql:
@@ -104,6 +117,23 @@ class Postgresql:
     def restore(self):
         run(commands("restore: PostgreSQL"), self._places, self._postgres.programs)
         return ("--store", self._real(self._places[r"\bcroupier_restored\b"]))
+
+    def restore_match(self, name, expected=0):
+        if not expected:
+            self.restore()
+        places = {"matches/ID": name} | self._places
+        script = commands("restore one match: PostgreSQL")
+        run(script, places, self._postgres.programs, expected)
+
+    def execute(self, statement):
+        async def execute():
+            connection = await asyncpg.connect(self.options[1])
+            try:
+                return [tuple(row) for row in await connection.fetch(statement)]
+            finally:
+                await connection.close()
+
+        return asyncio.run(execute())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -358,3 +388,60 @@ def test_nothing_that_a_follower_was_told_is_taken_back_silently(
         found, _ = followed(restored.address, cursor, now)
         assert len(found) == 3 and lost.name not in found
     restored.end_well()
+
+
+def verified(store):
+    """Whether `croupier verify` finds no damage in the log; and what it says."""
+    kind, *where = store.options[-2:]
+    command = [sys.executable, "-m", "cli", "verify", kind, *where]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_restored_match_is_told_anew_to_all_followers(store, started, replicas, operator):
+    replica = replicas(*store.options, *operator)
+    replica.ready()
+    client, rng = Client(replica.address), random.Random(1)
+    other, damaged = (client.create(ruleset_of("skystones")) for _ in range(2))
+    play_on(damaged, rng, 2)
+    _, before = followed(replica.address, "", {damaged.name: 2})
+    store.back_up()
+    play_on(other, rng, 1)
+    play_on(damaged, rng, 3)  # So it is the last of which the feed tells.
+    told = {other.name: 1, damaged.name: 5}
+    _, after = followed(replica.address, before, told)
+    replica.end_well()
+    if started:
+        again = replicas(*store.options, *operator)
+        again.ready()
+        again.end_well()
+    bare = damaged.name.removeprefix("matches/")
+    store.execute(f"UPDATE entries SET seat = 1 - seat WHERE match_id = '{bare}' AND version = 4")
+    joined = f"SELECT match_id, 'later', created, feed, 1 FROM matches WHERE match_id = '{bare}'"
+    store.execute(f"INSERT INTO players {joined}")
+    whole, said = verified(store)
+    assert not whole
+    (name,) = re.findall(r"^(matches/\S+) is damaged", said, re.M)
+
+    store.restore_match(name)
+    assert store.execute(f"SELECT * FROM players WHERE match_id = '{bare}'") == []
+    assert verified(store)[0]
+    store.restore_match("matches/none", expected=1)
+    assert verified(store)[0]
+    restored = replicas(*store.options, *operator)
+    restored.ready()
+    client = Client(restored.address)
+    for _ in range(4):
+        for cursor in (before, after):
+            with pytest.raises(CroupierError) as caught:
+                followed(restored.address, cursor, {})
+            assert caught.value.reason == "CURSOR_EXPIRED"
+        client.create(ruleset_of("skystones"))
+    assert followed(restored.address, "", {other.name: 1, damaged.name: 2})[0][damaged.name] == 2
+    for player in damaged.everyone():
+        player.move_to(client)
+    play_on(damaged, rng, 1)
+    assert followed(restored.address, "", {damaged.name: 3})
+    restored.end_well()
+    assert verified(store)[0]

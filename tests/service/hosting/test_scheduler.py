@@ -15,6 +15,7 @@ from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
 from service.store import DueMatch
+from service.store.chain import Damaged
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, act, create, ended
 from tests.support.stores import MemoryPlace, opened, wait_past
@@ -62,6 +63,47 @@ async def test_a_failing_bot_is_retried_less_and_less_often(store, caplog):
     assert "RuntimeError" in caplog.text
     assert f"seat {0} holds" not in caplog.text
     assert f"seat {1} holds" not in caplog.text
+
+
+async def test_a_damaged_match_is_no_failure_of_its_bot(store, caplog, monkeypatch):
+    clock, read = ManualClock(), asyncio.Event()
+    match_id = (await create(Matches(store, Metrics(), clock))).header.match_id
+    clock.advance(LEASE_MILLISECONDS + 1)
+
+    async def load(match_id):
+        read.set()
+        raise Damaged(match_id, 1, "its second entry is gone")
+
+    monkeypatch.setattr(store, "load", load)
+    async with ActingServer(store, clock) as server:
+        await read.wait()
+        await server.rest()
+        shown = server.metrics.registry.get_sample_value
+        assert shown("croupier_damaged_matches_total") == 1
+        assert shown("croupier_bot_failures_total") == 0
+    assert f"match {match_id} is damaged at version 1" in caplog.text
+    assert "a bot failed" not in caplog.text
+
+
+async def test_a_clock_that_is_set_is_told_once(store, caplog, monkeypatch):
+    clock, polled, list_due = ManualClock(), asyncio.Queue(), store.list_due
+
+    async def list_and_tell(*asked):
+        polled.put_nowait(None)
+        return await list_due(*asked)
+
+    monkeypatch.setattr(store, "list_due", list_and_tell)
+    async with ActingServer(store, clock) as server:
+        for hours, said in ((1, "+3600"), (-1, "-3600")):
+            await polled.get()
+            clock.drift(hours * 3_600_000)
+            for _ in range(3):
+                server.scheduler._wake.set()
+                await polled.get()
+            (told,) = (each for each in caplog.messages if each.startswith("the clock was set"))
+            assert told.startswith(f"the clock was set by {said} seconds, to 2023-")
+            caplog.clear()
+            server.scheduler._wake.set()
 
 
 async def test_a_match_in_which_nothing_is_due_costs_no_task(store):

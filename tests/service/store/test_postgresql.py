@@ -114,6 +114,29 @@ async def test_polling_finds_changes_without_notifications(place, monkeypatch):
             await heard.past(version)
 
 
+async def test_a_clock_that_is_off_the_database_s_is_told_once(place, monkeypatch, caplog):
+    off, read_clock, asked = 90.0, postgresql_tables.read_clock, asyncio.Queue()
+
+    async def read(connection):
+        asked.put_nowait(off)
+        return await read_clock(connection) - off
+
+    monkeypatch.setattr(postgresql_tables, "read_clock", read)
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.0)
+    async with opened(place) as store:
+        shown = store._metrics.registry.get_sample_value
+        bound = postgresql_listener.OFFSET_SECONDS
+        for off, said in ((90.0, "90.0"), (0.0, "0.0"), (-90.0, "-90.0")):
+            # The last but one was answered, and what was under way when `off` has changed is over.
+            for _ in range(3):
+                while await asked.get() != off:
+                    pass
+            (line,) = (each for each in caplog.messages if "this clock is ahead" in each)
+            assert line.endswith(f"by {said} seconds")
+            assert abs(shown("croupier_clock_offset_seconds") - off) < bound
+            caplog.clear()
+
+
 async def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
     cut = (
