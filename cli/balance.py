@@ -121,9 +121,9 @@ def _settings(args: argparse.Namespace) -> "Settings":
     usual = f"search:iterations={TIMES * iterations}" if iterations else "none"
     players = [args.player, "" if (args.stronger or usual) == "none" else args.stronger or usual]
     if args.vary or args.propose:
-        # A model is for the default ruleset alone, and would make one of two arms stronger.
-        searches = [each.startswith("search") and "model=" not in each for each in players]
-        players = [each + ",model=none" * of for each, of in zip(players, searches, strict=True)]
+        # Choices are foreseen under the default ruleset alone, which would make one arm stronger.
+        searches = [each.startswith("search") and "sharpness=" not in each for each in players]
+        players = [each + ",sharpness=0" * of for each, of in zip(players, searches, strict=True)]
     for each in filter(None, players):
         Configuration.read(each)
     return Settings(game_id, players[0], players[1], args.seed, rulesets)

@@ -109,9 +109,6 @@ OPTIONS = {
 --searches-waiting N [{Options().searches_waiting}]
     how many searches for hints of one caller may wait for their turn; the server refuses further
     ones
---learned [true]
-    search by what was learned from matches, where a game has that; else by what is written by hand
-    only; all servers of a store need the same, so that bots play alike
 --search-memory SIZE (of this machine, or of the control group, what is left for searches)
     how much memory all searches of this server may hold, as 512M or 2G; its search processes share
     it (docs/deploy/capacity.md)
@@ -212,7 +209,6 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             chosen.max_search_seconds,
             chosen.searches_running,
             chosen.searches_waiting,
-            chosen.learned,
             chosen.max_rules_seconds,
             chosen.search_memory,
         ),

@@ -32,7 +32,7 @@ OPTIONS = f"""
 --matches N [1000]
     matches of a generation
 --generations N [2]
-    of matches: the first without a model, each later one by the model so far
+    of matches: the first by the playout policy of the game, each later one by the model so far
 --from FILE
     a model to begin from: the first generation plays by it, too
 --against served

@@ -28,9 +28,14 @@ cdef class Features:
     net that values positions. `uses` names what play makes of a model: "beliefs" (the likelihood of
     the opponent's past choices weighs worlds), "playouts" (the playout policy chooses by it) and
     "value" (where playouts end, the net says what the position is worth).
+
+    `everywhere` names the uses that hold under every ruleset, and not only under the default one,
+    under which a model is learned. They need the same features under all, and matches that show
+    that play by them is not weaker there.
     """
 
     uses = ()
+    everywhere = ()
 
     @staticmethod
     def of(Game game not None, weights=None, net=None):

@@ -2,8 +2,10 @@
 
 A model is a file `play/weights.json` in the package of a game: whole numbers, one for each of the
 game's features (engine/features.pyx), the layers of a net for values (engine/net.pyx), what play
-uses them for, and where they come from. It belongs to one ruleset, whose hash it names; under any
-other, play is as without it. `croupier train` makes such files.
+uses them for, and where they come from. It was learned under the default ruleset, whose hash it
+names. Uses that hold under every ruleset (`Features.everywhere`) are by the same weights there,
+since they are of features that tell what cards do and what their numbers are. `croupier train`
+makes such files.
 """
 
 import base64
@@ -13,7 +15,7 @@ import importlib
 import json
 import struct
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ FILE = "weights.json"
 MAX_BYTES = 400_000
 MAX_WEIGHT = 1 << 16  # So that no sum of weighted features overflows.
 NAME_DIGITS = 8
+RULESETS = 64  # Other than the default one, whose models are kept.
 BELIEFS = "beliefs"  # The use for which samplers foresee choices.
+PLAYOUTS = "playouts"  # The use by which playout policies choose.
 VALUE = "value"  # The use that needs a net.
 
 
@@ -35,7 +39,7 @@ class ModelError(ValueError):
 
 
 class Model:
-    """The weights of one game under one ruleset, and what play uses them for."""
+    """The weights of one game under one ruleset, `game`, and what play uses them for."""
 
     def __init__(
         self,
@@ -66,7 +70,7 @@ class Model:
             raise ValueError(f"the use {VALUE} needs a net")
         self.net = None if net is None else {name: list(layer) for name, layer in net.items()}
         self.uses = tuple(use for use in described.uses if use in uses)
-        self._game = game
+        self.game = game
         self.game_id = game.id
         self.rules_version = game.rules_version
         self.ruleset = ruleset_hash(game)
@@ -98,9 +102,15 @@ class Model:
                     kind: tuple(round(weight * sharpness) for weight in of_kind.values())
                     for kind, of_kind in self.weights.items()
                 }
-                model.foresight = Features.of(self._game, weights) if sharpness else None
+                model.foresight = Features.of(self.game, weights) if sharpness else None
             self._against[sharpness] = model
         return self._against[sharpness]
+
+    def under(self, game: Game) -> "Model | None":
+        """The model with its uses that hold under the ruleset of a game; None if none does."""
+        if game.ruleset == self.game.ruleset:
+            return self
+        return _under(self, _canonical(game.ruleset))
 
     def _played(self) -> dict[str, Any]:
         return {
@@ -120,10 +130,11 @@ class Model:
 
     @classmethod
     def read(cls, path: Path, game: Game, uses: Collection[str] | None = None) -> "Model":
-        """Reads a file for a game under its ruleset; `uses` replaces those in the file.
+        """Reads a file for a game under any ruleset; `uses` replaces those in the file.
 
         Raises ModelError.
         """
+        learned_of = type(game)()
         try:
             data = path.read_bytes()
             if len(data) > MAX_BYTES:
@@ -134,17 +145,20 @@ class Model:
             for key, expected in (
                 ("game", game.id),
                 ("rules_version", game.rules_version),
-                ("ruleset", ruleset_hash(game)),
+                ("ruleset", ruleset_hash(learned_of)),
             ):
                 if document.get(key) != expected:
                     raise ValueError(f"is for another {key}: {document.get(key)}, not {expected}")
-            return cls(
-                game,
+            model = cls(
+                learned_of,
                 document["weights"],
                 document["uses"] if uses is None else uses,
                 document["provenance"],
                 None if document["net"] is None else _unpacked(document["net"]),
-            )
+            ).under(game)
+            if model is None:
+                raise ValueError("has no use under another ruleset")
+            return model
         except KeyError as error:
             raise ModelError(f"{path}: has no {error}") from error
         except (OSError, AttributeError, TypeError, ValueError) as error:
@@ -152,18 +166,18 @@ class Model:
 
 
 def learned(game: Game) -> Model | None:
-    """What was learned of a game, if its ruleset is the one that it was learned under.
+    """What was learned of a game, for its ruleset; None if there is nothing.
 
     Raises ModelError if the file of the game cannot be used.
     """
     game_class: type = type(game)
-    model, ruleset = _of_default_ruleset(game_class)
-    return model if model is not None and game.ruleset == ruleset else None
+    model = _of_default_ruleset(game_class)
+    return None if model is None else model.under(game)
 
 
 def nothing(game: Game) -> Model | None:
-    """No model, whatever the game: play by what is written by hand."""
-    return None
+    """A model without a use, by which play is as if nothing had been learned; None as `learned`."""
+    return None if Features.of(game) is None else Model(game, {}, ())
 
 
 def file_of(game: type) -> Path | None:
@@ -174,13 +188,19 @@ def file_of(game: type) -> Path | None:
 
 
 @cache
-def _of_default_ruleset(game_class: type) -> tuple[Model | None, dict[str, Any]]:
-    path = file_of(game_class)
+def _of_default_ruleset(game_class: type) -> Model | None:
     # Not an earlier version of the rules, which is kept in the same folder.
-    if path is None or not game_class.__module__.endswith(".rules"):
-        return None, {}
-    game = game_class()
-    return Model.read(path, game), game.ruleset
+    if not game_class.__module__.endswith(".rules") or (path := file_of(game_class)) is None:
+        return None
+    return Model.read(path, game_class())
+
+
+@lru_cache(RULESETS)
+def _under(model: Model, ruleset: bytes) -> Model | None:
+    game = type(model.game)(json.loads(ruleset))
+    uses = [use for use in model.uses if model.features and use in model.features.everywhere]
+    weights = model.weights if set(uses) - {VALUE} else {}
+    return Model(game, weights, uses, model.provenance, model.net) if uses else None
 
 
 def ruleset_hash(game: Game) -> str:

@@ -3,6 +3,9 @@
 from engine.chance cimport Rng
 from engine.game cimport Action, Game, State
 
+cdef enum:
+    TO_THE_END = 1 << 30         # A horizon beyond the end of every match.
+
 cdef class PlayoutPolicy:
     """Plays one game cheaply: sensibly by `PlayoutPolicy.of`, at random by `.uniform`."""
     cdef readonly Game game

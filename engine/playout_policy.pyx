@@ -10,8 +10,8 @@ from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.integers cimport uint64_t
 from engine.position cimport Position
 
+from engine.model import learned
 from engine.parts import part
-
 
 cdef class PlayoutPolicy:
     """Plays one game cheaply. This base class chooses uniformly."""
@@ -20,17 +20,20 @@ cdef class PlayoutPolicy:
     def of(Game game not None, model=None):
         """The sensible playout policy of a game, uniform if the game has none of its own.
 
-        With a model of the game, it plays and estimates by what was learned.
+        It plays and estimates by a model, by default what was learned of the game.
         """
         policy = part(type(game), "play.playout", PlayoutPolicy)
         if policy is PlayoutPolicy:
-            policy = game.stand_in("playout") or PlayoutPolicy
+            stand_in = game.stand_in("playout")
+            return PlayoutPolicy(game) if stand_in is None else stand_in(game, True)
+        if model is None:
+            model = learned(game)
         return policy(game) if model is None else policy(game, model)
 
     @staticmethod
     def uniform(Game game not None):
         """The playout policy that chooses uniformly and plays to the end of the match."""
-        return (game.stand_in("random_playout") or PlayoutPolicy)(game)
+        return (game.stand_in("playout") or PlayoutPolicy)(game)
 
     def __init__(self, Game game not None):
         self.game = game

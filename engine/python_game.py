@@ -25,7 +25,7 @@ Whatever the methods raise becomes a RulesFault of the call. Nothing is changed 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from engine.python_parts import PythonAspects, PythonPlayout, PythonRandomPlayout, PythonSampler
+from engine.python_parts import PythonAspects, PythonPlayout, PythonSampler
 from engine.python_rules import PythonRules, parts_of
 from engine.python_tools import Chance, Log
 
@@ -35,7 +35,6 @@ _PARTS = {
     "sampler": PythonSampler,
     "aspects": PythonAspects,
     "playout": PythonPlayout,
-    "random_playout": PythonRandomPlayout,
 }
 
 

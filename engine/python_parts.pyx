@@ -22,7 +22,7 @@ cdef enum:
     SAFE_ACTION = 1            # After a fault.
 
 ctypedef int (*Drawing)(PythonSampler, State*, Rng*) noexcept
-ctypedef int (*Playing)(PythonRandomPlayout, State*, Rng*, double*, double*) noexcept
+ctypedef int (*Playing)(PythonPlayout, State*, Rng*, double*, double*) noexcept
 ctypedef Action (*Choosing)(PythonRules, const State*, int, Rng*) noexcept
 ctypedef int (*Staging)(PythonRules, const State*) noexcept
 ctypedef double (*Estimating)(PythonRules, const State*, double*) noexcept
@@ -97,16 +97,22 @@ cdef int draw_world(PythonSampler sampler, State* state, Rng* rng) except -1:
     return 0
 
 
-cdef class PythonRandomPlayout(PlayoutPolicy):
-    """Chooses uniformly. It calls the rules directly, which spares most of what a call costs."""
+cdef class PythonPlayout(PlayoutPolicy):
+    """Plays by the methods `choose`, `stage` and `estimate` of the game, or uniformly.
+
+    It calls the rules directly, which spares most of what a call costs.
+    """
 
     cdef PythonRules rules
     cdef bint chooses, has_stage
     cdef const char* method    # Of the rules, which a playout is in.
 
-    def __init__(self, game, model=None):
+    def __init__(self, game, sensible=False):
+        """`sensible`: by these methods, as far as the game has them."""
         PlayoutPolicy.__init__(self, game)
         self.rules = game
+        self.chooses = sensible and self.rules.has_choose
+        self.has_stage = sensible and self.rules.has_stage and self.rules.has_estimate
 
     cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
         cdef double score = 0.5
@@ -119,8 +125,41 @@ cdef class PythonRandomPlayout(PlayoutPolicy):
             keep_raised(self.rules.name, self.method)
         return score
 
+    cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
+        cdef Action action
+        if not self.chooses:
+            return PlayoutPolicy.choose(self, state, seat, rng)
+        if failed_here():
+            return SAFE_ACTION
+        with gil:
+            begin_call()
+            action = (<Choosing> choice_in)(self.rules, state, seat, rng)
+            keep_raised(self.rules.name, "choose")
+        return SAFE_ACTION if failed_here() else action
 
-cdef int play_out(PythonRandomPlayout policy, State* state, Rng* rng, double* score,
+    cdef int stage(self, const State* state) noexcept nogil:
+        cdef int stage
+        if not self.has_stage or failed_here():
+            return 0
+        with gil:
+            begin_call()
+            stage = (<Staging> stage_in)(self.rules, state)
+            keep_raised(self.rules.name, "stage")
+        return stage
+
+    cdef double estimate(self, const State* state, double* draw) noexcept nogil:
+        cdef double score
+        draw[0] = 0
+        if not self.has_stage or failed_here():
+            return 0.5
+        with gil:
+            begin_call()
+            score = (<Estimating> estimate_in)(self.rules, state, draw)
+            keep_raised(self.rules.name, "estimate")
+        return 0.5 if failed_here() else score
+
+
+cdef int play_out(PythonPlayout policy, State* state, Rng* rng, double* score,
                   double* draw) except -1:
     cdef PythonRules rules = policy.rules
     cdef Chance chance = chance_of(rng)
@@ -164,48 +203,6 @@ cdef object chosen_uniformly(PythonRules rules, struct, int seat, Rng* rng):
     cdef bytes codes = rules.codes_of(struct, seat)
     cdef int count = <int> (PyBytes_GET_SIZE(codes) // <Py_ssize_t> sizeof(Action))
     return rules.action_of((<const Action*> PyBytes_AS_STRING(codes))[rng_below(rng, count)])
-
-
-cdef class PythonPlayout(PythonRandomPlayout):
-    """Plays by the methods `choose`, `stage` and `estimate` of the game, as far as it has them."""
-
-    def __init__(self, game, model=None):
-        PythonRandomPlayout.__init__(self, game, model)
-        self.chooses = self.rules.has_choose
-        self.has_stage = self.rules.has_stage and self.rules.has_estimate
-
-    cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
-        cdef Action action
-        if not self.chooses:
-            return PlayoutPolicy.choose(self, state, seat, rng)
-        if failed_here():
-            return SAFE_ACTION
-        with gil:
-            begin_call()
-            action = (<Choosing> choice_in)(self.rules, state, seat, rng)
-            keep_raised(self.rules.name, "choose")
-        return SAFE_ACTION if failed_here() else action
-
-    cdef int stage(self, const State* state) noexcept nogil:
-        cdef int stage
-        if not self.has_stage or failed_here():
-            return 0
-        with gil:
-            begin_call()
-            stage = (<Staging> stage_in)(self.rules, state)
-            keep_raised(self.rules.name, "stage")
-        return stage
-
-    cdef double estimate(self, const State* state, double* draw) noexcept nogil:
-        cdef double score
-        draw[0] = 0
-        if not self.has_stage or failed_here():
-            return 0.5
-        with gil:
-            begin_call()
-            score = (<Estimating> estimate_in)(self.rules, state, draw)
-            keep_raised(self.rules.name, "estimate")
-        return 0.5 if failed_here() else score
 
 
 cdef Action choice_in(PythonRules rules, const State* state, int seat, Rng* rng) except? 1:

@@ -4,7 +4,7 @@ A configuration is a name, and options after a colon:
 
     search:ms=100                                        the search that answers hints
     search:iterations=2000,exploration=0.7,threads=2     the same with any of its Parameters
-    search:ms=100,model=none                             the same without what was learned
+    search:ms=100,model=none                             the same as if nothing had been learned
     search:ms=100,model=FILE,uses=beliefs+value          the same with the weights of a file
     search:ms=100,sharpness=0.5                          the same against a person, by its beliefs
     random, beginner, casual, regular, skilled, expert   the bots
@@ -23,7 +23,7 @@ from ai.results import Parameters
 from ai.search import search
 from ai.strengths import STRENGTHS, Strength, random_action
 from engine.game import Game, SeatView
-from engine.model import Model, learned
+from engine.model import Model, learned, nothing
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from lab.player import Choice, ConfigurationError, Player, shares_of
@@ -79,7 +79,7 @@ class SearchPlayer:
 
     def _model(self, game: Game) -> Model | None:
         if self.model == NO_MODEL:
-            return None
+            return nothing(game)
         model = learned(game) if self.model == LEARNED else _read_model(self.model, self.uses, game)
         return None if model is None else model.against(self.sharpness)
 

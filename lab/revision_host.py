@@ -40,6 +40,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     iterations, seconds = values.pop("iterations", 0), values.pop("ms", 0) / 1000
     threads = values.pop("threads", 1)
     model = learned(game) if values.pop("model", "learned") == "learned" else None
+    sharpness = values.pop("sharpness", 1)
+    if model is not None and sharpness != 1:
+        model = model.against(sharpness)
     start = time.process_time()
     search = Search(
         view,

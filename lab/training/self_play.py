@@ -38,7 +38,8 @@ class Task(NamedTuple):
     seed: int
     number: int
     iterations: int  # Of each search.
-    model: str = ""  # The file of the model by which it plays; without: by what is written by hand.
+    # The file of the model by which it plays; without: by the playout policy of the game alone.
+    model: str = ""
     against_served: bool = False  # Only the learner plays by that model.
     temperature: float = 0.0  # How softly both choose, as bots do.
 

@@ -1,8 +1,8 @@
 """A training: generations of matches, a fit, and gates for what was learned.
 
-The first generation plays without a model, learns how the search decides and what positions are
-worth, and tries the uses of that one by one. Each later one plays by the model so far, and renews
-its net from these matches, so that values are those of stronger and stronger play.
+The first generation plays by the playout policy of the game, learns how the search decides and what
+positions are worth, and tries the uses of that one by one. Each later one plays by the model so
+far, and renews its net from these matches, so that values are those of stronger and stronger play.
 
 A better loss need not be better play. So each use of a model, and each new net, has to pass a gate:
 matches in the arena, of the search with it against the search without it, until a sequential test

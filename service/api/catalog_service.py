@@ -14,7 +14,6 @@ from engine.model import learned
 from engine.packages import origin, using
 from engine.parts import package_of
 from service.common.call import Call
-from service.searching.options import Models
 
 ENGLISH = "en"
 UNITS: dict[str, catalog_pb2.AspectUnit] = {
@@ -72,12 +71,12 @@ def best(wanted: str, available: Mapping[str, object]) -> str:
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     """Describes the games of the engine."""
 
-    def __init__(self, models: Models = learned) -> None:
+    def __init__(self) -> None:
         # By game, then by language.
         self._games: dict[str, dict[str, catalog_pb2.Game]] = {}
         for game_id, game in wire.hosted_games().items():
             with using(game_id, "it cannot be described"):
-                self._games[game_id] = in_all_languages(game(), models)
+                self._games[game_id] = in_all_languages(game())
 
     async def ListGames(
         self, request: catalog_pb2.ListGamesRequest, call: Call
@@ -103,10 +102,10 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
         return games[best(language, games)]
 
 
-def in_all_languages(game: Game, models: Models = learned) -> dict[str, catalog_pb2.Game]:
+def in_all_languages(game: Game) -> dict[str, catalog_pb2.Game]:
     """A game with its cards, by language code."""
     described = {ENGLISH: describe(game)}
-    model = models(game)
+    model = learned(game)
     if model is not None:
         described[ENGLISH].model = model.name
     for code, translation in translations(game.id).items():

@@ -20,7 +20,7 @@ from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
 from service.searching.hints import SEARCH
-from service.searching.options import HINT_ITERATIONS, Models, name_opponent
+from service.searching.options import HINT_ITERATIONS, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Report, Requester, SearchTask
@@ -41,14 +41,12 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         admission: Admission,
         metrics: Metrics,
         authenticator: Authenticator | None = None,
-        models: Models = learned,
     ) -> None:
         """Without an authenticator it is that of a search server, whose callers name askers."""
         self._searches = searches
         self._admission = admission
         self._metrics = metrics
         self._authenticator = authenticator
-        self._models = models
 
     async def SuggestAction(
         self, request: hint_pb2.SuggestActionRequest, call: Call
@@ -103,7 +101,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                 search,
                 view,
                 read_limits(search, default),
-                self._models(view.game),
+                learned(view.game),
                 details,
                 deadline,
                 every,

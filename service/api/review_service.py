@@ -21,7 +21,6 @@ from service.hosting.records import RecordError, digest, replaying_record
 from service.hosting.replays import replaying, trying
 from service.reviewing.reviews import Kept, Options, Reviewer
 from service.reviewing.steps import reading_steps
-from service.searching.options import Models
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester
 from wire.errors import Refusal, invalid_field
@@ -48,14 +47,12 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         searches: Searches,
         admission: Admission,
         authenticator: Authenticator,
-        models: Models = learned,
         long_work: LongWork | None = None,
     ) -> None:
         self._matches = matches
         self._searches = searches
         self._admission = admission
         self._authenticator = authenticator
-        self._models = models
         self._long_work = long_work or LongWork()
         self._kept = Kept()
         self._running = 0
@@ -107,7 +104,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             read_options(request, identity),
             self._searches,
             Requester(Kind.HINT, call.principal, RANK),
-            self._models(steps.state.game),
+            learned(steps.state.game),
             self._kept,
             partial(self._admission.wait_for, call, Budget.SEARCH_SECONDS),
             partial(self._admission.charge, call, Budget.SEARCH_SECONDS),

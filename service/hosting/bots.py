@@ -12,7 +12,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_position
-from service.searching.options import BOT_STRENGTHS, Models, name_opponent
+from service.searching.options import BOT_STRENGTHS, name_opponent
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Kind, Requester, SearchTask
@@ -32,10 +32,9 @@ _FOR_A_PERSON, _AMONG_BOTS = 0, 1
 class Bots:
     """Decides for the bot seats of all matches, which share the search threads fairly."""
 
-    def __init__(self, matches: Matches, searches: Searches, models: Models = learned) -> None:
+    def __init__(self, matches: Matches, searches: Searches) -> None:
         self._matches = matches
         self._searches = searches
-        self._models = models
 
     async def decide(self, state: MatchState, seat: int) -> None:
         """Decides for a bot, also where the other seat has yet to decide at the same time.
@@ -56,15 +55,11 @@ class Bots:
         if not strength.iterations:
             action = random_action(state.dealt().legal(seat), chance)
             return wire.write_action(state.game, action)
-        report = await self._searches.report(
-            _search_task(state, seat, strength, chance % 2**64, self._models)
-        )
+        report = await self._searches.report(_search_task(state, seat, strength, chance % 2**64))
         return report.hint.action
 
 
-def _search_task(
-    state: MatchState, seat: int, strength: Strength, seed: int, models: Models
-) -> SearchTask:
+def _search_task(state: MatchState, seat: int, strength: Strength, seed: int) -> SearchTask:
     # The search is given what the seat knows, and nothing else.
     search = hint_pb2.Search(limits={"iterations": strength.iterations}, seed=seed)
     search.view.ParseFromString(serialize_position(state, seat))
@@ -76,7 +71,7 @@ def _search_task(
         search,
         state.dealt().view(seat),
         Limits(strength.iterations),
-        models(state.game),
+        learned(state.game),
         details=False,
         temperature=strength.temperature(state.game),
     )

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Ruleset
+from engine.model import learned
 from service.hosting.match_state import MatchState
 from service.hosting.played_on import Start
-from service.searching.options import Models
 from service.store import Header, Seated
 from wire.errors import invalid_field
 
@@ -106,11 +106,11 @@ def limited_header(header: Header, most: int) -> Header:
     return header._replace(time_control=_serialize(control))
 
 
-def modelled_header(header: Header, models: Models) -> Header:
+def modelled_header(header: Header) -> Header:
     """The header with the name of the model by which the server's bots decide in it, if any do."""
     if not any(header.bots):
         return header._replace(model="")
-    model = models(wire.read_ruleset(Ruleset.FromString(header.ruleset), "ruleset"))
+    model = learned(wire.read_ruleset(Ruleset.FromString(header.ruleset), "ruleset"))
     return header._replace(model="" if model is None else model.name)
 
 

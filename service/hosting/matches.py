@@ -13,7 +13,6 @@ import wire
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction, ThenUnless
 from engine.errors import ActionError, RulesFault
-from engine.model import learned
 from service.common.errors import log_failure
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
@@ -39,7 +38,6 @@ from service.hosting.seats import Caller
 from service.hosting.views import show_all
 from service.observability import tracing
 from service.observability.metrics import Metrics
-from service.searching.options import Models
 from service.store import (
     ANOTHER_LOG,
     DueMatch,
@@ -87,15 +85,10 @@ class Matches:
         metrics: Metrics,
         clock: Clock | None = None,
         max_default_actions: int = 0,
-        models: Models = learned,
         long_work: LongWork | None = None,
     ) -> None:
-        """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none.
-
-        `models` are those by which bots decide.
-        """
+        """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none."""
         self._max_default_actions = max_default_actions
-        self._models = models
         self._store = store
         self._metrics = metrics
         self.tasks = metrics.tasks
@@ -214,7 +207,7 @@ class Matches:
         for each in wanted:
             with within(each.path):
                 header = limited_header(each.header, self._max_default_actions)
-            headers.append(modelled_header(header, self._models).salted())
+            headers.append(modelled_header(header).salted())
         async with admit(headers):
             created: dict[str, tuple[MatchState, MatchStatus]] = {}
             for header, each in zip(headers, wanted, strict=True):

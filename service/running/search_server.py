@@ -22,7 +22,7 @@ from service.listening.tls import Certificate, Files
 from service.observability.metrics import Metrics
 from service.running.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
 from service.searching.memory import of_search_server, resident
-from service.searching.options import SearchOptions, open_models, open_pools
+from service.searching.options import SearchOptions, open_pools, read_models
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
 
@@ -50,7 +50,7 @@ class SearchServer:
     def __init__(self, options: SearchServerOptions) -> None:
         """Raises OSError or ValueError."""
         self._options = options
-        self._models = open_models(options.searching.learned)
+        read_models()
         account.bound = of_search_server(options.searching.memory)
         self.metrics = Metrics()
         self.metrics.add_memory("search", resident, account)
@@ -69,9 +69,7 @@ class SearchServer:
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""
-        service = HintService(
-            Searches(self._threads), self._admission, self.metrics, models=self._models
-        )
+        service = HintService(Searches(self._threads), self._admission, self.metrics)
         self._monitoring.start(self._options.metrics_at)
         limit(self._options.searching.rules_seconds)
         served = await self._listener.open(self._options.address, [Service(_HINT, service)])

@@ -43,7 +43,7 @@ from service.observability.metrics import Metrics
 from service.puzzles.library import Library
 from service.running.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.memory import of_match_server, resident
-from service.searching.options import SearchOptions, open_models, open_pools
+from service.searching.options import SearchOptions, open_pools, read_models
 from service.searching.processes import SearchProcesses, SummedRegistry
 from service.searching.search_servers import SearchServers
 from service.searching.searches import OwnThreads, Searches
@@ -82,7 +82,6 @@ class Options(NamedTuple):
     max_search_seconds: float = 60.0  # Of a hint.
     searches_running: int = 0  # Of one caller; 0: twice the threads, at least 4.
     searches_waiting: int = 64  # Of one caller.
-    learned: bool = True  # Whether to search by what was learned of the games.
     max_rules_seconds: float = 2.0  # After which code of a package is interrupted.
     search_memory: int = 0  # Bytes, of all searches of this server; 0: by what the machine has.
     search_processes: int = 0  # Of this server; 0: it searches itself.
@@ -109,7 +108,6 @@ class Options(NamedTuple):
             self.max_search_seconds,
             self.searches_running,
             self.searches_waiting,
-            self.learned,
             self.max_rules_seconds,
             self.search_memory,
         )
@@ -129,7 +127,7 @@ class Server:
         self._key = read_key(options.token_key_file) if options.token_key_file else None
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
-        self._models = open_models(options.learned)
+        read_models()
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
         has_servers = bool(options.search_processes or options.search_at)
@@ -154,7 +152,6 @@ class Server:
             self.metrics,
             self._clock,
             options.max_default_actions,
-            self._models,
             long_work,
         )
         self._feed = Feed(self._store, self.metrics.tasks)
@@ -175,7 +172,7 @@ class Server:
         self._idle_matches = (
             None if idle is None else IdleMatches(self.matches, quota, idle, self._clock)
         )
-        bots = Bots(self.matches, searches, self._models)
+        bots = Bots(self.matches, searches)
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, quota
         )
@@ -320,21 +317,18 @@ class Server:
             Erasing(self._store, self.matches),
             self._options.tell_presence,
         )
-        hint_service = HintService(
-            self._searches, self._admission, self.metrics, authenticator, self._models
-        )
+        hint_service = HintService(self._searches, self._admission, self.metrics, authenticator)
         review_service = ReviewService(
             self.matches,
             self._searches,
             self._admission,
             authenticator,
-            self._models,
             self._long_work,
         )
         feed_service = FeedService(
             self._feed, self.matches, tokens, authenticator, self._admission, self.metrics
         )
-        catalog_service = CatalogService(self._models)
+        catalog_service = CatalogService()
         return [
             Service(_CATALOG, catalog_service),
             Service(_MATCH, match_service),

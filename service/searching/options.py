@@ -1,7 +1,6 @@
-"""Options of searches: threads and models, chosen by the operator, and strengths, by callers."""
+"""Options of searches: threads, chosen by the operator, and strengths, by callers."""
 
 import os
-from collections.abc import Callable
 from typing import NamedTuple
 
 import wire
@@ -9,25 +8,20 @@ from ai.results import Parameters
 from ai.strengths import PERSONS_SHARPNESS, STRENGTHS, Strength
 from croupier.v1 import game_pb2
 from croupier.v1.match_pb2 import BotStrength
-from engine.game import Game
-from engine.model import Model, learned, nothing
+from engine.model import learned
 from service.observability.metrics import Metrics
 from service.searching.memory import LEFT_TO_BOTS
 from service.searching.pool import Quotas, SearchPool
 from service.searching.tasks import Kind
 
-# The model of a game under its ruleset, if there is one.
-Models = Callable[[Game], Model | None]
 MAX_ALL_HINTS_WAITING = 512
 MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 
 
-def open_models(used: bool) -> Models:
-    """The models of all games, or none. Raises ValueError if one is broken, with its file."""
-    models = learned if used else nothing
+def read_models() -> None:
+    """Reads the models of all games. Raises ValueError if one is broken, with its file."""
     for game in wire.hosted_games().values():
-        models(game())
-    return models
+        learned(game())
 
 
 BOT_STRENGTHS: dict[int, Strength] = {
@@ -55,7 +49,6 @@ class SearchOptions(NamedTuple):
     max_seconds: float = 60.0  # Of a hint.
     running: int = 0  # Hints of one caller; 0: twice the threads, at least 4.
     waiting: int = 64  # Hints of one caller.
-    learned: bool = True  # Whether to search by what was learned of the games.
     rules_seconds: float = 2.0  # After which code of a package is interrupted.
     memory: int = 0  # Bytes, of all searches of the server; 0: by what the machine has.
 

@@ -17,6 +17,7 @@ from ai.worker import Stop
 from engine import games
 from engine.errors import ViewError
 from engine.game import SeatView
+from engine.model import nothing
 from engine.position import Position
 from tests.support.play import seeded
 
@@ -249,7 +250,8 @@ def test_regret_matching_goes_on_from_what_ucb1_has_found():
     def probabilities(seed, visits_each):
         position, view = start("champion_chess", seed)
         count = len(position.legal(view.seat))
-        found = search(view, iterations=count * visits_each, seed=3)
+        plain = nothing(position.game)
+        found = search(view, iterations=count * visits_each, seed=3, model=plain)
         return sorted(each.probability for each in found.actions)
 
     before = games()["champion_chess"]().visits_before_mixing

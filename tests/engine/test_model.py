@@ -178,7 +178,7 @@ def test_a_search_is_a_function_of_its_model(game_id):
 
     assert found(one) == found(same)
     assert found(one) != found(other)
-    assert found(None) == found(random_model(view.game, 1, uses=()))
+    assert found(nothing(view.game)) == found(random_model(view.game, 1, uses=()))
 
 
 def probabilities(view, used):
@@ -234,7 +234,7 @@ def test_each_use_has_an_effect_of_its_own(game_id):
             if ply % 5 or position.over:
                 continue
             view = position.view(position.deciders[0])
-            without = search(view, iterations=200, seed=3)
+            without = search(view, iterations=200, seed=3, model=nothing(game))
             for use in [use for use in uses if not differ[use]]:
                 used = random_model(game, seed, uses=(use,))
                 differ[use] += search(view, iterations=200, seed=3, model=used) != without
@@ -305,7 +305,7 @@ def test_a_model_for_values_alone_needs_no_weights(tmp_path):
     path.write_text(bare.write())
     view = a_view("skystones")
     found = [search(view, iterations=200, seed=3, model=each) for each in (whole, bare)]
-    assert found[0] == found[1] != search(view, iterations=200, seed=3)
+    assert found[0] == found[1] != search(view, iterations=200, seed=3, model=nothing(game))
     assert Model.read(path, game).name == bare.name != whole.name
     with pytest.raises(ValueError, match="not those of the game's features"):
         Model(game, {}, ("beliefs", "value"), net=whole.net)
@@ -354,22 +354,56 @@ def test_a_file_of_something_else_is_refused_with_its_name(weights_file, text):
         learned(games()["skystones"]())
 
 
-def test_a_model_belongs_to_one_ruleset(weights_file):
+def test_a_model_values_under_every_ruleset_and_foresees_under_one(weights_file):
     default = games()["skystones"]()
-    weights_file.write_text(random_model(default, 1).write())
-    assert learned(default).name == random_model(default, 1).name
+    used = random_model(default, 1)
+    weights_file.write_text(used.write())
+    assert learned(default).name == used.name
     assert learned(games()["skystones"]({"special_fields": 0})) is learned(default)
+    assert learned(default).foresight is not None
+    names = {used.name}
     for ruleset in ({"special_fields": 3}, {"hand_limit": 19}, {"board_size": 2, "hand_size": 2}):
         other = games()["skystones"](ruleset)
-        assert learned(other) is None
-        with pytest.raises(ModelError, match="another ruleset"):
-            Model.read(weights_file, other)
-    assert nothing(default) is None
+        found = learned(other)
+        assert found is learned(games()["skystones"](ruleset)) is found.under(other)
+        assert found.uses == ("value",) and found.foresight is None
+        assert found.net == used.net
+        assert Model.read(weights_file, other).name == found.name
+        names.add(found.name)
+        with pytest.raises(ModelError, match="no use under another ruleset"):
+            Model.read(weights_file, other, uses=("beliefs",))
+    assert len(names) == 4
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_what_holds_everywhere_is_used_under_every_ruleset(game_id):
+    facts, default = facts_of(game_id), learned(games()[game_id]())
+    everywhere = tuple(use for use in default.uses if use in default.features.everywhere)
+    for ruleset in (*facts.rulesets, *facts.small_rulesets):
+        game, _ = game_of(game_id, ruleset)
+        used = learned(game)
+        if game.ruleset == default.game.ruleset:
+            assert used is default
+        elif used is None:
+            assert everywhere == ()
+        else:
+            assert used.uses == everywhere and used.net == default.net
+            assert used.weights in (default.weights, {}) and used.game.ruleset == game.ruleset
+
+
+def test_nothing_that_was_learned_is_no_policy():
+    game = games()["castle_rampage"]()
+    policies = PlayoutPolicy.of(game, nothing(game)), PlayoutPolicy.uniform(game)
+    for position in positions(game, 2):
+        for seat in position.deciders:
+            chosen = [[policy.action(position, seat, n) for n in range(5)] for policy in policies]
+            assert chosen[0] == chosen[1]
+        assert policies[0].score(position) == (0.5, 0)
 
 
 def test_a_game_without_features_has_no_model():
     game = games()["kuhn_poker"]()
-    assert Features.of(game) is None and learned(game) is None
+    assert Features.of(game) is None and learned(game) is None is nothing(game)
     with pytest.raises(ValueError, match="nothing is learned of kuhn_poker"):
         Model(game, {}, ())
 

@@ -81,7 +81,6 @@ class Machine:
                 callers_file=world.callers_file,
                 retain_finished=self.retains,
                 end_idle=world.end_idle,
-                learned=False,
             )
             try:
                 starting = world.loop.create_task_as(self.owner, self._boot(options))

@@ -50,10 +50,12 @@ class Stranger:
         to_come = held._replace(generation=held.generation + TO_COME)
         unknown = f"matches/{rng.getrandbits(80):020x}"
         other = Caller(unknown.removeprefix("matches/"), seat)
+        token = table.spectator_token
+        end = "y" if token[-2] == "x" else "x"  # All bits of the last but one count.
         # The name, the token, and why that is refused.
         asked = [
             (name, "", "TOKEN_MISSING"),
-            (name, f"{rng.choice('AB')}{table.spectator_token[1:-2]}xQ", "TOKEN_INVALID"),
+            (name, f"{rng.choice('AB')}{token[1:-2]}{end}Q", "TOKEN_INVALID"),
             (name, self._tokens.invite(held.match_id, seat), "TOKEN_INVALID"),
             (name, self._tokens.make(other), "TOKEN_OF_OTHER_MATCH"),
             (unknown, table.tokens[seat], "MATCH_NOT_FOUND"),

@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 import wire
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2, puzzle_pb2
 from engine.aspects import Aspects
+from engine.model import learned
 from engine.packages import origin, package_of
 from service.puzzles.packs import pack_of, replaying
 from tests.simulation import shown
@@ -57,6 +58,7 @@ def _described(game_id, language):
         origin=origin(game_id),
         schema=wire.messages(game_id).schema,
         phrases=wire.phrases(game),
+        model=getattr(learned(game), "name", ""),
         aspects=[
             catalog_pb2.Aspect(id=name, unit=f"ASPECT_UNIT_{unit.upper()}")
             for name, unit in Aspects.of(game).units.items()

@@ -6,7 +6,7 @@ from games.castle_rampage.play.features cimport CastleRampageFeatures
 from games.castle_rampage.play.particles cimport (
     MAX_POOLS, Particle, Past, Population, place_of_pool,
 )
-from games.castle_rampage.play.past_choices cimport HandWeights
+from games.castle_rampage.play.likelihoods cimport HandWeights
 from games.castle_rampage.rules.history cimport Entry
 from games.castle_rampage.rules.rules cimport CastleRampage
 from games.castle_rampage.rules.state cimport CARDS, MAX_DRAWN, CastleView

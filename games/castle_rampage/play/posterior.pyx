@@ -9,13 +9,13 @@ blind, and each blank is a certain card with the probability that the past choic
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport rng_seed
+from games.castle_rampage.play.likelihoods cimport (
+    add_drawn_card, begin_hand, mean_of, open_pool_of, take_card, weigh_choice,
+)
 from games.castle_rampage.play.particles cimport (
     BLANK, KEPT_BLANK, MAX_POOLS, POOL_ROOM, ROOM, add, allocate, blank_is, can_go_on, clear,
     counts_of, identify_rest, kept_is, normalize, read_piles, release, shuffle_pool, thin_out,
     total, total_not_purple,
-)
-from games.castle_rampage.play.past_choices cimport (
-    add_drawn_card, begin_hand, mean_of, open_pool_of, take_card, weigh_choice,
 )
 from games.castle_rampage.rules.actions cimport turn_actions
 from games.castle_rampage.rules.history cimport CUT_SHORT, NO_CARD, read_history

@@ -48,7 +48,7 @@ dealt out at random, in a few ways for each particle.
 *What was learned.* With the beliefs of a model, a posterior is blind from the start, and neither a
 card that leaves the hand nor a blank is any card alike. A blank of the set-up is a card with the
 probability that the model puts that card there, one under a structure likewise, and one in hand by
-how likely the choices since then were with it (games/castle_rampage/play/past_choices.pyx). A
+how likely the choices since then were with it (games/castle_rampage/play/likelihoods.pyx). A
 world deals the cards of a pool in these proportions.
 
 *Failure.* A late entry can contradict all particles that are left: a Dragon that was held for
@@ -59,7 +59,7 @@ less. Where all of that fails with what was learned, which can be sure of someth
 posterior does without it.
 
 *Stages*, each a module beside this one: `particles` (a particle, a population, looking ahead),
-`past_choices`, `posterior` (going through the history) and `view_checks`. Here worlds are drawn.
+`likelihoods`, `posterior` (going through the history) and `view_checks`. Here worlds are drawn.
 """
 
 from libc.stdint cimport uint16_t
@@ -70,11 +70,11 @@ from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
 from games.castle_rampage.play.features cimport KEPT, CastleRampageFeatures
+from games.castle_rampage.play.likelihoods cimport HandWeights
 from games.castle_rampage.play.particles cimport (
     BLANK, KEPT_BLANK, MAX_PLACED, MAX_POOLS, POOL_ROOM, Particle, Population, cumulate, pick,
     release, set_up_blanks, shuffle_pool, shuffle_to_end,
 )
-from games.castle_rampage.play.past_choices cimport HandWeights
 from games.castle_rampage.play.posterior cimport HandPosterior
 from games.castle_rampage.play.view_checks cimport check_posterior, check_ranges
 from games.castle_rampage.rules.history cimport Entry, History, remember_drawn

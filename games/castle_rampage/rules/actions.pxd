@@ -57,20 +57,6 @@ cdef inline Action payment(const uint8_t* order, const uint8_t* hand, int card,
         discards |= discard(paid[i], i)
     return discards
 
-# The best use of a card that was found so far.
-cdef struct Use:
-    int worth
-    Action action                # Without what pays for it.
-    int card
-    int cost                     # Of other cards.
-
-cdef inline void use_better(Use* best, int worth, Action action, int card, int cost) noexcept nogil:
-    if worth > best.worth:
-        best.worth = worth
-        best.action = action
-        best.card = card
-        best.cost = cost
-
 # Both functions write the legal actions of a hand, ascending, and return how many there are. For a
 # turn, `flags` are those of a DECIDED entry; if `actions` is NULL, the actions are only counted.
 cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil

@@ -40,8 +40,8 @@ are a reconstruction.
 The rooms, in the order in which the modules use each other: `state` (constants, structs, the
 tables of a card list), `cards` (the card list), `actions`, `history` (what everyone has seen of a
 hand), `turns` (the set-up, the turns and the cards) and `rules` (the game, as the contract has it),
-then what the search uses, in `play`: `features` (what is learned), `playout`, with `learned_play`,
-and `sampler`, with what a seat can know of a hand in `posterior`.
+then what the search uses, in `play`: `features` (what is learned), `playout` and `sampler`,
+with what a seat can know of a hand in `posterior`.
 """
 
 from libc.string cimport memset

@@ -5,6 +5,10 @@ until it would win the challenge by a random margin against the champion on the 
 plays no aid in a challenge that it cannot win. Where a King fights, both seats play most of their
 aid.
 
+What a model has learned of these choices is for the nodes of a tree alone. In playouts it had -89
+Elo (-164 to -14) at 500 iterations in 100 games and -64 (-154 to +25) at 2,000 in 60, though an
+iteration took longer besides.
+
 A playout stops after some challenges. The estimate then depends on the points that each side has
 left, and on which seat must fight with its King next.
 """

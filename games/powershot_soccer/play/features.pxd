@@ -79,7 +79,7 @@ cdef class PowerShotSoccerFeatures(Features):
     # Their mean over all kinds of cards is 1.
     cdef double likely[CONTEXTS][MAX_TYPES]
     cdef double sharp[CONTEXTS][MAX_TYPES]      # The same for the playout policy.
-    cdef double first_point              # For integrals: see past_choices.pyx.
+    cdef double first_point              # For integrals: see likelihoods.pyx.
     cdef double decays[CONTEXTS][MAX_TYPES]     # exp(-first_point * likely)
     cdef int weights[DECISION_KINDS][MAX_FEATURES]
 

@@ -3,7 +3,7 @@
 A *card to be played* is described by what it is and by the role that it is played in, in the light
 of what both seats see of the exchange: how many cards stand, what is answered. The rest of the hand
 is left out. So the weight of a hand is the sum of those of its cards, and depends on nothing else;
-the sampler needs that (play/past_choices.pyx). A *position* is described by the
+the sampler needs that (play/likelihoods.pyx). A *position* is described by the
 cards in the hands and in the draw piles, by the lead, and by what stands or is being played.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an

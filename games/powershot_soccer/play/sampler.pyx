@@ -8,7 +8,7 @@ play by play, with the draws in between. The belief also counts the cards that w
 kick-off, since they were in the draw pile then. Given the counts, the rest of the hand is any of
 the other unseen cards, and the draw pile is in any order.
 
-What was learned of play says more (play/past_choices.pyx). The belief then takes
+What was learned of play says more (play/likelihoods.pyx). The belief then takes
 all choices to be as likely as each other, and each hand is weighed by the product of the weights of
 its cards. A hand with such weights is drawn card by card: the sums, over all sets of the cards that
 are left, of the products in each say how likely the next one is in it (S. X. Chen, A. P. Dempster,
@@ -31,7 +31,7 @@ from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
 from games.powershot_soccer.play.features cimport PowerShotSoccerFeatures, context_of
-from games.powershot_soccer.play.past_choices cimport PastChoices, weigh_unseen
+from games.powershot_soccer.play.likelihoods cimport PastChoices, weigh_unseen
 from games.powershot_soccer.rules.rules cimport PowerShotSoccer, half_is_over, seat_to_play
 from games.powershot_soccer.rules.state cimport (
     ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, MAX_PLAYS, MAX_ROLES, MAX_TYPES, OVER, STAR_PLAYER,

@@ -33,6 +33,7 @@ cdef class SkystonesFeatures(Features):
     """Describes picks, placements and the starts of rounds."""
 
     uses = ("beliefs", "playouts", "value")
+    everywhere = ("value",)
 
     def __init__(self, game, weights=None, net=None):
         self.rules = game

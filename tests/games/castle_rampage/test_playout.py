@@ -44,21 +44,6 @@ def test_schemes_are_paid_for_as_the_first_listed_action_with_most_cards():
     assert played > 0.95 * possible > 1000, (played, possible)
 
 
-def test_a_set_up_can_be_every_legal_one():
-    game = games()["castle_rampage"]()
-    policy = PlayoutPolicy.of(game)
-    for seed in range(4):
-        rng = seeded("set-ups", seed)
-        position = Position.deal(game, seed)
-        for _ in range(2):
-            for seat in range(2):
-                chosen = {
-                    policy.action(position, seat, rng.getrandbits(64)) for _ in range(SET_UPS)
-                }
-                assert chosen == set(position.legal(seat)), f"seed {seed}"
-            position.apply(random_joint(position, rng), rng.getrandbits(64))
-
-
 def test_a_set_up_keeps_and_places_cards_where_they_are_worth_most():
     game = games()["castle_rampage"]()
     fields = Position.deal(game, 0).fields

@@ -1,4 +1,4 @@
-"""What was learned of a game, at a server: hints name it, and an operator can leave it out."""
+"""What was learned of a game, at a server: hints and bots play by it, and name it."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from ai.strengths import PERSONS_SHARPNESS
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2
 from engine import games, model
 from service.running.server import Options, Server
-from service.searching.options import name_opponent, open_models, opponent_sharpness
+from service.searching.options import name_opponent, opponent_sharpness, read_models
 from tests.support.models import random_model
 from tests.support.serving import OPEN, as_bytes, bot, ruleset_of
 
@@ -68,30 +68,29 @@ def test_a_model_without_uses_changes_a_hint_by_its_name_only(start, weights_fil
     assert as_bytes(after) == as_bytes(before)
 
 
-def test_hints_are_by_the_model_unless_the_operator_leaves_it_out(start, weights_file):
+def test_hints_are_by_the_model(start, weights_file):
     before = hint_of(start())
     used = learn(weights_file)
-    client, told_not_to = start(), start(learned=False)
+    client = start()
     after = hint_of(client)
     assert after.model == used.name
     after.ClearField("model")
     assert as_bytes(after) != as_bytes(before)
-    assert as_bytes(hint_of(told_not_to)) == as_bytes(before)
-    assert model_in_catalog(told_not_to) == ""
     assert model_in_catalog(client, "champion_chess") == ""
 
 
-def test_another_ruleset_is_searched_without_the_model(start, weights_file):
+def test_another_ruleset_is_searched_by_the_model_under_it(start, weights_file):
     other = ruleset_of("skystones")
     other.skystones.special_fields = 3
     before = hint_of(start(), other)
-    learn(weights_file)
+    used = learn(weights_file)
     after = hint_of(start(), other)
-    assert after.model == ""
-    assert as_bytes(after) == as_bytes(before)
+    assert after.model == used.under(games()["skystones"]({"special_fields": 3})).name != used.name
+    after.ClearField("model")
+    assert as_bytes(after) != as_bytes(before)
 
 
-def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weights_file):
+def test_bots_decide_by_the_model(start, weights_file):
     def play(client):
         seats = [bot("BEGINNER"), bot("BEGINNER")]
         table = client.create(ruleset_of("skystones"), seats, seed=3)
@@ -102,7 +101,6 @@ def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weigh
     name, before = play(start())
     assert name == ""
     used = learn(weights_file)
-    assert play(start(learned=False)) == ("", before)
     name, after = play(start())
     assert name == used.name
     assert after != before
@@ -186,6 +184,5 @@ async def test_a_server_does_not_start_with_a_broken_model(weights_file):
     model._of_default_ruleset.cache_clear()
     with pytest.raises(ValueError, match=r"weights\.json: is not of the format"):
         Server(Options())
-    Server(Options(learned=False))
     with pytest.raises(ValueError, match=r"weights\.json"):
-        open_models(True)
+        read_models()

@@ -1,4 +1,4 @@
-"""What the past choices of a seat of PowerShot Soccer say about its hand, by what was learned."""
+"""How likely a model makes the past choices of a seat, for each hand that it may have."""
 
 from engine.integers cimport uint8_t
 from games.powershot_soccer.play.features cimport PowerShotSoccerFeatures

@@ -1,4 +1,4 @@
-"""What the past choices of a seat of Castle Rampage say about its hand, by what was learned.
+"""How likely a model makes the past choices of a seat, for each hand that it may have.
 
 A seat that holds a hand H chooses an action with the probability u / Z(H), where Z(H) is the sum of
 the weights u of all that can be done with the cards in H, and of ending the turn. Which action it
@@ -13,7 +13,7 @@ and Z' that of ending the turn and of the other cards in hand, of each of which 
 A card of the hand that may have been drawn since then has not been chosen from. So when n cards
 come to m of the same pool, V becomes (m V + n) / (m + n).
 
-The cards are taken for independent, as in games/powershot_soccer/play/past_choices.pyx, where an
+The cards are taken for independent, as in games/powershot_soccer/play/likelihoods.pyx, where an
 integral instead of the means tells little more. But the choices of a turn say the same again and
 again: a card that cannot be paid for is not played in any of them. So r itself would be too sure;
 the loss of self-play was less with its root.

@@ -1,4 +1,4 @@
-"""What the past choices of a seat of PowerShot Soccer say about its hand, by what was learned.
+"""How likely a model makes the past choices of a seat, for each hand that it may have.
 
 A seat that holds a hand H plays a card c with the probability u(c) / Z(H), where Z(H) is the sum of
 the weights u of the cards in H. They depend on what is answered, or on how many cards stand. That c
