@@ -28,6 +28,10 @@ class Clock:
         """The time now."""
         return time.time_ns() // 1_000_000
 
+    def steady(self) -> float:
+        """Seconds of a clock that nobody sets."""
+        return time.monotonic()
+
     async def sleep(self, until: int, wake: asyncio.Event) -> None:
         """Returns at a time, or earlier when `wake` is set."""
         # Not wait_for: woken and cancelled at the same moment, it loses the cancellation.

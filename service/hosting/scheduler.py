@@ -102,7 +102,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._next_poll = 0
         self._read = time.monotonic()
-        self._ahead = clock.now() / 1000 - self._read  # Of a clock that nobody sets.
+        self._ahead = clock.now() / 1000 - clock.steady()
         self._polling: KeptTask | None = None
 
     @property
@@ -210,7 +210,7 @@ class Scheduler:
 
     async def _poll(self) -> None:
         now = self._clock.now()
-        jump = now / 1000 - time.monotonic() - self._ahead
+        jump = now / 1000 - self._clock.steady() - self._ahead
         if abs(jump) > OFF_SECONDS:
             _log.warning("the clock was set by %+.0f seconds, to %s", jump, date(now))
             self._ahead += jump

@@ -111,7 +111,7 @@ class NotificationListener:
     async def _compare_clocks(self, connection: Any) -> None:
         self._metrics.store_statements.labels("poll").inc()
         before = time.time()
-        there = await tables.read_clock(connection)
+        there = float(await connection.fetchval(tables.CLOCK))
         # The database has read its clock in between.
         offset = max(0.0, before - there) + min(0.0, time.time() - there)
         self._metrics.clock_offset.set(offset)

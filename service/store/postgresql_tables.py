@@ -331,6 +331,7 @@ _READ_ENTRIES = """
 
 _READ_HEADS = "SELECT match_id, version, digest, ahead, erased FROM heads WHERE match_id = ANY($1)"
 
+CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
     SELECT count(*) FROM pg_stat_activity
@@ -470,11 +471,6 @@ async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, Head]:
 async def count_listeners(connection: Any) -> int:
     """How many other connections of this database wait for notifications of changes."""
     return int(await connection.fetchval(_COUNT_LISTENERS, LISTENER))
-
-
-async def read_clock(connection: Any) -> float:
-    """The time of the database, in seconds since 1970."""
-    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
 
 
 async def keep_first(connection: Any, offered: bytes) -> bytes:

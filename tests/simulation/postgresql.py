@@ -8,6 +8,7 @@ writes. The connections to it are in `postgresql_connections.py`.
 
 import itertools
 import random
+import time
 
 import asyncpg
 
@@ -461,6 +462,9 @@ class Database:
         at = data.entries[match_id][version - 1][2] if version else facts[3]
         return (position, *facts, version, at, told, match_id, *data.heads[match_id])
 
+    def _clock(self, data, session):
+        return [(time.time(),)]
+
     def _notify(self, data, session, channel, notice):
         if session.standby:
             raise asyncpg.ReadOnlySQLTransactionError("on a standby")
@@ -485,6 +489,7 @@ _NAMES = {
     tables._READ_HEADERS: "headers",
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
+    tables.CLOCK: "clock",
     tables._COUNT_LISTENERS: "listeners",
     postgresql_feed._BEGIN_EPOCH: "begin_epoch",
     postgresql_feed._END_EPOCH: "end_epoch",

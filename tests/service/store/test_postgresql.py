@@ -1,6 +1,7 @@
 """The PostgreSQL log: several servers that share it, and a database that goes and returns."""
 
 import asyncio
+import re
 import sys
 from unittest.mock import AsyncMock
 
@@ -115,25 +116,21 @@ async def test_polling_finds_changes_without_notifications(place, monkeypatch):
 
 
 async def test_a_clock_that_is_off_the_database_s_is_told_once(place, monkeypatch, caplog):
-    off, read_clock, asked = 90.0, postgresql_tables.read_clock, asyncio.Queue()
-
-    async def read(connection):
-        asked.put_nowait(off)
-        return await read_clock(connection) - off
-
-    monkeypatch.setattr(postgresql_tables, "read_clock", read)
+    true, bound = postgresql_tables.CLOCK, postgresql_listener.OFFSET_SECONDS
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(postgresql_tables, "CLOCK", f"{true} - 90")
     async with opened(place) as store:
         shown = store._metrics.registry.get_sample_value
-        bound = postgresql_listener.OFFSET_SECONDS
-        for off, said in ((90.0, "90.0"), (0.0, "0.0"), (-90.0, "-90.0")):
-            # The last but one was answered, and what was under way when `off` has changed is over.
-            for _ in range(3):
-                while await asked.get() != off:
-                    pass
+        for off in (90.0, 0.0, -90.0):
+            monkeypatch.setattr(postgresql_tables, "CLOCK", f"{true} - {off}")
+            asked = ("croupier_store_statements_total", {"purpose": "poll"})
+            until = shown(*asked) + 8 * postgresql_listener.POLLS_PER_TELLING
+            while shown(*asked) < until:
+                await asyncio.sleep(0.001)
             (line,) = (each for each in caplog.messages if "this clock is ahead" in each)
-            assert line.endswith(f"by {said} seconds")
-            assert abs(shown("croupier_clock_offset_seconds") - off) < bound
+            told = float(re.search(r"by (\S+) seconds", line)[1])
+            for offset in (told, shown("croupier_clock_offset_seconds")):
+                assert abs(offset - off) < bound
             caplog.clear()
 
 
