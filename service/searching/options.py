@@ -38,7 +38,8 @@ BOT_STRENGTHS: dict[int, Strength] = {
     BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
     BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
 }
-# Of a hint that is asked for by a strength, as `hint.proto` has them. Those of the bots may change with their play.
+# Of a hint that is asked for by a strength, as `hint.proto` says. Those of the bots may change with
+# their play.
 HINT_ITERATIONS: dict[int, int] = {
     BotStrength.BOT_STRENGTH_BEGINNER: 200,
     BotStrength.BOT_STRENGTH_CASUAL: 400,
