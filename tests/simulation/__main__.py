@@ -21,7 +21,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.simulation import FAULTS, MEMORY, STORES, mutants
+from tests.simulation import FAULTS, MEMORY, STORES, mutants, unasked
 from tests.support import faulty_disk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +52,11 @@ def main():
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
     add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
     add("--deaths", nargs="*", metavar="NAME", help="let this background work die, or all")
+    add("--seams", nargs="*", metavar="GLOB", help="change what is told at these seams, or at all")
+    add("--sample", type=int, help="so many of the faults at seams, drawn by --seed")
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
+    add("--seams-child", action="store_true", help=argparse.SUPPRESS)
     add("--plant", help=argparse.SUPPRESS)
     add("--death", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -63,6 +66,10 @@ def main():
         parser.error(f"there is no fault {', '.join(sorted(unknown))}; there are {known}")
     if chosen.child:
         _be_a_world(chosen)
+    if chosen.seams_child:
+        sys.exit(unasked.serve())
+    if chosen.seams is not None:
+        sys.exit(unasked.find_all(chosen.seams, chosen.sample, chosen.seed, chosen.workers))
     with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:
         disk = faulty_disk.build(Path(folder))
         if chosen.mutants is not None:
