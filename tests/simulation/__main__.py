@@ -4,7 +4,8 @@ Each world is a number, its seed, and a process of its own. The same seed gives 
 for byte. If a world finds a fault of the product, it is run again with less and less in it, and the
 story of the smallest world that still shows a fault is printed. With --mutants, faults are planted
 (tests/simulation/mutants.txt) to find out which of them the simulation finds. With --deaths, each
-piece of background work dies once, in a world of its own.
+piece of background work dies once, in a world of its own. With --seams, what is told at the seams
+is changed, and what no judge notices of that is printed (tests/simulation/unasked.py).
 """
 
 import argparse
@@ -52,7 +53,7 @@ def main():
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
     add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
     add("--deaths", nargs="*", metavar="NAME", help="let this background work die, or all")
-    add("--seams", nargs="*", metavar="GLOB", help="change what is told at these seams, or at all")
+    add("--seams", nargs="*", metavar="GLOB", help="change what is told where names fit, or all")
     add("--sample", type=int, help="so many of the faults at seams, drawn by --seed")
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
