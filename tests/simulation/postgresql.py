@@ -7,6 +7,7 @@ writes. The connections to it are in `postgresql_connections.py`.
 """
 
 import itertools
+import math
 import random
 import time
 
@@ -386,6 +387,8 @@ class Database:
         columns = {name: place for place, name in enumerate(Header._fields)}
         values = list(values)
         game = values.pop(0) if "game = $" in sql else None
+        since = values.pop(0) if "created >= $" in sql else 0
+        until = values.pop(0) if "created < $" in sql else math.inf
         before = tuple(values) if "(created, match_id) <" in sql else None
         rows = []
         for match_id, row in data.matches.items():
@@ -396,6 +399,8 @@ class Database:
                 continue
             created = row[columns["created"]]
             if before is not None and (created, match_id) >= before:
+                continue
+            if not since <= created < until:
                 continue
             head = (match_id, *data.heads[match_id])
             end = None if ended is None else data.feed[match_id][-1][1]

@@ -1,6 +1,7 @@
 """The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
+from functools import partial
 
 import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
@@ -13,6 +14,8 @@ from service.hosting.clocks import Clock
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
+from service.hosting.offers import PAUSE, MakeOffer, Resume
+from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
 from service.store.chain import Damaged
@@ -205,6 +208,43 @@ async def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_fi
             clock.advance(250)
             await asyncio.sleep(0)
         assert ending.result()[-1].kind == EntryKind.EXPIRY
+
+
+class NotingClock(ManualClock):
+    """A clock that notes until when anybody has slept."""
+
+    def __init__(self):
+        super().__init__()
+        self.slept = []
+
+    async def sleep(self, until, wake):
+        self.slept.append(until)
+        await super().sleep(until, wake)
+
+
+async def test_a_clock_that_begins_to_run_while_a_bot_thinks_runs_out():
+    clock = NotingClock()
+    async with (
+        opened(MemoryPlace()) as store,
+        ActingServer(store, clock, SlowBots) as server,
+    ):
+        control, matches = TimeControl(per_decision={"seconds": 10}), server.matches
+        state = await create(matches, "champion_chess", (0, RANDOM), control)
+        await server.scheduler._bots.thinking.wait()
+        await clock.all_asleep(2)
+        seat = Caller(state.header.match_id, 0)
+        await matches.carry_out(seat, partial(MakeOffer.ask, offered=PAUSE))
+        # The clock that ran at first would have run out: nothing is due for a week.
+        clock.advance(60_000)
+        await clock.all_asleep(2)
+        await matches.carry_out(seat, Resume.ask)
+        deadline = (await matches.load(seat.match_id)).deadline
+        assert deadline == clock.now() + 10_000
+        for _ in range(99):  # Turns, in which no thread takes part.
+            await asyncio.sleep(0)
+        assert deadline in clock.slept
+        clock.advance(10_000)
+        assert (await ended(store, seat.match_id))[-1].kind == EntryKind.EXPIRY
 
 
 async def test_overdue_time_is_measured(store):
