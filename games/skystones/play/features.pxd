@@ -4,7 +4,7 @@ from engine.features cimport Features
 from engine.integers cimport uint8_t
 from engine.net cimport Inputs
 from games.skystones.rules.rules cimport Skystones
-from games.skystones.rules.state cimport EDGES, MAX_TYPES, Common, Square
+from games.skystones.rules.state cimport MAX_TYPES, Board, Common
 
 cdef enum:
     # Of a card to pick. A feature for each card comes first.
@@ -57,13 +57,12 @@ cdef class SkystonesFeatures(Features):
     # The likelihoods of the cards in this round, for the picks of a seat.
     cdef const double* picks_of(self, const Common* common, int seat) noexcept nogil
     # How likely a placement is, in proportion to the others of its decision.
-    cdef double placement(self, const Square* board, int seat, int card,
-                          int square) noexcept nogil
+    cdef double placement(self, const Board* board, int seat, int card, int at) noexcept nogil
     # Adds the inputs for the start of a round with so many cards left to each seat.
     cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
                              Inputs* inputs) noexcept nogil
     cdef set_picks(self, weights)
     cdef void describe_pick(self, int starts, int lead, int round, int card,
                             int* row) noexcept nogil
-    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+    cdef void describe_placement(self, const Board* board, int seat, int card, int at,
                                  int* row) noexcept nogil

@@ -14,10 +14,12 @@ from libc.string cimport memset
 
 from engine.features cimport UNIFORM, UNIT, Features
 from engine.game cimport Action, State
+from engine.integers cimport uint64_t
 from engine.net cimport Inputs, put
 from engine.numerics cimport exp
-from games.skystones.rules.state cimport BLOCKED, MAX_SQUARES, PICK, PLACE, SkystonesState
-from games.skystones.rules.tables cimport takes
+from games.skystones.rules.board cimport taken_by
+from games.skystones.rules.lanes cimport across, count_lanes
+from games.skystones.rules.state cimport EDGES, OPPOSITE, PICK, PLACE, SkystonesState
 
 SHAPES = ("total", "strongest", "zeros")
 ROUND_FACTS = ("starts", "leads", "late")
@@ -70,7 +72,8 @@ cdef class SkystonesFeatures(Features):
                 sign(common.sides[seat].points - common.sides[1 - seat].points), common.round,
                 action & 255, row)
         else:
-            self.describe_placement(common.board, seat, action >> 8 & 255, action & 255, row)
+            self.describe_placement(&(<const SkystonesState*> state).board, seat,
+                                    action >> 8 & 255, self.rules.lanes[action & 255], row)
 
     cdef int perspective(self, const State* state) noexcept nogil:
         return (<const SkystonesState*> state).common.starter
@@ -80,7 +83,7 @@ cdef class SkystonesFeatures(Features):
         cdef const Common* common = &stones.common
         cdef int seat = common.starter
         self.describe_round(
-            stones.piles[seat], stones.piles[1 - seat],
+            stones.piles[seat].copies, stones.piles[1 - seat].copies,
             <int> common.sides[seat].points - <int> common.sides[1 - seat].points,
             (common.sides[0].pile_size + common.sides[1].pile_size) // 2, inputs)
 
@@ -105,34 +108,27 @@ cdef class SkystonesFeatures(Features):
             for j in range(PICK_SHAPES):
                 row[self.rules.types + i * PICK_SHAPES + j] = facts[i] * shapes[j]
 
-    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+    cdef void describe_placement(self, const Board* board, int seat, int card, int at,
                                  int* row) noexcept nogil:
-        cdef const Square* other
-        cdef int edge, beside, points, at, empty = 0
+        cdef uint64_t taken = taken_by(self.rules, board, seat, card, at)
+        cdef uint64_t beside
+        cdef int edge
         memset(row, 0, PLACE_FEATURES * sizeof(int))
-        for at in range(self.rules.squares):
-            empty += not board[at].card and board[at].field != BLOCKED
         for edge in range(EDGES):
-            beside = self.rules.beside[square][edge]
-            points = self.rules.edges[card][edge]
-            if beside == MAX_SQUARES:
-                row[CLOSED] += 1
-                continue
-            other = &board[beside]
-            if not other.card:
-                if other.field == BLOCKED:
-                    row[CLOSED] += 1
-                else:
-                    row[OPEN + min(points, OPEN_KINDS - 1)] += 1
-            elif other.owner == seat:
+            beside = across(<uint64_t> 1 << at, edge ^ OPPOSITE)
+            if beside & board.empty:
+                row[OPEN + min(self.rules.edges[card][edge], OPEN_KINDS - 1)] += 1
+            elif beside & board.chips[seat]:
                 row[OWN] += 1
-            elif takes(self.rules, card, edge, other.card - 1):
+            elif beside & taken:
                 row[TAKEN] += 1
-            else:
+            elif beside & board.chips[1 - seat]:
                 row[HELD] += 1
+            else:
+                row[CLOSED] += 1
         row[TAKES_SEVERAL] = row[TAKEN] > 1
         row[TOTAL] = self.rules.totals[card]
-        row[EARLY_TOTAL] = row[TOTAL] if empty > EARLY else 0
+        row[EARLY_TOTAL] = row[TOTAL] if count_lanes(board.empty) > EARLY else 0
 
     cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
                              Inputs* inputs) noexcept nogil:
@@ -174,11 +170,10 @@ cdef class SkystonesFeatures(Features):
         cdef int lead = sign(common.sides[seat].points - common.sides[1 - seat].points)
         return self.picks[common.starter == seat][lead + 1][min(<int> common.round, ROUNDS) - 1]
 
-    cdef double placement(self, const Square* board, int seat, int card,
-                          int square) noexcept nogil:
+    cdef double placement(self, const Board* board, int seat, int card, int at) noexcept nogil:
         cdef int row[PLACE_FEATURES]
         cdef int i, sum = 0
-        self.describe_placement(board, seat, card, square, row)
+        self.describe_placement(board, seat, card, at, row)
         for i in range(PLACE_FEATURES):
             sum += self.place_weights[i] * row[i]
         return exp(sum * UNIT)

@@ -9,22 +9,17 @@ towards the stronger pile and towards the seat that starts.
 from libc.math cimport sqrt
 
 from engine.chance cimport Rng, rng_next
-from engine.game cimport SEATS, Action, State
+from engine.game cimport Action, State
 from engine.integers cimport uint64_t, uint8_t
-from engine.net cimport Inputs
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
-from games.skystones.play.board cimport Board, face, set_up_board
-from games.skystones.play.compact cimport (
-    Compact, can_place, compact_of, end_round, pick_hands, place,
-)
 from games.skystones.play.features cimport SkystonesFeatures
 from games.skystones.rules.lanes cimport LANE_BITS, LANE_ONES, LANE_TOPS, MOST, across
 from games.skystones.rules.rules cimport Skystones
-from games.skystones.rules.stack cimport draw_bit, draw_likely, lowest_bit, types_in
+from games.skystones.rules.stack cimport draw_card, lowest_bit, pickable
 from games.skystones.rules.state cimport (
-    EDGES, KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_TYPES, OVER, PICK, PICK_CARD,
-    PLACE_CARD, Side, SkystonesState,
+    EDGES, KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_TYPES, OPPOSITE, PICK, PICK_CARD, PLACE_CARD, Board,
+    Side, SkystonesState,
 )
 from games.skystones.rules.tables cimport SkystonesTables
 
@@ -85,15 +80,19 @@ cdef struct Weak:
 
 
 cdef inline int best_placement(SkystonesTables tables, const Weak* weak, const Board* board,
-                               const uint64_t* facing, uint64_t hand, Rng* rng) noexcept nogil:
+                               int seat, uint64_t hand, Rng* rng) noexcept nogil:
     # The first of the best placements: the first bit of its lane << 6 | its card.
     cdef uint64_t open[EDGES]
+    # What a card has to exceed on each square, as a guard: 0 where the edge does not touch a card
+    # of the opponent.
+    cdef uint64_t facing[EDGES]
     cdef uint64_t worths[MAX_HAND]
     cdef uint8_t cards[MAX_HAND]
     cdef uint64_t worth, lead, ahead, hits, best = 0, among = LANE_ONES, chosen = 0, noise = 0
     cdef int i, edge, card, n = 0, noises_left = 0
     for edge in range(EDGES):
         open[edge] = across(board.empty, edge)
+        facing[edge] = across(board.guards[edge ^ OPPOSITE] & board.chips[1 - seat], edge)
     while hand:
         card = lowest_bit(hand)
         hand &= hand - 1
@@ -155,64 +154,15 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        cdef Board board
-        cdef uint64_t facing[EDGES]
-        cdef uint64_t types
         cdef int placement
         if stones.common.phase == PICK:
-            types = self.rules.pickable(stones, seat)
-            return <Action> PICK_CARD << KIND_SHIFT | <Action> (
-                draw_likely(types, self.learned.picks_of(&stones.common, seat), rng)
-                if self.learned_picks else draw_bit(self.rules, types, rng))
-        set_up_board(self.rules, stones.common.board, &board)
-        face(&board, seat, facing)
-        placement = best_placement(self.rules, &self.weak, &board, facing,
-                                   types_in(stones.hands[seat]), rng)
+            return <Action> PICK_CARD << KIND_SHIFT | <Action> draw_card(
+                self.rules, pickable(self.rules, &stones.piles[seat], &stones.picks[seat]),
+                self.learned.picks_of(&stones.common, seat) if self.learned_picks else NULL, rng)
+        placement = best_placement(self.rules, &self.weak, &stones.board, seat,
+                                   stones.hands[seat].types, rng)
         return (<Action> PLACE_CARD << KIND_SHIFT | <Action> (placement & 63) << 8
                 | self.rules.squares_at[(placement >> 6) // LANE_BITS])
-
-    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
-        cdef SkystonesState* stones = <SkystonesState*> state
-        cdef Compact compact
-        cdef uint64_t facing[EDGES]
-        cdef int placement
-        cdef int rounds = self.horizon
-        cdef const double* likelihoods[SEATS]
-        cdef int seat
-        for seat in range(SEATS):
-            likelihoods[seat] = NULL
-            if self.learned_picks:
-                likelihoods[seat] = self.learned.picks_of(&stones.common, seat)
-        compact_of(self.rules, stones, &compact)
-        while compact.phase != OVER and rounds > 0:
-            if compact.phase == PICK:
-                pick_hands(self.rules, &compact, likelihoods, rng)
-            while can_place(self.rules, &compact, compact.turn):
-                face(&compact.board, compact.turn, facing)
-                placement = best_placement(self.rules, &self.weak, &compact.board, facing,
-                                           compact.hands[compact.turn].types, rng)
-                place(self.rules, &compact, facing, placement & 63, placement >> 6)
-            end_round(self.rules, &compact)
-            rounds -= 1
-        stones.common.phase = compact.phase
-        stones.common.sides[0].points = compact.points[0]
-        stones.common.sides[1].points = compact.points[1]
-        if compact.phase == OVER:
-            return self.at_end(state, draw)
-        if self.learned_value:
-            return self.learned_estimate(&compact, draw)
-        return self.expected(compact.points[0] - compact.points[1],
-                             self.strength(compact.piles[0].copies, compact.piles[1].copies),
-                             compact.starter, compact.unplaced // 2, draw)
-
-    cdef double learned_estimate(self, const Compact* compact, double* draw) noexcept nogil:
-        cdef Inputs inputs
-        cdef int seat = compact.starter
-        inputs.n = 0
-        self.learned.describe_round(
-            compact.piles[seat].copies, compact.piles[1 - seat].copies,
-            compact.points[seat] - compact.points[1 - seat], compact.unplaced // 2, &inputs)
-        return self.learned.value_of(seat, &inputs, draw)
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
@@ -220,7 +170,7 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         if self.learned_value:
             return self.learned.estimate(state, draw)
         return self.expected(sides[0].points - sides[1].points,
-                             self.strength(stones.piles[0], stones.piles[1]),
+                             self.strength(stones.piles[0].copies, stones.piles[1].copies),
                              stones.common.starter,
                              (sides[0].pile_size + sides[1].pile_size) // 2, draw)
 
