@@ -134,7 +134,7 @@ cdef class SkystonesFeatures(Features):
                              Inputs* inputs) noexcept nogil:
         cdef int card, strength = 0
         cdef int by_left = (rounds_left(left) - 1) * BY_LEFT
-        for card in range(self.rules.types):
+        for card in range(MAX_TYPES):
             strength += self.rules.totals[card] * (<int> own[card] - <int> other[card])
         put(inputs, by_left + LEFT, 1)
         put(inputs, by_left + LEAD, lead)

@@ -6,10 +6,11 @@ round, since later rounds hardly depend on it. The lead then goes on as a random
 towards the stronger pile and towards the seat that starts.
 """
 
+cimport cython
 from libc.math cimport sqrt
 
 from engine.chance cimport Rng, rng_next
-from engine.game cimport Action, State
+from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
@@ -18,7 +19,7 @@ from games.skystones.rules.lanes cimport LANE_BITS, LANE_ONES, LANE_TOPS, MOST, 
 from games.skystones.rules.rules cimport Skystones
 from games.skystones.rules.stack cimport draw_card, lowest_bit, pickable
 from games.skystones.rules.state cimport (
-    EDGES, KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_TYPES, OPPOSITE, PICK, PICK_CARD, PLACE_CARD, Board,
+    EDGES, KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_TYPES, OPPOSITE, OVER, PICK, PICK_CARD, PLACE_CARD, Board,
     Side, SkystonesState,
 )
 from games.skystones.rules.tables cimport SkystonesTables
@@ -126,6 +127,7 @@ cdef inline int best_placement(SkystonesTables tables, const Weak* weak, const B
     return lowest_bit(chosen & LANE_TOPS) - WORTH_BITS << 6 | chosen & 63
 
 
+@cython.final
 cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     """Plays for what is taken now, to the end of the round."""
 
@@ -162,7 +164,28 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         placement = best_placement(self.rules, &self.weak, &stones.board, seat,
                                    stones.hands[seat].types, rng)
         return (<Action> PLACE_CARD << KIND_SHIFT | <Action> (placement & 63) << 8
-                | self.rules.squares_at[(placement >> 6) // LANE_BITS])
+                | self.rules.squares_at[placement >> 6])
+
+    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
+        # As by the base class, but compiled for this game: that takes less time.
+        cdef SkystonesState* stones = <SkystonesState*> state
+        cdef int cards[SEATS]
+        cdef int seat, placement, last = stones.common.round + self.horizon
+        while stones.common.phase != OVER and stones.common.round < last:
+            if stones.common.phase == PICK:
+                for seat in range(SEATS):
+                    cards[seat] = draw_card(
+                        self.rules, pickable(self.rules, &stones.piles[seat], &stones.picks[seat]),
+                        NULL, rng)
+                self.rules.pick(stones, cards, NULL)
+            else:
+                seat = stones.common.turn
+                placement = best_placement(self.rules, &self.weak, &stones.board, seat,
+                                           stones.hands[seat].types, rng)
+                self.rules.place(stones, seat, placement & 63, placement >> 6, NULL)
+        if stones.common.phase == OVER:
+            return self.at_end(state, draw)
+        return self.estimate(state, draw)
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state

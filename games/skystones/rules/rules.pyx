@@ -31,6 +31,7 @@ which of them are in hand, nor which cards went back to the pile. For what can b
 opponent's hand, see games/skystones/play/sampler.pyx.
 """
 
+cimport cython
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
@@ -39,7 +40,7 @@ from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Sta
 from games.skystones.rules.board cimport (
     can_place, clear_board, field_on, lay_card, lay_field, open_to, put, set_up_board, winner,
 )
-from games.skystones.rules.lanes cimport LANE_BITS, LANE_ONES, across, count_lanes
+from games.skystones.rules.lanes cimport LANE_ONES, across, count_lanes
 from games.skystones.rules.stack cimport (
     lowest_bit, pick_card, pickable, put_back, put_in, stack_up, start_picks, take_out,
 )
@@ -57,6 +58,7 @@ cdef enum:
     ASIDE
 
 
+@cython.final
 cdef class Skystones(SkystonesTables):
     """Skystones under one ruleset."""
 
@@ -244,7 +246,7 @@ cdef class Skystones(SkystonesTables):
             open = open_to(&stones.board, self.elements[card]) & LANE_ONES
             while open:
                 actions[n] = (<Action> PLACE_CARD << KIND_SHIFT | card << 8
-                              | self.squares_at[lowest_bit(open) // LANE_BITS])
+                              | self.squares_at[lowest_bit(open)])
                 open &= open - 1
                 n += 1
         return n
@@ -282,11 +284,13 @@ cdef class Skystones(SkystonesTables):
                     EventLog* log) noexcept nogil:
         cdef SkystonesState* stones = <SkystonesState*> state
         cdef int turn = stones.common.turn
+        cdef int[SEATS] cards
         if stones.common.phase == PICK:
-            self.pick(stones, joint, log)
+            cards[0] = joint[0] & 255
+            cards[1] = joint[1] & 255
+            self.pick(stones, cards, log)
         else:
-            self.place(stones, turn, joint[turn] >> 8 & 255, joint[turn] & 255, log)
-            self.find_turn(stones, 1 - turn, log)
+            self.place(stones, turn, joint[turn] >> 8 & 255, self.lanes[joint[turn] & 255], log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
         cdef const Side* sides = (<const SkystonesState*> state).common.sides
@@ -382,15 +386,16 @@ cdef class Skystones(SkystonesTables):
         stones.common.turn = starter
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &stones.common.round, 1)
 
-    cdef void pick(self, SkystonesState* stones, const Action* joint, EventLog* log) noexcept nogil:
+    cdef void pick(self, SkystonesState* stones, const int* cards, EventLog* log) noexcept nogil:
         cdef int seat
         cdef uint8_t card
         for seat in range(SEATS):
-            card = joint[seat] & 255
+            card = cards[seat]
             pick_card(self, &stones.piles[seat], &stones.hands[seat], &stones.picks[seat], card)
             stones.common.sides[seat].pile_size -= 1
             stones.common.sides[seat].hand_size += 1
-            log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
+            if log != NULL:
+                log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
         if stones.common.sides[0].hand_size == self.hand_size:
             stones.common.phase = PLACE
             memset(stones.picks, 0, sizeof(stones.picks))
@@ -407,20 +412,21 @@ cdef class Skystones(SkystonesTables):
             seat = 1 - seat
         stones.common.turn = seat
 
-    cdef void place(self, SkystonesState* stones, int seat, int card, int square,
+    cdef void place(self, SkystonesState* stones, int seat, int card, int at,
                     EventLog* log) noexcept nogil:
         cdef Common* common = &stones.common
         cdef Placement* placement = &common.placements[common.placement_count]
-        cdef uint64_t taken = put(self, &stones.board, seat, card, self.lanes[square])
+        cdef uint64_t taken = put(self, &stones.board, seat, card, at)
         take_out(&stones.hands[seat], card)
         common.sides[seat].hand_size -= 1
         placement.round = common.round
         placement.seat = seat
         placement.card = card
-        placement.square = square
+        placement.square = self.squares_at[at]
         common.placement_count += 1
         if log != NULL:
             self.log_placement(log, placement, taken)
+        self.find_turn(stones, 1 - seat, log)
 
     cdef void log_placement(self, EventLog* log, const Placement* placement,
                             uint64_t taken) noexcept nogil:
@@ -434,7 +440,7 @@ cdef class Skystones(SkystonesTables):
             other = taken & LANE_ONES & across(
                 <uint64_t> 1 << self.lanes[placement.square], edge ^ OPPOSITE)
             if other:
-                values[n] = self.squares_at[lowest_bit(other) // LANE_BITS]
+                values[n] = self.squares_at[lowest_bit(other)]
                 n += 1
         log_event(log, TO_PUBLIC | TO_RECORD, PLACED, placement.seat, values, n)
 

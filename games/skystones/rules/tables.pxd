@@ -35,7 +35,7 @@ cdef class SkystonesTables(Game):
     cdef uint64_t points[MAX_TYPES][EDGES]      # The points of each edge, in all lanes.
     cdef uint64_t on_board       # The lanes of all squares.
     cdef uint8_t lanes[MAX_SQUARES]     # The first bit of the lane of each square,
-    cdef uint8_t squares_at[MAX_SQUARES]        # and the square of each lane.
+    cdef uint8_t squares_at[64]         # and the square whose lane begins at a bit.
 
     cdef set_board(self, int side)
     cdef set_cards(self, specs)

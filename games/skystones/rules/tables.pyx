@@ -68,7 +68,7 @@ cdef class SkystonesTables(Game):
         for square in range(self.squares):
             row, column = square // side, square % side
             self.lanes[square] = LANE_BITS * (MAX_SIDE * row + column)
-            self.squares_at[MAX_SIDE * row + column] = square
+            self.squares_at[self.lanes[square]] = square
             self.on_board |= <uint64_t> LANE << self.lanes[square]
 
     cdef set_bits(self):
