@@ -41,16 +41,24 @@ cdef enum:
     MOST_LEAD = 4
     LEADS_TOLD = 2 * MOST_LEAD + 1
 
+    USUAL_TOTALS = 141           # The sum of the totals of the usual cards.
+    USUAL_CARDS = 45
+    FEWEST_CARDS = 42            # With fewer, or more than usual, there can be other rounds.
+
     SIGNS = 3
     ROUNDS = 4
 
 # How many more rounds there are for about so many cards of each pile.
 cdef inline int rounds_left(int cards) noexcept nogil:
-    return max(1, min(MOST_LEFT, (2 * cards - 4) // 9))
+    return (2 * cards - 4) // 9
 
 
 cdef class SkystonesFeatures(Features):
     cdef Skystones rules
+    # Whether a match has four rounds of nine cards, so that none is tied. The net was learned of
+    # such matches: it knows which leads can still become a draw.
+    cdef readonly bint usual_rounds
+    cdef double by_mean          # The usual mean of the totals by that of this card list.
     # How likely each card is to be picked, in proportion, by the circumstances of the round.
     cdef double picks[2][SIGNS][ROUNDS][MAX_TYPES]
     cdef int place_weights[PLACE_FEATURES]

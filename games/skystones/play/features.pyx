@@ -4,7 +4,7 @@ A *pick* is described by the card, and by how the shape of the card goes with th
 the round: whether the seat starts it, whether it leads, and how late it is. The hand so far is left
 out, so that all picks of a round have the same weights, which the sampler needs. A *placement* is
 described by what the card would touch. The *start of a round* is described by the lead and by the
-totals of both piles, as the seat sees them that starts.
+totals of both piles in parts of their mean, as the seat sees them that starts.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
 opponent is taken for impossible, and otherwise a softmax of the weighted features.
@@ -19,7 +19,9 @@ from engine.net cimport Inputs, put
 from engine.numerics cimport exp
 from games.skystones.rules.board cimport taken_by
 from games.skystones.rules.lanes cimport across, count_lanes
-from games.skystones.rules.state cimport EDGES, OPPOSITE, PICK, PLACE, SkystonesState
+from games.skystones.rules.state cimport (
+    EDGES, MAX_HAND, MAX_SQUARES, OPPOSITE, PICK, PLACE, SkystonesState,
+)
 
 SHAPES = ("total", "strongest", "zeros")
 ROUND_FACTS = ("starts", "leads", "late")
@@ -34,12 +36,19 @@ cdef inline int sign(int x) noexcept nogil:
 cdef class SkystonesFeatures(Features):
     """Describes picks, placements and the starts of rounds."""
 
-    uses = ("beliefs", "playouts", "value")
+    uses = ("beliefs", "value")
     everywhere = ("value",)
 
     def __init__(self, game, weights=None, net=None):
         self.rules = game
         super().__init__(game, weights, net)
+        self.usual_rounds = (FEWEST_CARDS <= self.rules.deck_size <= USUAL_CARDS
+                             and self.rules.hand_size == MAX_HAND
+                             and self.rules.squares == MAX_SQUARES
+                             and not self.rules.special_fields)
+        totals = sum(self.rules.copies[i] * self.rules.totals[i] for i in range(self.rules.types))
+        self.by_mean = (<double> USUAL_TOTALS * self.rules.deck_size
+                        / (USUAL_CARDS * max(1, <int> totals)))
         if weights is not None:
             self.set_picks(weights["pick"])
             for i, weight in enumerate(weights["place"]):
@@ -133,12 +142,12 @@ cdef class SkystonesFeatures(Features):
     cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
                              Inputs* inputs) noexcept nogil:
         cdef int card, strength = 0
-        cdef int by_left = (rounds_left(left) - 1) * BY_LEFT
+        cdef int by_left = (max(1, min(MOST_LEFT, rounds_left(left))) - 1) * BY_LEFT
         for card in range(MAX_TYPES):
             strength += self.rules.totals[card] * (<int> own[card] - <int> other[card])
         put(inputs, by_left + LEFT, 1)
         put(inputs, by_left + LEAD, lead)
-        put(inputs, by_left + STRENGTH, strength)
+        put(inputs, by_left + STRENGTH, <int> (strength * self.by_mean))
         put(inputs, LEAD_IS + max(0, min(lead + MOST_LEAD, LEADS_TOLD - 1)), 1)
 
     # What the weights give
