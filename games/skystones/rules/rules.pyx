@@ -310,18 +310,21 @@ cdef class Skystones(SkystonesTables):
 
     cdef void show_board(self, const SkystonesState* stones, Square* board) noexcept nogil:
         # Writes what lies on each square, which was empty. The cards are those of this round.
+        cdef const Common* common = &stones.common
         cdef const Placement* placement
-        cdef int square, i = stones.common.placement_count - 1
+        cdef int square, i
         if self.special_fields:
             for square in range(self.squares):
                 board[square].field = field_on(&stones.board, self.lanes[square])
-        while (stones.common.phase == PLACE and i >= 0
-               and stones.common.placements[i].round == stones.common.round):
-            placement = &stones.common.placements[i]
-            board[placement.square].card = placement.card + 1
-            board[placement.square].owner = (
-                stones.board.chips[1] >> self.lanes[placement.square] & 1)
-            i -= 1
+        if common.phase != PLACE:
+            return
+        for i in range(common.placement_count - 1, -1, -1):
+            placement = &common.placements[i]
+            if placement.round != common.round:
+                return
+            square = placement.square
+            board[square].card = placement.card + 1
+            board[square].owner = stones.board.chips[1] >> self.lanes[square] & 1
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # Only its own seat sees a pick; both see a placement. The turn afterwards shows whether a
