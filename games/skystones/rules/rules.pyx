@@ -31,7 +31,6 @@ which of them are in hand, nor which cards went back to the pile. For what can b
 opponent's hand, see games/skystones/play/sampler.pyx.
 """
 
-cimport cython
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
@@ -58,7 +57,6 @@ cdef enum:
     ASIDE
 
 
-@cython.final
 cdef class Skystones(SkystonesTables):
     """Skystones under one ruleset."""
 
