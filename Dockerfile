@@ -24,7 +24,7 @@ RUN for project in clients/python .; do \
     done
 RUN python -m venv --without-pip /opt/croupier \
     && /tools/bin/pip --python /opt/croupier/bin/python install -q --no-compile -c constraints.txt \
-        /wheels/croupier-*.whl "$(echo /wheels/croupier_server-*.whl)[jwt,postgres,webhooks]"
+        /wheels/croupier-*.whl "$(echo /wheels/croupier_server-*.whl)[jwt,otel,postgres,webhooks]"
 # The bill of materials, before the parts that no program reads are left out.
 RUN install -d /opt/croupier/share \
     && /tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
@@ -49,7 +49,7 @@ ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 \
 # each would compile them again.
 RUN cd / && bash -c 'set -e; coproc croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory; \
         server=$COPROC_PID; read -r line <&"${COPROC[0]}"; echo "$line"; kill "$server"; wait "$server"' \
-    && python -c 'import asyncpg, jwt, service.store.postgresql'
+    && python -c 'import asyncpg, jwt, opentelemetry.exporter.otlp.proto.http.trace_exporter, service.store.postgresql'
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

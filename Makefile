@@ -45,8 +45,9 @@ disturb-processes: tools ## run all tests that start processes ten times, distur
 	$(PY) scripts/disturb.py --times 10 -- $(PYTEST) -n $(JOBS) --dist worksteal \
 		$$(grep -lrE 'subprocess|Server(Process|s)|[Rr]eplica|ServeCommand|[Cc]luster|postgres|planted_games' tests --include='test_*.py') $(ARGS)
 
-simulate: tools ## run the whole service in simulated worlds, whose seeds replay them (ARGS=--help; SHORT=1 for a minute; ARGS=--mutants plants faults)
+simulate: tools ## run the whole service in simulated worlds, whose seeds replay them (ARGS=--help; SHORT=1 for few; ARGS=--mutants plants faults, ARGS=--seams changes what is told)
 	$(PY) -m tests.simulation $(if $(SHORT),--seed 1000 --seeds 3 --hours 0.25) $(ARGS)
+	$(if $(SHORT),$(PY) -m tests.simulation --seams --sample 100)
 
 alerts: tools ## scrape real servers with Prometheus, evaluate the dashboard and the rules, and plant outages (SHORT=1 for fewer)
 	$(PY) -m tests.monitoring.alerts $(ARGS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cli.configuration import ConfiguredParser
+from croupier.terminal.arguments import API_KEY as API_KEY
 from croupier.terminal.arguments import DEFAULT_ADDRESS as DEFAULT_ADDRESS
 from croupier.terminal.arguments import MAX_ITERATIONS as MAX_ITERATIONS
 from croupier.terminal.arguments import MAX_UINT64 as MAX_UINT64
@@ -20,6 +21,7 @@ from croupier.terminal.arguments import UsageError as UsageError
 from croupier.terminal.arguments import add_language as add_language
 from croupier.terminal.arguments import add_no_color as add_no_color
 from croupier.terminal.arguments import add_server as add_server
+from croupier.terminal.arguments import connection as connection
 from croupier.terminal.arguments import declare as declare
 from croupier.terminal.arguments import declared as declared
 from croupier.terminal.arguments import digits as digits

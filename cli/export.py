@@ -43,7 +43,7 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Writes the files."""
     chosen.output.mkdir(parents=True, exist_ok=True)
-    with Client(chosen.server, **arguments.security(chosen)._asdict()) as client:
+    with Client(chosen.server, **arguments.connection(chosen)) as client:
         operator = Operator(client, arguments.operator_token(chosen.operator_token_file))
         count, failed = 0, False
         for match in _names(chosen, operator):

@@ -25,8 +25,8 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Prints a line for each game."""
     if chosen.server:
-        security = arguments.security(chosen)._asdict()
-        with Client(chosen.server, timeout=ANSWER_SECONDS, **security) as client:
+        connection = arguments.connection(chosen)
+        with Client(chosen.server, timeout=ANSWER_SECONDS, **connection) as client:
             games = client.games()
     else:
         games = [describe(game()) for game in wire.hosted_games().values()]

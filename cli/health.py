@@ -8,7 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from cli import arguments
 from cli.arguments import Commands
 from croupier.errors import CroupierError
-from croupier.transport import open_channel
+from croupier.transport import explained, identity, open_channel
 
 ANSWER_SECONDS = 5.0
 
@@ -26,13 +26,13 @@ def add_parser(commands: Commands) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Prints the status of the server."""
-    security = arguments.security(chosen)
+    security, key = arguments.security(chosen), identity(chosen.api_key, "")
     try:
         with open_channel(chosen.server, security) as channel:
             request = health_pb2.HealthCheckRequest()
             stub = health_pb2_grpc.HealthStub(channel)
-            status = stub.Check(request, timeout=ANSWER_SECONDS).status  # type: ignore[attr-defined]
+            answer = stub.Check(request, timeout=ANSWER_SECONDS, metadata=key)  # type: ignore[attr-defined]
     except grpc.RpcError as error:
-        raise CroupierError.from_call(error) from error
-    print(health_pb2.HealthCheckResponse.ServingStatus.Name(status))
-    return 0 if status == health_pb2.HealthCheckResponse.SERVING else 1
+        raise explained(CroupierError.from_call(error), chosen.server, security) from error
+    print(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
+    return 0 if answer.status == health_pb2.HealthCheckResponse.SERVING else 1

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import math
-import os
 import random
 import sys
 import time
@@ -17,9 +16,8 @@ from croupier.client import Client
 from croupier.transport import Security, channel_credentials, is_local
 from croupier.v1 import game_pb2
 
-KEY_VARIABLE = "CROUPIER_API_KEY"
 LATE_SECONDS = 0.02  # A program that is later than this measures itself.
-OPTIONS = f"""
+OPTIONS = """
 --games GAME,... (all that the server has)
     games to play
 --matches N [50]
@@ -30,8 +28,6 @@ OPTIONS = f"""
     for which to play, once all seats are there
 --seats-a-connection N [1]
     seats that share a connection, as behind a front end
---api-key KEY (none)
-    the API key to call with (also: {KEY_VARIABLE} in the environment)
 --players N [0]
     with --api-key: so many players for whom it calls, for a key that names players;
     0 is the key alone
@@ -60,8 +56,7 @@ def add_parser(commands: Commands) -> None:
         "--players": arguments.whole(0),
         "--seed": int,
     }
-    key = {"--api-key": {"default": os.environ.get(KEY_VARIABLE, "")}}
-    arguments.declare(parser, OPTIONS, types, key)
+    arguments.declare(parser, OPTIONS, types)
     parser.set_defaults(run=run)
 
 
@@ -72,7 +67,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError(f"tokens would travel in the clear to {chosen.server}: use --tls")
     if chosen.players and not chosen.api_key:
         raise UsageError("--players needs --api-key")
-    return asyncio.run(_run(chosen, security, _rulesets(chosen, security)))
+    return asyncio.run(_run(chosen, security, _rulesets(chosen)))
 
 
 async def _run(
@@ -102,9 +97,9 @@ def _tell(text: str) -> None:
     print(f"... {text}", file=sys.stderr, flush=True)
 
 
-def _rulesets(chosen: argparse.Namespace, security: Security) -> list[game_pb2.Ruleset]:
+def _rulesets(chosen: argparse.Namespace) -> list[game_pb2.Ruleset]:
     # The default rulesets of the games that were named, or of all.
-    with Client(chosen.server, patience=0, api_key=chosen.api_key, **security._asdict()) as client:
+    with Client(chosen.server, patience=0, **arguments.connection(chosen)) as client:
         listed = client.games()
     rulesets = {each.name.removeprefix("games/"): each.default_ruleset for each in listed}
     names = chosen.games.split(",") if chosen.games else list(rulesets)

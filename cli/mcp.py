@@ -7,16 +7,11 @@ from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from croupier.transport import identity, is_loopback
 
-API_KEY = "CROUPIER_API_KEY"
-
-OPTIONS = f"""
---api-key KEY
-    the API key that each call carries (default: {API_KEY} in the environment, which other users of
-    this machine cannot see). Not over HTTP: there, each request brings its own as Authorization:
-    Bearer KEY, or in x-api-key, and may name a player in x-player-id
+OPTIONS = """
 --http HOST:PORT
-    serve streamable HTTP there, at /mcp, in place of standard input and output; on an address that
-    other hosts reach, each request must bring an API key; for other hosts than this one, put a
+    serve streamable HTTP there, at /mcp, in place of standard input and output; each request brings
+    an API key of its own as Authorization: Bearer KEY, or in x-api-key, and may name a player in
+    x-player-id; on an address that other hosts reach, it must; for other hosts than this one, put a
     proxy with TLS before it, which keeps tokens secret
 --allowed-host NAME ...
     with --http, a name by which a proxy passes requests on, in the header Host, with a port or
@@ -48,17 +43,16 @@ def run(chosen: argparse.Namespace) -> int:
         from croupier.mcp import make_server, serve_http
     except ModuleNotFoundError as missing:
         raise CommandError(str(missing)) from missing
-    if chosen.http is not None and chosen.api_key:
+    if chosen.http is not None and chosen.api_key != os.environ.get(arguments.API_KEY, ""):
         raise UsageError("--api-key excludes --http, where each request brings its own key")
     if chosen.http is None and (chosen.allowed_host or chosen.require_key):
         raise UsageError("--allowed-host and --require-key belong to --http")
     host, port = chosen.http or ("", 0)
     host = host.strip("[]")
-    api_key = chosen.api_key or os.environ.get(API_KEY, "")
-    identity(api_key, "")  # Now, rather than at each call of a tool.
+    identity(chosen.api_key, "")  # Now, rather than at each call of a tool.
     server = make_server(
         chosen.server,
-        api_key=api_key,
+        api_key=chosen.api_key,
         language=chosen.language,
         security=arguments.security(chosen),
         forward=chosen.http is not None,

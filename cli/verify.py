@@ -19,6 +19,7 @@ from service.hosting.records import RecordError, verify, write_record
 from service.observability.metrics import Metrics
 from service.running.server import Options, open_store
 from service.store import Store
+from wire.errors import Refusal
 
 ABOUT = """\
 Checks records of finished matches, or, with --data or --store, a whole log.
@@ -39,15 +40,15 @@ the servers of a PostgreSQL database it may run."""
 EXIT = """\
 Exit status: 0 if all records are true and the log is whole, 1 if a record is not true or
 cannot be read, or the log is damaged or was made under other rules, 2 if the command
-line is wrong."""
+line is wrong, 3 if the log cannot be checked: it is not there, in use, or unreadable."""
 
 OPTIONS = """
 --secret-hash HEX
     the secret_hash of CreateMatch, in hexadecimal digits; only for one record
 -q, --quiet
     print only what is wrong
---data DIR
-    check the SQLite log in this directory, as `croupier serve` names it
+--data PATH
+    check the SQLite log in this directory, as `croupier serve` names it, or a copy in this file
 --store WHERE
     check the log in this database: "postgresql://..."
 """
@@ -63,7 +64,7 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser, "*")
-    types = {"HEX": arguments.sha256, "DIR": arguments.directory, "WHERE": arguments.store}
+    types = {"HEX": arguments.sha256, "PATH": arguments.directory, "WHERE": arguments.store}
     arguments.declare(parser, OPTIONS, types)
     parser.set_defaults(run=run)
 
@@ -118,8 +119,9 @@ def _run_log(chosen: argparse.Namespace) -> int:
     try:
         opened = open_store(Options(store=store, data=data or Path()), Metrics())
         return asyncio.run(_check_log(opened, quiet=chosen.quiet))
-    except ValueError as error:
-        raise CommandError(str(error)) from error
+    except (ValueError, OSError, Refusal) as error:
+        print(f"croupier: {error}", file=sys.stderr)
+        return 3
 
 
 async def _check_log(store: Store, *, quiet: bool) -> int:

@@ -33,7 +33,6 @@ from croupier.v1 import feed_pb2
 if TYPE_CHECKING:
     from cli.posting import Endpoint
 
-API_KEY = "CROUPIER_API_KEY"
 TYPE = "matches.changed"
 SECRET_PREFIX = "whsec_"
 MIN_SECRET_BYTES = 24  # As Standard Webhooks asks for.
@@ -49,10 +48,8 @@ OPTIONS = f"""
 --secret-file FILE
     a file with the secret that signs: {SECRET_PREFIX} and at least {MIN_SECRET_BYTES} bytes in
     base64; with several, one a line, all sign, until receivers know the new one
---api-key KEY
-    the API key whose matches to follow (also: {API_KEY} in the environment)
 --operator-token-file FILE
-    a file with the operator's token, to follow all matches
+    a file with the operator's token, to follow all matches, in place of those of the API key
 --only {"|".join(UPDATE_FILTERS)}
     post only updates of matches that are due, or over
 --attempts N [12]
@@ -77,7 +74,6 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("url", metavar="URL", help=where)
     arguments.add_server(parser, help="the server whose feed to follow")
     more: dict[str, Any] = {name: {"required": True} for name in ("--state", "--secret-file")}
-    more["--api-key"] = {"default": os.environ.get(API_KEY, "")}
     arguments.declare(parser, OPTIONS, {"N": arguments.whole(1, 100)}, more)
     parser.set_defaults(run=run)
 
@@ -98,9 +94,7 @@ def run(chosen: argparse.Namespace) -> int:
     token = chosen.operator_token_file and arguments.operator_token(chosen.operator_token_file)
     wanted = UPDATE_FILTERS[chosen.only] if chosen.only else feed_pb2.UPDATE_FILTER_UNSPECIFIED
     folder = Folder(chosen.state)
-    with _Follower(
-        chosen.server, api_key=chosen.api_key, **arguments.security(chosen)._asdict()
-    ) as client:
+    with _Follower(chosen.server, **arguments.connection(chosen)) as client:
         while True:
             try:
                 for response in client.watch_matches(

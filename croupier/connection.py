@@ -12,7 +12,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.errors import CroupierError
 from croupier.retry import Retry, Tally
-from croupier.transport import Security, bearer, identity, open_channel
+from croupier.transport import Security, bearer, explained, identity, open_channel
 from croupier.v1 import (
     catalog_pb2_grpc,
     feed_pb2_grpc,
@@ -93,7 +93,8 @@ class Connection:
         self._closed = False
         self._asking: list[Callable[[grpc.ChannelConnectivity], None]] = []
         self._asked_at = float("-inf")
-        self._channel = open_channel(address, Security(tls, ca, cert, key, insecure), _CHANNEL)
+        self._security = Security(tls, ca, cert, key, insecure)
+        self._channel = open_channel(address, self._security, _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
         self.feed_stub = feed_pb2_grpc.FeedServiceStub(self._channel)
@@ -167,6 +168,7 @@ class Connection:
         """Returns when it is time for the next try; raises `error` if there should be none."""
         if self._closed:  # By another thread.
             raise error
+        explained(error, self.address, self._security)
         if not retry.lasts:
             retry.wait(error)
             return

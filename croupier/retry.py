@@ -36,6 +36,7 @@ _LASTING = (
     "CERTIFICATE_VERIFY_FAILED",
     "Hostname Verification Check failed",
     "WRONG_VERSION_NUMBER",
+    "the server speaks ",
     "Exception serializing",
     "Exception deserializing",
 )

@@ -2,6 +2,8 @@
 
 import ipaddress
 import re
+import socket
+import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 _PORT = re.compile(r":\d+$")
 _PORTS = re.compile(r":(-?\d+)(?=,|$)")  # Of a list of addresses.
 MAX_PORT = 65535
+PROBE_SECONDS = 2.0
 
 
 class Security(NamedTuple):
@@ -123,6 +126,32 @@ def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:
     return grpc.ssl_channel_credentials(
         _read(security.ca), _read(security.key), _read(security.cert)
     )
+
+
+def explained(error: CroupierError, address: str, security: Security) -> CroupierError:
+    """Returns the error of a call; if TLS is why it could not connect, the message says so."""
+    if error.code is grpc.StatusCode.UNAVAILABLE and "connect" in error.message:
+        tls, speaks = any(security._replace(insecure=False)), _speaks_tls(address)
+        if speaks and not tls:
+            error.message = "the server speaks TLS: use --tls, in Python tls=True"
+        elif speaks is False and tls:
+            error.message = "the server speaks no TLS: leave --tls and its files out"
+    return error
+
+
+def _speaks_tls(address: str) -> bool | None:
+    # None if that cannot be told. What gRPC says is about one of the server's addresses only.
+    host, _, port = _SCHEME.sub("", address).partition(",")[0].rpartition(":")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS) as plain:
+            context.wrap_socket(plain, server_hostname=host).close()
+    except ssl.SSLError as error:
+        return False if error.reason == "WRONG_VERSION_NUMBER" else None
+    except (OSError, ValueError):
+        return None
+    return True
 
 
 def is_local(address: str) -> bool:

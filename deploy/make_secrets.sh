@@ -31,9 +31,10 @@ TOML
 [ -e callers.toml ] || cat >callers.toml <<TOML
 trusted_proxies = ["10.0.0.0/24"]
 TOML
-[ -e tls.key ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 \
+[ -e tls.key ] || [ -e tls.crt ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 \
     -subj "/CN=$2" -addext "subjectAltName=DNS:$2" -keyout tls.key -out tls.crt 2>/dev/null
 
+[ -e tls.key ] && [ -e tls.crt ] || { echo "make_secrets.sh: $1 has only one of tls.key and tls.crt" >&2; exit 1; }
 chmod 400 -- *
 # The users of the images: croupier, postgres, grafana, envoy.
 chown 10001:10001 croupier.toml callers.toml operator-token

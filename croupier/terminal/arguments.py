@@ -30,7 +30,10 @@ CONNECTION = """
     the private key of --tls-cert
 --insecure
     send tokens in the clear, also to another host; for private networks only
+--api-key KEY (CROUPIER_API_KEY in the environment, which other users of this machine cannot see)
+    the API key that each call carries
 """
+API_KEY = "CROUPIER_API_KEY"
 
 LANGUAGE = """
 --language CODE []
@@ -121,7 +124,8 @@ def add_server(
     """Adds the option --server, and those that protect the connection to it."""
     text = f"{help} (default: %(default)s)" if default else help
     parser.add_argument("--server", metavar="HOST:PORT", default=default, help=text)
-    declare(parser.add_argument_group("the connection to the server"), CONNECTION)
+    key = {"--api-key": {"default": os.environ.get(API_KEY, "")}}
+    declare(parser.add_argument_group("the connection to the server"), CONNECTION, more=key)
 
 
 def security(chosen: argparse.Namespace) -> Security:
@@ -135,6 +139,11 @@ def security(chosen: argparse.Namespace) -> Security:
         if path is not None and not os.access(path, os.R_OK):
             raise UsageError(f"--tls-{name}: {path} cannot be read")
     return Security(chosen.tls, **files, insecure=chosen.insecure)
+
+
+def connection(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the options of `add_server` say to a `Client`, but the address."""
+    return {**security(chosen)._asdict(), "api_key": chosen.api_key}
 
 
 def add_language(parser: argparse.ArgumentParser) -> None:

@@ -98,8 +98,10 @@ def compared(item: hint_pb2.ActionEvaluation, say: Say) -> str:
         return say("not examined")
     # What the deviation leaves open with 95 % probability.
     margin = min(100, _points(2 * item.loss_deviation))
-    told = say("worse by {} (± {})" if margin else "worse by {}")
-    return told.format(_points(item.loss), margin)
+    told = "worse by {} (± {})" if margin else "worse by {}"
+    if margin and _points(item.loss) == 0:
+        told = "no difference seen (± {1})"
+    return say(told).format(_points(item.loss), margin)
 
 
 def _points(score: float) -> int:

@@ -73,7 +73,8 @@ def play(settings: Settings, console: Console, saved: SavedSeat | None = None) -
     With a saved seat, it goes on with the match of that seat.
     """
     screen = Screen(console, stops=not settings.auto)
-    with Client(settings.server, **settings.security._asdict()) as client:
+    security = settings.security._asdict()
+    with Client(settings.server, **security, api_key=settings.api_key) as client:
         try:
             if settings.puzzle:
                 _solve_puzzles(client, settings, screen)

@@ -36,3 +36,4 @@ class Settings:
     review_iterations: int = 0  # Of each search of a review; 0: what the server chooses.
     delay: float = 0.0  # Seconds between decisions with `auto`.
     security: Security = CLEARTEXT  # Of the connection to the server.
+    api_key: str = ""  # That each call carries.

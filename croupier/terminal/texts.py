@@ -113,6 +113,7 @@ GERMAN = {
     "searched": "Versuche",
     "as good": "genauso gut",
     "worse by {} (± {})": "um {} (± {}) schlechter",
+    "no difference seen (± {1})": "kein Unterschied gesehen (± {1})",
     "worse by {}": "um {} schlechter",
     "not examined": "nicht untersucht",
     "  and {} more": "  und {} weitere",

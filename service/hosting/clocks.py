@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2
 
+OFF_SECONDS = 2.0  # By which a clock is wrong at least, for the operator to be told.
 _MAX_CACHED = 256  # Time controls.
 
 
@@ -26,12 +28,21 @@ class Clock:
         """The time now."""
         return time.time_ns() // 1_000_000
 
+    def steady(self) -> float:
+        """Seconds of a clock that nobody sets."""
+        return time.monotonic()
+
     async def sleep(self, until: int, wake: asyncio.Event) -> None:
         """Returns at a time, or earlier when `wake` is set."""
         # Not wait_for: woken and cancelled at the same moment, it loses the cancellation.
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0, until - self.now()) / 1000):
                 await wake.wait()
+
+
+def date(at: int) -> str:
+    """A time as lines for the operator show it."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds")
 
 
 class Control(NamedTuple):

@@ -255,14 +255,15 @@ class Matches:
         """At most `limit` matches that wait without a clock since before a time; as in `Store`."""
         return await self._store.list_idle(before, after, limit)
 
-    async def end_idle(self, match_id: str, before: int) -> None:
-        """Ends a match that waits without a clock if nothing has happened in it since a time."""
+    async def end_idle(self, match_id: str, before: int) -> bool:
+        """Ends a match that has waited without a clock since before a time; returns if it did."""
         async with self._lock(match_id):
             # Not cached: it would take the place of a match that is played.
             state = await self._read(match_id)
-            if state.can_be_idle and state.time < before:
-                after = state.after(Idle.end(state, self._next_time(state)))
-                await self._commit(state, after, self._idle_ended)
+            if not state.can_be_idle or state.time >= before:
+                return False
+            after = state.after(Idle.end(state, self._next_time(state)))
+            return await self._commit(state, after, self._idle_ended)
 
     def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
         self._cache.drop(after.header.match_id)

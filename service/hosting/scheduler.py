@@ -16,6 +16,7 @@ loop, however many matches are due. Only a bot that plays a person decides at on
 """
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ from service.common.errors import log_failure
 from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask, together
 from service.hosting.bots import Bots
-from service.hosting.clocks import Clock
+from service.hosting.clocks import OFF_SECONDS, Clock, date
 from service.hosting.leases import LEASE_MILLISECONDS, MAX_RETRY_MILLISECONDS
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -45,7 +46,9 @@ MIN_RETRY_MILLISECONDS = 1_000
 RETRY_UNREAD_MILLISECONDS = 60_000
 RELEASE_SECONDS = 1.0
 
+_log = logging.getLogger(__name__)
 _STORE_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REASON_STORE_FULL)
+_LOST = (ErrorReason.ERROR_REASON_MATCH_NOT_FOUND, ErrorReason.ERROR_REASON_MATCH_DAMAGED)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +102,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._next_poll = 0
         self._read = time.monotonic()
+        self._ahead = clock.now() / 1000 - clock.steady()
         self._polling: KeptTask | None = None
 
     @property
@@ -206,6 +210,10 @@ class Scheduler:
 
     async def _poll(self) -> None:
         now = self._clock.now()
+        jump = now / 1000 - self._clock.steady() - self._ahead
+        if abs(jump) > OFF_SECONDS:
+            _log.warning("the clock was set by %+.0f seconds, to %s", jump, date(now))
+            self._ahead += jump
         room = max(0, min(MAX_TASKS - self._polled, MAX_WAITING - self._waiting))
         # One more than there is room for, to know when the next one is due or that there is a
         # backlog. Matches of this server whose leases are about to expire, and those that it leaves
@@ -356,8 +364,7 @@ class Scheduler:
                     await self._store.reschedule(DueMatch(match.match_id, match.lease), next_try)
 
     def _failed(self, state: MatchState | None, error: Exception) -> None:
-        deleted = ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
-        if isinstance(error, Refusal) and error.reason == deleted:
+        if isinstance(error, Refusal) and error.reason in _LOST:
             return
         self._metrics.bot_failures.inc()
         log_failure("a bot", error)

@@ -7,12 +7,14 @@ and a decision costs no more for them: the log is swept for those whose last ent
 """
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask
-from service.hosting.clocks import Clock
+from service.hosting.clocks import Clock, date
 from service.hosting.matches import Matches
 from service.store import IdleMatch
 from wire.errors import Refusal
@@ -24,18 +26,22 @@ PAUSE_SECONDS = 0.1  # Between batches, and at least between sweeps.
 RETENTION_SECONDS = 60.0
 IDLE_SECONDS = 600.0
 
+_log = logging.getLogger(__name__)
+
 
 class Sweep(ABC):
     """A background task that sweeps the log again and again. Each of several servers may do it."""
 
     def __init__(
-        self, name: str, matches: Matches, seconds: float, most: float, clock: Clock
+        self, name: str, told: str, matches: Matches, seconds: float, most: float, clock: Clock
     ) -> None:
         """`name` is that of the task, which is about matches in which all is older than `seconds`.
 
-        `most` seconds lie between two sweeps, or less where `seconds` are few.
+        `told` says in the log of the server what was done to which matches. `most` seconds lie
+        between two sweeps, or less where `seconds` are few.
         """
         self._name = name
+        self._told = told
         self._matches = matches
         self._seconds = seconds
         self._pause = min(most, max(seconds / 10, PAUSE_SECONDS))
@@ -58,13 +64,19 @@ class Sweep(ABC):
                 await self.sweep()
             await asyncio.sleep(self._pause)
 
-    def before(self) -> int:
-        """The time before which all has happened in the matches that it is about."""
-        return self._clock.now() - round(1000 * self._seconds)
+    async def sweep(self) -> None:
+        """Does all that is to be done by now, a batch at a time, and logs of how many matches."""
+        count, before = 0, self._clock.now() - round(1000 * self._seconds)
+        try:
+            async for done in self._batches(before):
+                count += done
+        finally:
+            if count:
+                _log.info("%s before %s: %d", self._told, date(before), count)
 
     @abstractmethod
-    async def sweep(self) -> None:
-        """Does all that is to be done by now, a batch at a time."""
+    def _batches(self, before: int) -> AsyncIterator[int]:
+        """Does what is to be done where all was before a time; yields how many each batch has."""
 
 
 class Retention(Sweep):
@@ -72,12 +84,12 @@ class Retention(Sweep):
 
     def __init__(self, matches: Matches, seconds: float, clock: Clock) -> None:
         """`seconds` is for how long a match that is over is retained."""
-        super().__init__("retention", matches, seconds, RETENTION_SECONDS, clock)
+        told = "deleted matches that ended"
+        super().__init__("retention", told, matches, seconds, RETENTION_SECONDS, clock)
 
-    async def sweep(self) -> None:
-        """Deletes all matches that are to be deleted by now, a batch at a time."""
-        before = self.before()
-        while await self._matches.delete_ended(before, DELETE_BATCH):
+    async def _batches(self, before: int) -> AsyncIterator[int]:
+        while deleted := await self._matches.delete_ended(before, DELETE_BATCH):
+            yield deleted
             await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -88,12 +100,11 @@ class IdleMatches(Sweep):
         self, matches: Matches, quota: BackgroundQuota, seconds: float, clock: Clock
     ) -> None:
         """`seconds` is for how long a match may be idle."""
-        super().__init__("idle matches", matches, seconds, IDLE_SECONDS, clock)
+        told = "ended idle matches, last played on"
+        super().__init__("idle matches", told, matches, seconds, IDLE_SECONDS, clock)
         self._quota = quota
 
-    async def sweep(self) -> None:
-        """Ends all matches that have been idle for too long by now."""
-        before = self.before()
+    async def _batches(self, before: int) -> AsyncIterator[int]:
         end = self._matches.end_idle
         last: IdleMatch | None = None
         while found := await self._matches.list_idle(before, last, IDLE_BATCH):
@@ -110,4 +121,5 @@ class IdleMatches(Sweep):
             finally:
                 for each in ending:
                     each.cancel()
+            yield sum(not each.exception() and each.result() for each in ending)
             last = found[-1]

@@ -474,6 +474,9 @@ class Metrics:
             "Statements that were sent to the database.",
             purpose=STATEMENTS,
         )
+        self.clock_offset = self._gauge(
+            "croupier_clock_offset_seconds", "How far this clock is ahead of the database's."
+        )
         limit = self._gauge(
             "croupier_store_connections_limit", "Connections that the pool may have."
         )

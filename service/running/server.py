@@ -6,6 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +31,7 @@ from service.common.tasks import Tasks, together
 from service.common.urls import check_url
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
-from service.hosting.clocks import Clock
+from service.hosting.clocks import OFF_SECONDS, Clock, date
 from service.hosting.erasing import Erasing
 from service.hosting.feed import Feed
 from service.hosting.matches import Matches
@@ -201,6 +202,7 @@ class Server:
             await self._store.open()
         await self._admission.open()
         tokens = Tokens(self._key or await self._stored_key())
+        await self._compare_clock()
         self._admission.identification.seat_of = tokens.seat_of
         services = self._make_services(tokens)
         if self._web is not None:
@@ -280,6 +282,17 @@ class Server:
         except Refusal as refusal:
             raise OSError(str(refusal)) from None
         return key
+
+    async def _compare_clock(self) -> None:
+        # With a clock that is wrong, matches would end, and be deleted, that should not.
+        limits = [each for each in (self._options.retain_finished, self._options.end_idle) if each]
+        with suppress(Refusal):
+            for newest in await self._store.list_matches(Query(), 1):
+                now, at = self._clock.now(), newest.updated
+                ago = (now - at) / 1000
+                if not newest.damaged and (ago < -OFF_SECONDS or ago > min(limits, default=ago)):
+                    told = "is the clock right? It says %s; the newest match was played on at %s"
+                    _log.warning(told, date(now), date(at))
 
     def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)

@@ -32,12 +32,13 @@ BOT_STRENGTHS: dict[int, Strength] = {
     BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
     BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
 }
-# Of a hint that is asked for by a strength. Those of the bots may change with their play.
+# Of a hint that is asked for by a strength, as `hint.proto` says. Those of the bots may change with
+# their play.
 HINT_ITERATIONS: dict[int, int] = {
-    BotStrength.BOT_STRENGTH_BEGINNER: 20,
-    BotStrength.BOT_STRENGTH_CASUAL: 150,
-    BotStrength.BOT_STRENGTH_REGULAR: 400,
-    BotStrength.BOT_STRENGTH_SKILLED: 1_000,
+    BotStrength.BOT_STRENGTH_BEGINNER: 200,
+    BotStrength.BOT_STRENGTH_CASUAL: 400,
+    BotStrength.BOT_STRENGTH_REGULAR: 1_000,
+    BotStrength.BOT_STRENGTH_SKILLED: 3_000,
     BotStrength.BOT_STRENGTH_EXPERT: 10_000,
 }
 

@@ -12,7 +12,9 @@ the notification with which each begins to listen.
 """
 
 import asyncio
+import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, count
 from typing import Any
@@ -29,11 +31,13 @@ POLL_SECONDS = 2.0
 # After the first poll. Until then the other servers have heard that this one listens.
 SECOND_POLL_SECONDS = 0.1
 POLLS_PER_TELLING = 5  # Of the seats that are there: three times before they count as gone.
+OFFSET_SECONDS = 2.0  # Between two clocks, for the operator to be told.
 
 _BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
 # Of one match, among others: its version, or a seat that is there.
 _NOTICE = re.compile(r"([a-z0-9]+) (?:(\d{1,18})|@([01]))(?=,|$)")
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
+_log = logging.getLogger(__name__)
 
 
 class NotificationListener:
@@ -56,6 +60,7 @@ class NotificationListener:
         # Whether other servers listen, as far as is known.
         self.others = True
         self.hears = False  # Whether this server hears of them.
+        self._off = False  # Whether the clock is wrong, or that of the database.
         self._task: KeptTask | None = None
 
     def start(self) -> None:
@@ -82,8 +87,10 @@ class NotificationListener:
             for polls in count():
                 # For lost notifications. It also finds out that the connection is gone.
                 await self._poll(connection)
-                if polls % POLLS_PER_TELLING == 0 and self.others:
-                    await self._tell_of_seats(connection)
+                if polls % POLLS_PER_TELLING == 0:
+                    await self._compare_clocks(connection)
+                    if self.others:
+                        await self._tell_of_seats(connection)
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             self.others, self.hears = True, False  # Who begins to listen now is not heard.
@@ -100,6 +107,17 @@ class NotificationListener:
         heads = await tables.read_heads(connection, watched)
         for match_id in watched:
             self._changes.look(match_id, heads.get(match_id))
+
+    async def _compare_clocks(self, connection: Any) -> None:
+        self._metrics.store_statements.labels("poll").inc()
+        before = time.time()
+        there = float(await connection.fetchval(tables.CLOCK))
+        # The database has read its clock in between.
+        offset = max(0.0, before - there) + min(0.0, time.time() - there)
+        self._metrics.clock_offset.set(offset)
+        if (abs(offset) > OFFSET_SECONDS) != self._off:
+            self._off = not self._off
+            _log.warning("this clock is ahead of the database's by %.1f seconds", offset)
 
     async def _tell_of_seats(self, connection: Any) -> None:
         for notice in write_notices({}, self._presence.attended()):

@@ -331,6 +331,7 @@ _READ_ENTRIES = """
 
 _READ_HEADS = "SELECT match_id, version, digest, ahead, erased FROM heads WHERE match_id = ANY($1)"
 
+CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
     SELECT count(*) FROM pg_stat_activity

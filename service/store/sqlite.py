@@ -6,11 +6,13 @@ One thread writes (`sqlite_writer.py`), and the event loop gathers what it is as
 
 import asyncio
 import fcntl
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeVar
 
 from service.common.event_loop import paid
@@ -71,7 +73,10 @@ class SqliteStore:
         self._faults = Faults(self._metrics)
         self._changes = Changes(self._metrics.tasks)
         self.presence = Presence()
-        self._writer = SqliteWriter(self._connect, self._answer_later, self._metrics, self._faults)
+        self._files = files = sqlite_recovery.Files()
+        self._writer = SqliteWriter(
+            self._connect, files.check, self._answer_later, self._metrics, self._faults
+        )
         self._jobs = JobGatherer[Job](self._writer.hand_over)
         # Open and idle as long as the log is. With its last connection, SQLite forgets how much of
         # the write-ahead log was committed, and the next connection takes what it finds there, also
@@ -84,7 +89,8 @@ class SqliteStore:
         self._reading: list[sqlite3.Connection] = []
         self._loop: asyncio.AbstractEventLoop
         self._lock: IO[bytes] | None = None
-        self._checking = False  # Whether it was opened to be checked alone.
+        self._mode = "rw"  # In which SQLite opens the file.
+        self._copy: TemporaryDirectory[str] | None = None
 
     # Opening and closing
 
@@ -93,7 +99,6 @@ class SqliteStore:
         self._writer.start()
 
     async def open_to_check(self) -> None:
-        self._checking = True
         await self._open(self._look)
 
     async def _open(self, prepare: Callable[[], None]) -> None:
@@ -105,9 +110,19 @@ class SqliteStore:
             raise
 
     def _look(self) -> None:
-        self._path.stat()  # Raises OSError if there is none: nothing is created.
-        self._take_lock()
+        if self._directory.is_file():
+            self._path = self._directory  # A copy of a log, under any name.
+        if self._path.name == FILE and self._path.with_name("lock").exists():
+            self._take_lock("rb")  # Who uses a log has written one.
         sqlite_recovery.check_length(self._path, sqlite_recovery.read_frames(self._path))
+        self._mode = "ro&immutable=1"
+        wal = sqlite_recovery.wal(self._path)
+        if wal.exists() and wal.stat().st_size:
+            # To read it, SQLite writes beside it.
+            self._mode, self._copy = "ro", TemporaryDirectory()
+            for each in (self._path, wal):
+                shutil.copy(each, self._copy.name)
+            self._path = Path(self._copy.name, self._path.name)
         try:
             self._anchor = self._connect()
             tables.check_open(self._anchor, self._path)
@@ -116,11 +131,11 @@ class SqliteStore:
 
     def _prepare(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._take_lock()
-        # It holds the secrets of matches that run.
-        self._path.touch(mode=0o600)
+        self._take_lock("wb")
         frames = sqlite_recovery.read_frames(self._path)
         sqlite_recovery.check_length(self._path, frames)
+        # It holds the secrets of matches that run.
+        self._path.touch(mode=0o600)
         try:
             self._anchor = self._connect()
             sqlite_recovery.checkpoint(self._anchor, self._path, frames)
@@ -128,13 +143,14 @@ class SqliteStore:
             tables.begin_epoch(self._anchor)
         except sqlite3.Error as error:
             raise OSError(f"{self._path}: {error}") from None
+        self._files.remember(self._path)
 
-    def _take_lock(self) -> None:
-        self._lock = (self._directory / "lock").open("wb")
+    def _take_lock(self, mode: str) -> None:
+        self._lock = self._path.with_name("lock").open(mode)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OSError(f"{self._directory} is in use by another server") from None
+            raise OSError(f"{self._path.parent} is in use by another server") from None
 
     async def close(self) -> None:
         self._jobs.flush()
@@ -149,11 +165,13 @@ class SqliteStore:
             self._anchor.close()
         if self._lock is not None:
             self._lock.close()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             # If the file is gone, an empty one in its place would be a log without matches.
-            f"{self._path.absolute().as_uri()}?mode={'ro' if self._checking else 'rw'}",
+            f"{self._path.absolute().as_uri()}?mode={self._mode}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -161,7 +179,7 @@ class SqliteStore:
             cached_statements=MAX_BATCH * 2,
         )
         connection.text_factory = _text
-        if self._checking:
+        if self._mode != "rw":
             return connection
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -320,6 +338,7 @@ class SqliteStore:
 
     def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
         try:
+            self._files.check()
             connection = getattr(self._reader, "connection", None)
             if connection is None:
                 connection = self._reader.connection = self._connect()

@@ -10,6 +10,7 @@ import logging
 import os
 import sqlite3
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ def read_frames(path: Path) -> list[Frame]:
     """The frames of a log's write-ahead log, damaged or not. Call it before the log is opened."""
     frames: list[Frame] = []
     try:
-        file = _wal(path).open("rb")
+        file = wal(path).open("rb")
     except FileNotFoundError:
         return frames
     with file:
@@ -57,10 +58,36 @@ def read_frames(path: Path) -> list[Frame]:
     return frames
 
 
+class Files:
+    """The files of an open log. SQLite goes on in one that was moved, removed or replaced."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, os.stat_result] = {}
+
+    def remember(self, path: Path) -> None:
+        """Remembers the files of a log that was opened, which are checked from now on."""
+        for each in (path, wal(path), path.with_name("lock")):
+            self._found[str(each)] = each.stat()
+
+    def check(self) -> None:
+        """Raises an error of SQLite if one of them is not there any more."""
+        for name, found in self._found.items():
+            with suppress(OSError):
+                if os.path.samestat(os.stat(name), found):
+                    continue
+            error = sqlite3.OperationalError()
+            error.sqlite_errorname = f"{name} was moved, removed or replaced"
+            raise error
+
+
 def check_length(path: Path, frames: list[Frame]) -> None:
-    """Raises OSError if a log's file has lost its end, which SQLite need not notice at once."""
-    with path.open("rb") as file:
+    """Raises OSError if a log's file is gone or has lost its end, and SQLite need not notice."""
+    header = b""
+    with suppress(FileNotFoundError), path.open("rb") as file:
         header = file.read(_FILE_HEADER.size)
+    if not header and wal(path).exists() and wal(path).stat().st_size:
+        # SQLite would throw it away.
+        raise OSError(f"{path} is gone or empty, and {wal(path)} is not: bring it back as it was")
     if len(header) < _FILE_HEADER.size or not header.startswith(_MAGIC):
         return
     _, size, changes, pages, valid_for = _FILE_HEADER.unpack(header)
@@ -104,7 +131,7 @@ def empty(connection: sqlite3.Connection, path: Path) -> bool:
     Returns whether it did: not where others read or write just now.
     """
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    with _wal(path).open("rb") as file:
+    with wal(path).open("rb") as file:
         # Else a power cut could bring back frames, and not all of them, over a newer file.
         os.fsync(file.fileno())
     return not busy
@@ -116,7 +143,7 @@ def _has_commit_after_commit(path: Path, frames: list[Frame]) -> bool:
     # they leave are ends, which do not follow one another by their checksums.
     if sum(frame.commits for frame in frames) < 2:
         return False
-    with _wal(path).open("rb") as file:
+    with wal(path).open("rb") as file:
         header = file.read(_WAL_HEADER.size)
         if len(header) < _WAL_HEADER.size:
             return False  # A connection that has closed since then moved all of it into the file.
@@ -144,5 +171,6 @@ def _checksum(words: tuple[int, ...], first: int, second: int) -> tuple[int, int
     return first, second
 
 
-def _wal(path: Path) -> Path:
+def wal(path: Path) -> Path:
+    """The write-ahead log of a log's file."""
     return path.with_name(path.name + "-wal")

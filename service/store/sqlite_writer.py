@@ -92,15 +92,17 @@ class SqliteWriter:
     def __init__(
         self,
         connect: Callable[[], sqlite3.Connection],
+        check_files: Callable[[], None],
         answer: Callable[[list[Job], list[Any]], None],
         metrics: Metrics,
         faults: Faults,
     ) -> None:
         """`answer` is called in the writer's thread with the jobs of a commit and their answers.
 
-        An answer is an exception where a job has failed.
+        An answer is an exception where a job has failed. `check_files` is that of `Files`.
         """
         self._connect = connect
+        self._check_files = check_files
         self._answer = answer
         self._metrics = metrics
         self._faults = faults
@@ -169,7 +171,9 @@ class SqliteWriter:
     def _carry_out(self, jobs: list[Job]) -> list[Any]:
         began = time.perf_counter()
         try:
+            self._check_files()
             answers = self._transact(jobs)
+            self._check_files()  # What went into a file that is gone is not answered for.
         # Whatever the failure is, those who wait get an answer, and the next ones another try.
         except Exception as error:
             opened = self._connection is not None

@@ -1,6 +1,12 @@
 """`croupier verify --data` and `--store`: a whole log is checked, and nothing in it changes."""
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +19,13 @@ from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
 
+WHOLE = "1 matches, 0 damaged, 0 under other rules\n"
+# Else root writes where nobody may.
+POWERLESS = [] if os.getuid() else ["setpriv", "--bounding-set=-dac_override"]
 FLIPS = 10 if LONG_FORM else 2
 
 
-async def _write(store, state):
+async def _write(store, state, *, close=True):
     await store.open()
     await store.key(bytes(32))
     before = MatchState.begin(state.header)
@@ -25,7 +34,8 @@ async def _write(store, state):
         after = before.after(entry)
         assert await store.append(state.header.match_id, before.head, entry, leased_status(after))
         before = after
-    await store.close()
+    if close:
+        await store.close()
 
 
 @pytest.fixture
@@ -44,10 +54,70 @@ def verify(log, capsys):
 
 
 def test_whole_log(log, capsys):
-    before = (log / "croupier.db").read_bytes()
-    status, out, err = verify(log, capsys)
-    assert (status, out) == (0, "1 matches, 0 damaged, 0 under other rules\n"), err
-    assert (log / "croupier.db").read_bytes() == before
+    assert verify(log, capsys)[:2] == (0, WHOLE)
+
+
+def contents(place):
+    return {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in place.iterdir()}
+
+
+def wal_of(log, servers):
+    """Leaves the log as a killed server does: its last match is in the write-ahead log alone."""
+    store, killed = SqliteStore(log), log / "killed"
+    state = random_match("skystones", "default", seeded(2, "a log"))
+    servers.run(_write(store, state, close=False))
+    killed.mkdir()
+    for name in ("croupier.db", "croupier.db-wal"):
+        shutil.copy(log / name, killed)
+    servers.run(store.close())
+    for path in killed.iterdir():
+        path.rename(log / path.name)
+    killed.rmdir()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+def test_nothing_is_written(killed, used, log, servers):
+    if killed:
+        wal_of(log, servers)
+    if not used:
+        (log / "lock").unlink()
+    with tempfile.TemporaryDirectory() as place:
+        readable = Path(place, "log")
+        shutil.copytree(log, readable)
+        for path in (readable.parent, readable, *readable.iterdir()):
+            path.chmod(0o555)
+        before = contents(readable)
+        assert ("croupier.db-wal" in before) == killed
+        done = subprocess.run(
+            [*POWERLESS, sys.executable, "-m", "cli", "verify", "--data", str(readable)],
+            capture_output=True,
+            text=True,
+        )
+        assert contents(readable) == before
+        readable.parent.chmod(0o755)
+        readable.chmod(0o755)
+    expected = WHOLE.replace("1", "2") if killed else WHOLE
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+def test_a_copy_under_another_name_is_checked_beside_a_server(log, servers, capsys):
+    store = SqliteStore(log)
+    servers.run(store.open())
+    try:
+        status, out, err = verify(log, capsys)
+        assert (status, out) == (3, "") and "in use" in err
+        copy = log / "croupier-now.db"
+        with sqlite3.connect(log / "croupier.db") as connection:
+            connection.execute(f"VACUUM INTO '{copy}'")
+        connection.close()
+        assert verify(copy, capsys)[:2] == (0, WHOLE)
+        with sqlite3.connect(copy) as connection:
+            connection.execute("UPDATE matches SET secret = zeroblob(32)")
+        connection.close()
+        assert verify(copy, capsys)[0] == 1
+    finally:
+        servers.run(store.close())
 
 
 @pytest.mark.parametrize(
@@ -80,12 +150,12 @@ def test_older_schema_is_refused(log, capsys):
         connection.execute("PRAGMA user_version = 9")
     connection.close()
     status, _, err = verify(log, capsys)
-    assert status == 1
+    assert status == 3
     assert "start a server" in err
 
 
 def test_nothing_is_created(tmp_path, capsys):
-    assert verify(tmp_path / "none", capsys)[0] == 1
+    assert verify(tmp_path / "none", capsys)[0] == 3
     assert not (tmp_path / "none").exists()
 
 

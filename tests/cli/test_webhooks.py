@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from standardwebhooks import Webhook
 
-from cli import webhooks
+from cli import arguments, webhooks
 from cli.main import main
 from croupier.client import OPEN, Client, bot
 from tests.support.commands import croupier
@@ -217,7 +217,7 @@ def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver,
     ],
 )
 def test_wrong_options_are_told(tmp_path, options, told, monkeypatch):
-    monkeypatch.delenv(webhooks.API_KEY, raising=False)
+    monkeypatch.delenv(arguments.API_KEY, raising=False)
     ended = run(tmp_path, SECRET, *options)
     assert ended.status == 2
     assert told in ended.err and "secr" not in ended.err.replace("--secret", "")

@@ -180,6 +180,13 @@ def test_each_secret_can_be_read_by_its_container_alone(tmp_path):
     store = f'store = "postgresql://croupier:{password}@postgres/croupier"'
     assert store in before["croupier.toml"].decode().splitlines()
     assert read_callers_file(folder / "callers.toml").trusted_proxies
+    # Of a pair of one's own, none is replaced, and none is made up.
+    for own, other in (("tls.crt", "tls.key"), ("tls.key", "tls.crt")):
+        hidden = (folder / other).rename(tmp_path / other)
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1 and "only one of" in done.stderr
+        assert (folder / own).read_bytes() == before[own]
+        hidden.rename(folder / other)
     # A second run changes nothing: the database knows only the first password.
     subprocess.run(command, check=True)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

@@ -1,5 +1,6 @@
 """What deploy/helm makes is valid, fits together, and gives no more rights than needed."""
 
+import argparse
 import http.server
 import itertools
 import json
@@ -8,7 +9,9 @@ import re
 import subprocess
 import tarfile
 import threading
+import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +24,14 @@ import jsonschema
 import kubernetes_validate
 import yaml
 
-from service.admission.callers_file import read_callers_file
+from cli.configuration import ConfiguredParser
+from cli.server_options import add_options
+from service.admission.callers_file import (
+    DEFAULT_ADDRESS,
+    DEFAULT_KEY,
+    DEFAULT_PERSON,
+    read_callers_file,
+)
 from service.running.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
 from tests.deploy.variables import check_variables
@@ -221,12 +231,123 @@ def manifest_of(layout, entry):
         ("ingress.enabled=true", "callers.trusted_proxies: must name"),
         ("gateway.enabled=true", "callers.trusted_proxies: must name"),
         ("ingress.enabled=true,ingress.web.host=x,callers.trusted_proxies={::/0}", "tlsSecret"),
+        ("ingress.enabled=true,callers.trusted_proxies={::/0}", "web.host or grpc.host"),
+        (
+            "ingress.enabled=true,ingress.web.host=x,ingress.grpc.host=x,ingress.tlsSecret=x,"
+            "callers.trusted_proxies={::/0}",
+            "they must differ",
+        ),
+        ("server.options.nosuch=3", "'nosuch' not allowed"),
+        ("search.options.end-idle=foo", "/search/options/end-idle"),
+        ("server.options.log-level=verbose", "/server/options/log-level"),
+        ("server.options.max-default-actions=1001", "/server/options/max-default-actions"),
+        ("server.options.tls-cert=x", "'tls-cert' not allowed"),
+        ("server.options.store=memory", "'store' not allowed"),
+        ("server.telemetry.PATH=x", "PATH"),
+        ("callers.budgets.address.live=3", "'live' not allowed"),
     ],
 )
 def test_values_that_cannot_work_are_refused_by_name(values, said):
     text, error = render("--set", values)
     assert not text
     assert said in error
+
+
+VALUES = yaml.safe_load((HELM / "croupier" / "values.yaml").read_text())
+
+
+def paths(values, before=""):
+    for name, value in values.items():
+        yield before + name
+        if isinstance(value, dict):
+            yield from paths(value, f"{before}{name}.")
+
+
+@pytest.mark.parametrize("path", [path for path in paths(VALUES) if "nginx" not in path])
+def test_a_value_that_is_taken_away_is_missing_by_name(path):
+    text, error = render("--set", f"{path}=null")
+    assert text or re.search(rf"missing propert.*'{path.rpartition('.')[2]}'", error), error
+
+
+def schema_of(name):
+    """Whether the chart takes a value as one of its definitions."""
+    schema = json.loads((HELM / "croupier" / "values.schema.json").read_text())
+    own = {"definitions": schema["definitions"], **schema["definitions"][name]}
+    return jsonschema.Draft7Validator(own)
+
+
+def test_the_chart_takes_options_as_the_server_does():
+    parser = ConfiguredParser()
+    add_options(parser)
+    samples = (0, 1, 61, 1001, 10**6, 2**65, "0", "1", "90d", "d", "5y", "never", "off", "x", "16M")
+    samples += ("15M", "2G", "0G", "debug", "text", "search", "", True, False)
+    known = schema_of("options").schema["properties"]
+    options = {each.key: each.action for each in parser.options}
+    for name, sample in itertools.product(known, samples):
+        takes = jsonschema.Draft7Validator(known[name]).is_valid(sample)
+        action = options[name]
+        if takes and action.metavar != "ORIGIN" and not isinstance(sample, bool):
+            read = (action.type or str)(str(sample))
+            assert not action.choices or read in action.choices
+        if not isinstance(sample, bool | str) and action.metavar in ("N", "SECONDS"):
+            try:
+                action.type(str(sample))
+            except argparse.ArgumentTypeError:
+                assert not takes, (name, sample)
+            else:
+                assert takes, (name, sample)
+
+
+def test_the_chart_knows_all_names_of_the_callers_file():
+    page = (FOLDER / "docs" / "operations.md").read_text()
+    document = tomllib.loads(re.search(r"```toml\n(# callers.toml.*?)```", page, re.S)[1])
+    takes = schema_of("callersFile").is_valid
+    for defaults in (DEFAULT_PERSON, DEFAULT_ADDRESS, DEFAULT_KEY):
+        document["budgets"]["address"] |= {budget.value: 1 for budget in defaults}
+    assert takes(document)
+    tried = 0
+    for where, broken in with_typo(document):
+        if where[0] == "keys" and len(where) == 2:
+            continue  # The name of a key is free.
+        assert not takes(broken), where
+        tried += 1
+    assert tried > 10
+
+
+def test_a_large_number_in_a_file_of_values_stays_one(tmp_path):
+    (tmp_path / "values.yaml").write_text("server: {options: {max-streams: 1000000}}")
+    text, _ = render("--values", tmp_path / "values.yaml")
+    assert 'CROUPIER_MAX_STREAMS: "1000000"' in text
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_match_server_reads_its_secret(case):
+    volumes = pods(case)["croupier-server"]["spec"]["volumes"]
+    assert [each["secret"]["secretName"] for each in volumes if each["name"] == "secrets"] == [
+        "croupier"
+    ]
+    (options,) = [
+        each["data"] for each in of_kind(case, "ConfigMap") if "server" in each["metadata"]["name"]
+    ]
+    (container,) = pods(case)["croupier-server"]["spec"]["containers"]
+    (mount,) = [each for each in container["volumeMounts"] if each["name"] == "secrets"]
+    assert options["CROUPIER_CONFIG"] == f"{mount['mountPath']}/croupier.toml"
+
+
+def test_traces_reach_the_collector():
+    (options,) = [
+        each["data"]
+        for each in of_kind("gateway", "ConfigMap")
+        if "server" in str(each["metadata"])
+    ]
+    assert options["CROUPIER_TRACING"] == "true"
+    place = urlsplit(options["OTEL_EXPORTER_OTLP_ENDPOINT"])
+    values = yaml.safe_load((HELM / "examples" / "gateway.yaml").read_text())
+    (collector,) = values["networkPolicies"]["collector"]
+    assert collector == {"cidr": f"{place.hostname}/32", "port": place.port}
+    # What `--tracing` needs is in the image.
+    extras = re.search(r"croupier_server-\*\.whl\)\[(.*?)\]", (FOLDER / "Dockerfile").read_text())
+    assert "otel" in extras[1].split(",")
 
 
 def test_players_come_in_and_their_addresses_are_known(tmp_path):
@@ -384,7 +505,7 @@ def test_servers_reach_what_the_values_name_and_nothing_else():
                 ("192.0.2.20/32", 6432),
                 ("192.0.2.21/32", 6432),
                 ("192.0.2.30/32", 443),
-                ("10.96.7.7/32", 4317),
+                ("10.96.7.7/32", 4318),
             },
         ),
     ):

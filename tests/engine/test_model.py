@@ -31,7 +31,7 @@ CHECKSUMS = {
     "castle_rampage": 2_395_864_350,
     "champion_chess": 101_981_835,
     "powershot_soccer": 917_562_622,
-    "skystones": 3_840_146_731,
+    "skystones": 2_142_586_416,
 }
 SHARPNESS = {"champion_chess": 2, "powershot_soccer": 3}  # Of playout policies.
 DRAWS = 2_000

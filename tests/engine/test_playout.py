@@ -128,7 +128,7 @@ CHECKSUMS = {
     "castle_rampage": 3_428_874_817,
     "champion_chess": 1_973_483_845,
     "powershot_soccer": 1_181_802_319,
-    "skystones": 1_637_093_037,
+    "skystones": 3_265_184_109,
 }
 
 

@@ -1,5 +1,6 @@
 """A backup of a server that is in use can be restored: its matches go on, and none is damaged."""
 
+import asyncio
 import base64
 import http.server
 import json
@@ -7,13 +8,18 @@ import os
 import queue
 import random
 import re
+import resource
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import grpc
 import pytest
 
@@ -26,30 +32,37 @@ from tests.support.serving import Client, play_on, read_error, refused, ruleset_
 from tests.support.waiting import FOREVER
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "deploy" / "backup.md"
+PAGES = [ROOT / "docs" / "deploy" / f"{name}.md" for name in ("backup", "damaged-matches")]
 TABLES = 4
 
 
 def commands(mark):
-    """The commands after a comment in the page for operators."""
-    found = re.search(
-        rf"<!-- {mark}[^>]*-->\n<!--[^>]*-->\n```sh\n(.*?)```", PAGE.read_text(), re.S
-    )
+    """The commands after a comment in the pages for operators."""
+    pages = "".join(each.read_text() for each in PAGES)
+    found = re.search(rf"<!-- {mark}[^>]*-->\n<!--[^>]*-->\n```sh\n(.*?)```", pages, re.S)
     assert found, mark
     return found[1]
 
 
-def run(script, replacements, programs=""):
+def run(script, replacements, programs="", most=None, expected=0):
+    """Runs a script as it is printed; with `most`, it fails, as no file may have more bytes."""
     for written, real in replacements.items():
         script = re.sub(written, real, script)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def fill_disk():
+        if most is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # So that writing fails instead.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        env=environment,
+        ["bash", "-c", script],
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
+        preexec_fn=fill_disk,
+        restore_signals=False,
     )
-    assert done.returncode == 0, script + done.stderr
+    assert (done.returncode == expected) == (most is None), script + done.stderr
 
 
 class Sqlite:
@@ -59,22 +72,31 @@ class Sqlite:
         if not shutil.which("sqlite3"):
             pytest.skip("sqlite3 is not installed: apt-get install sqlite3")
         self._tmp_path = tmp_path
-        (tmp_path / "backups").mkdir()
+        self.backups = tmp_path / "backups"
+        self.backups.mkdir()
         self.options = ("--store", "sqlite", "--data", str(tmp_path / "lib" / "croupier"))
         self._places = {
-            "/var/lib/croupier-restored": str(tmp_path / "restored"),
             "/var/lib/": f"{tmp_path}/lib/",
-            "/var/backups": str(tmp_path / "backups"),
-            "-o croupier -g croupier ": "",
+            "/var/backups/croupier": str(self.backups),
+            "owner=croupier": f"owner={os.geteuid()}",
         }
 
-    def back_up(self):
-        run(commands("backup: SQLite"), self._places)
+    def back_up(self, most=None):
+        run(commands("backup: SQLite"), self._places, most=most)
 
     def restore(self):
-        shutil.rmtree(self._tmp_path / "lib")
         run(commands("restore: SQLite"), self._places)
-        return ("--store", "sqlite", "--data", str(self._tmp_path / "restored"))
+        return self.options
+
+    def restore_match(self, name, expected=0):
+        places = {"matches/ID": name} | self._places
+        run(commands("restore one match: SQLite"), places, expected=expected)
+
+    def execute(self, statement):
+        with closing(sqlite3.connect(self._tmp_path / "lib/croupier/croupier.db")) as connection:
+            rows = connection.execute(statement).fetchall()
+            connection.commit()
+        return rows
 
 
 class Postgresql:
@@ -82,28 +104,47 @@ class Postgresql:
 
     def __init__(self, tmp_path, postgres):
         self._postgres = postgres
-        (tmp_path / "backups").mkdir()
+        self.backups = tmp_path / "backups"
+        self.backups.mkdir()
         self._url = r"postgresql://croupier@/\1?" + postgres.where
         self._places = {
             r"postgresql://croupier@db\.internal/(\w+)": self._url,
-            "/var/backups": str(tmp_path / "backups"),
+            "/var/backups/croupier": str(self.backups),
             # Tests may share the database server.
             r"\bcroupier_restored\b": f"{postgres.new_schema()}_restored",
         }
-        name = f"{postgres.new_schema()}_croupier"
-        self._places[r"(?<=@/)croupier\b"] = name
-        run(f"createdb --maintenance-db='{self._real('postgres')}' {name}", {}, postgres.programs)
-        self.options = ("--store", self._real(name))
+        self.name = f"{postgres.new_schema()}_croupier"
+        self._places[r"(?<=@/)croupier\b"] = self.name
+        create = f"createdb --maintenance-db='{self._real('postgres')}' {self.name}"
+        run(create, {}, postgres.programs)
+        self.options = ("--store", self._real(self.name))
 
     def _real(self, name):
         return self._url.replace(r"\1", name)
 
-    def back_up(self):
-        run(commands("backup: PostgreSQL"), self._places, self._postgres.programs)
+    def back_up(self, most=None):
+        run(commands("backup: PostgreSQL"), self._places, self._postgres.programs, most)
 
     def restore(self):
         run(commands("restore: PostgreSQL"), self._places, self._postgres.programs)
         return ("--store", self._real(self._places[r"\bcroupier_restored\b"]))
+
+    def restore_match(self, name, expected=0):
+        if not expected:
+            self.restore()
+        places = {"matches/ID": name} | self._places
+        script = commands("restore one match: PostgreSQL")
+        run(script, places, self._postgres.programs, expected=expected)
+
+    def execute(self, statement):
+        async def execute():
+            connection = await asyncpg.connect(self.options[1])
+            try:
+                return [tuple(row) for row in await connection.fetch(statement)]
+            finally:
+                await connection.close()
+
+        return asyncio.run(execute())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -111,6 +152,65 @@ def store(request, tmp_path):
     if request.param == "sqlite":
         return Sqlite(tmp_path)
     return Postgresql(tmp_path, request.getfixturevalue("postgres"))
+
+
+def test_a_backup_that_fails_leaves_the_one_before(store, replicas):
+    replica = replicas(*store.options)
+    replica.ready()
+    table = Client(replica.address).create(ruleset_of("skystones"))
+    store.back_up()
+    (whole,) = store.backups.iterdir()
+    before = whole.read_bytes()
+    play_on(table, random.Random(1))
+    store.back_up(most=len(before) // 2)  # The disk is full.
+    assert whole.read_bytes() == before
+    whole.with_name(f"{whole.name}.new").write_bytes(before[: len(before) // 2])
+    store.back_up()  # After a crash.
+    assert [whole] == list(store.backups.iterdir())
+    assert whole.read_bytes() not in (before, before[: len(before) // 2])
+    replica.end_well()
+
+
+# `docker compose ... exec -T backup COMMAND ...` runs the command here; else it does nothing.
+DOCKER = """#!/bin/sh
+while [ $# != 0 ] && [ "$1" != exec ]; do shift; done
+[ $# = 0 ] || { shift 3; exec "$@"; }
+"""
+
+
+def test_the_newest_dump_of_compose_takes_the_place_of_the_database(
+    postgres, replicas, tmp_path, monkeypatch
+):
+    store = Postgresql(tmp_path, postgres)
+    replica = replicas(*store.options)
+    replica.ready()
+    kept = Client(replica.address).create(ruleset_of("skystones"))
+    store.back_up()
+    (store.backups / "croupier.dump").rename(store.backups / "croupier-20260102T000000Z.dump")
+    (store.backups / "croupier-20260101T000000Z.dump").touch()
+    lost = Client(replica.address).create(ruleset_of("skystones"))
+    replica.end_well()
+
+    (tmp_path / "docker").write_text(DOCKER)
+    (tmp_path / "docker").chmod(0o700)
+    (tmp_path / "password").write_text("not asked for here")
+    for name, value in (("HOST", postgres.socket.parent), ("USER", "croupier")):
+        monkeypatch.setenv(f"PG{name}", str(value))
+    places = {
+        "/run/secrets/postgres-password": str(tmp_path / "password"),
+        "/backups/": f"{store.backups}/",
+        r"(DATABASE|createdb|exists|TO|dbname=)( ?)croupier": rf"\1\2{store.name}",
+    }
+    for _ in range(2):  # Once is not enough for all.
+        run(commands("restore: Compose"), places, f"{tmp_path}:{postgres.programs}")
+    restored = replicas(*store.options)
+    restored.ready()
+    client = Client(restored.address)
+    for player in (*kept.players.values(), *lost.players.values()):
+        player.move_to(client)
+    assert kept.players[0].view().version == 0
+    assert refused(lost.players[0].view).reason == "MATCH_NOT_FOUND"
+    restored.end_well()
 
 
 class Played:
@@ -358,3 +458,60 @@ def test_nothing_that_a_follower_was_told_is_taken_back_silently(
         found, _ = followed(restored.address, cursor, now)
         assert len(found) == 3 and lost.name not in found
     restored.end_well()
+
+
+def verified(store):
+    """Whether `croupier verify` finds no damage in the log; and what it says."""
+    kind, *where = store.options[-2:]
+    command = [sys.executable, "-m", "cli", "verify", kind, *where]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_restored_match_is_told_anew_to_all_followers(store, started, replicas, operator):
+    replica = replicas(*store.options, *operator)
+    replica.ready()
+    client, rng = Client(replica.address), random.Random(1)
+    other, damaged = (client.create(ruleset_of("skystones")) for _ in range(2))
+    play_on(damaged, rng, 2)
+    _, before = followed(replica.address, "", {damaged.name: 2})
+    store.back_up()
+    play_on(other, rng, 1)
+    play_on(damaged, rng, 3)  # So it is the last of which the feed tells.
+    told = {other.name: 1, damaged.name: 5}
+    _, after = followed(replica.address, before, told)
+    replica.end_well()
+    if started:
+        again = replicas(*store.options, *operator)
+        again.ready()
+        again.end_well()
+    bare = damaged.name.removeprefix("matches/")
+    store.execute(f"UPDATE entries SET seat = 1 - seat WHERE match_id = '{bare}' AND version = 4")
+    joined = f"SELECT match_id, 'later', created, feed, 1 FROM matches WHERE match_id = '{bare}'"
+    store.execute(f"INSERT INTO players {joined}")
+    whole, said = verified(store)
+    assert not whole
+    (name,) = re.findall(r"^(matches/\S+) is damaged", said, re.M)
+
+    store.restore_match(name)
+    assert store.execute(f"SELECT * FROM players WHERE match_id = '{bare}'") == []
+    assert verified(store)[0]
+    store.restore_match("matches/none", expected=1)
+    assert verified(store)[0]
+    restored = replicas(*store.options, *operator)
+    restored.ready()
+    client = Client(restored.address)
+    for _ in range(4):
+        for cursor in (before, after):
+            with pytest.raises(CroupierError) as caught:
+                followed(restored.address, cursor, {})
+            assert caught.value.reason == "CURSOR_EXPIRED"
+        client.create(ruleset_of("skystones"))
+    assert followed(restored.address, "", {other.name: 1, damaged.name: 2})[0][damaged.name] == 2
+    for player in damaged.everyone():
+        player.move_to(client)
+    play_on(damaged, rng, 1)
+    assert followed(restored.address, "", {damaged.name: 3})
+    restored.end_well()
+    assert verified(store)[0]

@@ -19,10 +19,12 @@ from croupier.v1 import match_pb2
 from service.api import calls
 from service.common import tasks
 from service.gateway.listener import WebOptions
+from service.hosting.clocks import Clock, date
 from service.observability.metrics import METHODS, REASONS, Metrics, hosted_ids
 from service.running import monitoring, process
 from service.running.monitoring import MAX_CONNECTIONS, READY
-from service.store import SqliteStore
+from service.store import MemoryStore, SqliteStore
+from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.ports import own_port
 from tests.support.server_process import ServerProcess
@@ -55,6 +57,21 @@ def series(port):
     """Each series that is shown, with its value."""
     lines = get(port, "/metrics")[1].splitlines()
     return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"), [(-3600, True), (-1, False), (29 * 86400, False), (31 * 86400, True)]
+)
+def test_a_clock_that_is_far_off_the_log_is_told_at_the_start(start, ahead, told, caplog):
+    store, now = MemoryStore(), Clock().now()
+    _, client = start(store, clock=ManualClock(now))
+    assert not caplog.messages  # In a new log is nothing to compare with.
+    client.create(ruleset_of("skystones"))
+    start(store, clock=ManualClock(now + 1000 * ahead))
+    lines = [each for each in caplog.messages if each.startswith("is the clock right?")]
+    assert len(lines) == told
+    for line in lines:
+        assert f"played on at {date(now)}" in line
 
 
 def test_each_path_has_its_answer(monitored):

@@ -4,7 +4,8 @@ Each world is a number, its seed, and a process of its own. The same seed gives 
 for byte. If a world finds a fault of the product, it is run again with less and less in it, and the
 story of the smallest world that still shows a fault is printed. With --mutants, faults are planted
 (tests/simulation/mutants.txt) to find out which of them the simulation finds. With --deaths, each
-piece of background work dies once, in a world of its own.
+piece of background work dies once, in a world of its own. With --seams, what is told at the seams
+is changed, and what no judge notices of that is printed (tests/simulation/unasked.py).
 """
 
 import argparse
@@ -21,7 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.simulation import FAULTS, MEMORY, STORES, mutants
+from tests.simulation import FAULTS, MEMORY, STORES, mutants, unasked
 from tests.support import faulty_disk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +53,11 @@ def main():
     add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
     add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
     add("--deaths", nargs="*", metavar="NAME", help="let this background work die, or all")
+    add("--seams", nargs="*", metavar="GLOB", help="change what is told where names fit, or all")
+    add("--sample", type=int, help="so many of the faults at seams, drawn by --seed")
     add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     add("--child", action="store_true", help=argparse.SUPPRESS)
+    add("--seams-child", action="store_true", help=argparse.SUPPRESS)
     add("--plant", help=argparse.SUPPRESS)
     add("--death", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -63,6 +67,10 @@ def main():
         parser.error(f"there is no fault {', '.join(sorted(unknown))}; there are {known}")
     if chosen.child:
         _be_a_world(chosen)
+    if chosen.seams_child:
+        sys.exit(unasked.serve())
+    if chosen.seams is not None:
+        sys.exit(unasked.find_all(chosen.seams, chosen.sample, chosen.seed, chosen.workers))
     with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:
         disk = faulty_disk.build(Path(folder))
         if chosen.mutants is not None:

@@ -1,7 +1,10 @@
 """The clients of a world: programs with connections of their own, which repeat what was lost."""
 
 import asyncio
+import re
 import uuid
+from functools import cache
+from pathlib import Path
 
 from croupier.v1 import match_pb2
 from tests.simulation.network import CallError, ClientCall, Connection
@@ -166,6 +169,34 @@ def judge_cut_off(world, path, seconds):
     answers = path.startswith((MATCH_SERVICE, FEED_SERVICE)) and seconds > 1.0
     if answers and world.answers(seconds):
         world.loop.failures.append(f"{path} is not answered within its {seconds:.1f} s")
+
+
+@cache
+def _promised():
+    # By reasons, what the schema says that a refusal has: metadata, and a time to wait for.
+    schema = Path(__file__).resolve().parents[2] / "proto/croupier/v1/error.proto"
+    promised = {}
+    found = re.findall(r"((?:  //.*\n)+)  ERROR_REASON_(\w+) =", schema.read_text())
+    for comment, reason in found:
+        text = " ".join(comment.replace("//", "").split())
+        told = re.sub(r"\(.*?\)", "", text.partition("Metadata:")[2].partition("The details")[0])
+        waits = "RetryInfo" in text and "unless" not in text
+        promised[reason] = set(re.findall(r'"([a-z_]+)"', told)), waits
+    return promised
+
+
+def judge_refusal(world, error):
+    """Fails a refusal that lacks what the schema promises."""
+    keys, waits = _promised().get(error.reason, ((), False))
+    if lacks := set(keys) - error.metadata.keys():
+        world.loop.failures.append(f"a refusal lacks {sorted(lacks)}: {error.metadata} {error}")
+    if waits and not error.retry_seconds:
+        world.loop.failures.append(f"a refusal does not say when to come again: {error}")
+    if not error.metadata.get("match", "matches/").startswith("matches/"):
+        world.loop.failures.append(f"a refusal names another match: {error.metadata} {error}")
+
+
+JUDGES = (judge_cut_off, judge_refusal)
 
 
 def nanoseconds(seconds):

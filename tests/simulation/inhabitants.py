@@ -10,13 +10,12 @@ import random
 from collections import defaultdict
 from contextlib import suppress
 
-from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
+from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2
 from engine.game import SPECTATOR
-from tests.simulation import afterwards, erasing, oracles, rematches, survivors
+from tests.simulation import afterwards, erasing, oracles, rematches, reviewing, survivors
 from tests.simulation.ahead import Noted
-from tests.simulation.callers import REVIEW, SEARCH_SECONDS, Greedy, leave_reviews
+from tests.simulation.callers import Greedy, leave_reviews
 from tests.simulation.clients import Client, new_id
-from tests.simulation.course import courses
 from tests.simulation.delays import Spectator
 from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_heard, judge_updates
 from tests.simulation.network import CallError
@@ -174,20 +173,6 @@ def _control(rng, deserted, fast):
     return control
 
 
-def _decided(record):
-    # The decisions of a record that stand: their versions, seats and actions.
-    made = []
-    for each in record.entries:
-        told = each.offer_answered if each.HasField("offer_answered") else each.offer_made
-        if each.HasField("action"):
-            made.append((each.version - 1, each.action.seat, each.action.action))
-        elif told.kind == game_pb2.OFFER_KIND_TAKEBACK and (
-            each.offer_answered.agreed or record.seats[1 - told.seat].HasField("bot")
-        ):
-            made = [each for each in made if each[0] < told.takeback_version]
-    return made
-
-
 class Table:
     """A match, those who play and watch it, and their history."""
 
@@ -198,6 +183,7 @@ class Table:
         self.history = History.new()
         self.replaced_at = [0.0, 0.0]  # By seat: when a new token was answered.
         self.replacements = [[], []]  # By seat: the requests, with the tokens before.
+        self.stays = ([], [])  # By seat: its streams.
         self.skipping = []  # Streams without the actions of their seat.
         self.heartbeats = []  # Of streams: whose actions these leave out, what was sent, and said.
         self.ahead = Noted()  # What its seats have decided ahead.
@@ -418,69 +404,13 @@ class Table:
         elif rng.random() < 0.2 and not self.asked_early:
             await rematches.wait_in_vain(self)
         if rng.random() < 0.15:
-            await self._review()
+            await reviewing.review(self)
         if rng.random() < 0.4:
             await afterwards.replay(self)
         if rng.random() < 0.2:
             await afterwards.play_on(self)
         if rng.random() < 0.1:
             await leave_reviews(self)
-
-    async def _review(self):
-        # Of the match, or of its record, in which something may be wrong.
-        request = review_pb2.ReviewMatchRequest(match_name=self.name, iterations=100)
-        wrong = ""
-        if self.record.entries and self.rng.random() < 0.6:
-            request.record.CopyFrom(self.record)
-            wrong = self.rng.choice(("", "entry"))
-            if wrong:
-                self.rng.choice(request.record.entries).Clear()
-        call = self.client(key="front").begin(
-            REVIEW, request, self.spectator_token, 60.0, streams=True
-        )
-        try:
-            decided = _decided(self.record)
-            for _ in range(self.rng.choice((2, 4, 1000))):
-                data = await call.read()
-                if wrong:
-                    self.world.fail(f"{self}: a record with a wrong {wrong} is reviewed")
-                if data is None:
-                    break
-                response = review_pb2.ReviewMatchResponse.FromString(data)
-                self._judge_review(response, decided)
-                progress = response.progress
-                left = progress.remaining_search_time.ToNanoseconds() / 1e9
-                if abs(progress.budget_share - left / SEARCH_SECONDS) > 1e-6:
-                    self.world.fail(f"{self}: a review has the progress {progress}")
-        except CallError as error:
-            known = ("TOO_MANY_SEARCHES", "STORE_UNAVAILABLE", "BUDGET_EXHAUSTED")
-            known = ("INVALID_FIELD",) if wrong else known
-            if not error.unanswered and error.reason not in known:
-                self.world.fail(f"{self}: a review fails: {error}")
-        finally:
-            call.cancel()
-
-    def _judge_review(self, response, decided):
-        # `decided` has what is still to be reviewed.
-        review, summary, wrong = response.decision, response.summary, ""
-        if response.HasField("decision") and not review.deep:
-            told = review.version, review.seat, review.action
-            wrong = told != decided.pop(0) and "decision"
-        elif response.HasField("summary"):
-            self.world.counts["reviews"] += 1
-            stored = self.world.stored(self.name.removeprefix("matches/"))
-            dealt = next((each.version for each, *_ in courses(stored) if each.match), None)
-            parts = [summary.start, summary.rest, *(each.luck for each in summary.chance_outcomes)]
-            parts += (each.loss if each.seat else -each.loss for each in summary.seats)
-            first = next((each.version for each in summary.chance_outcomes), None)
-            if summary.result != self.record.result or decided:
-                wrong = "result"
-            elif abs(sum(parts) - (summary.result.scores[0] - 0.5)) > 1e-6:
-                wrong = "sum"
-            elif dealt != first:
-                wrong = "deal"
-        if wrong:
-            self.world.fail(f"{self}: a review has a wrong {wrong}: {response}")
 
     async def refused(
         self, client, method, request, token, reasons, what, response=None, runs=False

@@ -65,6 +65,7 @@ class Network:
         self.delays = delays
         self.listeners = {}  # By address.
         self.cut_off = lambda path, seconds: None  # Called where a call is not answered in time.
+        self.refused = lambda error: None  # Called for each refusal with a reason.
         self.connections = set()
         self._rng = random.Random(f"network/{seed}")
         self.numbers = itertools.count(1)
@@ -214,6 +215,8 @@ class ClientCall:
 
     def end(self, error):
         """The server has ended the call."""
+        if error is not None and error.reason:
+            self.connection.network.refused(error)
         if not self._ended:
             self._finish(error)
 

@@ -9,6 +9,7 @@ from tests.simulation.clients import GAMES, Client
 from tests.simulation.network import CallError
 
 PAUSE_SECONDS = 45.0
+MANY = 1000  # More than there are.
 PAGE = 3  # Matches, so that most lists have several pages.
 
 
@@ -85,9 +86,32 @@ class Operator:
         for match in response.matches:
             oracles.check_match(self.world, match)
         order = [(each.create_time.ToMilliseconds(), each.name) for each in response.matches]
+        await self._look_at_some_time()
         others = [each.name for each in response.matches if each.game != game]
         if others or order != sorted(order, reverse=True):
             self.world.fail(f"a list of {game} is {response}")
+
+    async def _look_at_some_time(self):
+        # All matches of some time, as the log has them.
+        world = self.world
+        since, before = sorted(self.rng.uniform(0.0, world.now - 5.0) for _ in range(2))
+        request = match_pb2.ListMatchesRequest(page_size=MANY)
+        request.created_since.FromMilliseconds(int(1000 * (world.epoch + since)))
+        request.created_before.FromMilliseconds(int(1000 * (world.epoch + before)))
+        times = request.created_since.ToMilliseconds(), request.created_before.ToMilliseconds()
+        headers = [each.header for each in world.all_stored()]
+        right = [
+            (each.created, f"matches/{each.match_id}")
+            for each in headers
+            if times[0] <= each.created < times[1]
+        ]
+        listed = (await self._call("ListMatches", request)).matches
+        foreign = {f"matches/{each}" for each in world.unreadable}
+        told = [each.name for each in listed if each.name not in foreign]
+        if told != [name for _, name in sorted(right, reverse=True)] and not world.forgets:
+            world.fail(
+                f"the list of the matches between {since} and {before} is {told}, not {right}"
+            )
 
     async def _call(self, method, request):
         return await self.client.call(method, request, self.world.operator_token)

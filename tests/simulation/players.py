@@ -1,12 +1,14 @@
 """Players, who play a seat with the habits of people, and of those who try what is forbidden."""
 
 import asyncio
+import copy
 import hashlib
 import random
 
-from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
-from tests.simulation import oracles
+from croupier.v1 import clock_pb2, error_pb2, feed_pb2, game_pb2, match_pb2, review_pb2
+from tests.simulation import oracles, shown
 from tests.simulation.ahead import waits
+from tests.simulation.asking import FIRST, HINT, HINT_RESPONSE, Asking
 from tests.simulation.bots import CLOCK_SECONDS
 from tests.simulation.clients import (
     ATTEMPT_SECONDS,
@@ -22,17 +24,16 @@ from tests.simulation.watchers import Watcher
 from tests.support.history import Decision, Read, Refused, Write, view_bytes
 
 WAIT_SECONDS = 60.0
-# The reasons for which a careful player may be refused: others, or a clock, were first.
-FIRST = ("STALE_VERSION", "MATCH_OVER", "MATCH_PAUSED")
 WITHOUT_ITS_HASH = ("INVALID_FIELD", "ENTROPY_NOT_OWED")
-HINT, HINT_RESPONSE = "/croupier.v1.HintService/SuggestAction", hint_pb2.SuggestActionResponse
-ANALYZE = "/croupier.v1.HintService/AnalyzePosition"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
 BATCH = "/croupier.v1.FeedService/BatchGetViews"
+# What somebody may want of an answer; what was decided ahead changes without a version.
+FIELDS = ("view.version", "view.etag", "view.deciders", "view.legal_actions", "view.clocks")
+FIELDS += ("view.players", "events")
 FAR = 1000  # Versions, which no match has.
 
 
-class Player(Offering):
+class Player(Asking, Offering):
     """A client that plays a seat."""
 
     def __init__(self, table, seat):
@@ -224,7 +225,17 @@ class Player(Offering):
         decided = await self._send(request, self.client)
         if decided is not None and rng.random() < hasty:
             await self._send(request, self.client)
+        if decided is not None and rng.random() < 0.1:
+            await self._ask_for_less(request, self.answer)
         return decided
+
+    async def _ask_for_less(self, request, answer):
+        # The same request has the same answer, and some fields of it.
+        request = copy.deepcopy(request)
+        request.read_mask.paths.extend(self.rng.sample(FIELDS, 2))
+        got = await self._call(self.client, "SubmitAction", request)
+        if got != shown.masked(answer, request.read_mask.paths) and not self.world.forgets:
+            self.world.fail(f"{self.table}: {request} is answered {got}, after {answer}")
 
     async def _send(self, request, client):
         table, world = self.table, self.world
@@ -244,7 +255,7 @@ class Player(Offering):
             refused = Refused(request_id, error.reason, asked, *times, current)
             table.history.refusals.append(refused)
             return None
-        view, self.last = response.view, request
+        view, self.last, self.answer = response.view, request, response
         now, version, shown = nanoseconds(world.now), view.version, view_bytes(view)
         told = b"".join(each.SerializeToString(deterministic=True) for each in response.events)
         done = write._replace(returned=now, version=version, view=shown, events=told)
@@ -373,61 +384,7 @@ class Player(Offering):
     def _helped(self, view):
         if self.hinted:
             return None
-        return HINT, self._hint(), ("HINTS_NOT_ALLOWED", "NOT_TO_DECIDE")
-
-    def _hint(self):
-        request = hint_pb2.SuggestActionRequest()
-        request.search.match_name = self.table.name
-        request.search.limits.iterations = 20
-        return request
-
-    async def _ask(self, view):
-        request = self._hint()
-        try:
-            if self.rng.random() < 0.5:
-                called = self.client.call(HINT, request, self.token, response=HINT_RESPONSE)
-                response = await called
-            else:
-                response = await self._analyze(request.search)
-        except CallError as error:
-            allowed = (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED", "TOO_MANY_SEARCHES")
-            again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "RULES_CHANGED")
-            if error.reason not in allowed and not again:
-                self.world.fail(f"{self.table}: a hint fails: {error}")
-            asked = error.reason == "NOT_TO_DECIDE" and self.seat in view.deciders
-            if asked and (await self._look()).version == view.version:
-                self.world.fail(f"{self.table}: seat {self.seat} is to decide, but told {error}")
-            return
-        self.world.counts["hints"] += 1
-        hint = response.hint
-        if wrong := self.world.search.wrong(response, view):
-            self.world.fail(f"{self.table}: a hint has a wrong {wrong}")
-        if self.seat not in view.deciders:
-            # It may have been asked just before.
-            if (await self._look()).version == view.version:
-                self.world.fail(f"{self.table}: seat {self.seat} gets a hint, but owes no decision")
-            return
-        if hint.seat != self.seat or hint.version < view.version:
-            self.world.fail(f"{self.table}: seat {self.seat} gets a hint for {hint}")
-        now = await self._look()
-        if now.version == view.version and hint.action not in view.legal_actions:
-            self.world.fail(f"{self.table}: a hint names an action that is not legal")
-
-    async def _analyze(self, search):
-        # The hint of the last report, which says so.
-        request, finals = hint_pb2.AnalyzePositionRequest(search=search), []
-        call = self.client.begin(ANALYZE, request, self.token, streams=True)
-        try:
-            while (data := await call.read()) is not None:
-                report = hint_pb2.AnalyzePositionResponse.FromString(data)
-                finals.append(report.final_report)
-        finally:
-            call.cancel()
-        if sum(finals) != 1 or not finals[-1]:
-            self.world.fail(
-                f"{self.table}: of the reports of an analysis the final ones are {finals}"
-            )
-        return report
+        return HINT, self._hint(view), ("HINTS_NOT_ALLOWED", "NOT_TO_DECIDE")
 
     async def _replace_token(self):
         table, before = self.table, self.token
@@ -480,6 +437,7 @@ class Player(Offering):
         # A batch has the view of each token, or why it has none.
         called, response = self.world.now, feed_pb2.BatchGetViewsResponse
         request = feed_pb2.BatchGetViewsRequest(tokens=[before, "rubbish", token])
+        request.read_mask.paths.extend(self.rng.choice(((), ("version", "seat"))))
         got = await self.client.call(BATCH, request, response=response)
         reasons = [error_pb2.ErrorReason.Name(each.error.reason)[13:] for each in got.results]
         if {"STORE_UNAVAILABLE", "RULES_CHANGED"} & set(reasons):
@@ -492,8 +450,12 @@ class Player(Offering):
             replaced = token != self.token
         if reasons[:2] != ["TOKEN_REPLACED", "INVALID_FIELD"] or len(reasons) != 3:
             self.world.fail(f"{self.table}: a batch of three tokens is answered {got}")
+        view, fields = got.results[2].view, request.read_mask.paths
+        if fields and view != shown.masked(view, fields):
+            self.world.fail(f"{self.table}: who asks for {fields} is shown {view}")
         if got.results[2].HasField("view"):
-            self._note_view(got.results[2].view, called)
+            if not fields:
+                self._note_view(view, called)
         elif not replaced:
             self.world.fail(f"{self.table}: a batch lacks the view of the newest token: {got}")
 

@@ -7,7 +7,9 @@ writes. The connections to it are in `postgresql_connections.py`.
 """
 
 import itertools
+import math
 import random
+import time
 
 import asyncpg
 
@@ -385,6 +387,8 @@ class Database:
         columns = {name: place for place, name in enumerate(Header._fields)}
         values = list(values)
         game = values.pop(0) if "game = $" in sql else None
+        since = values.pop(0) if "created >= $" in sql else 0
+        until = values.pop(0) if "created < $" in sql else math.inf
         before = tuple(values) if "(created, match_id) <" in sql else None
         rows = []
         for match_id, row in data.matches.items():
@@ -395,6 +399,8 @@ class Database:
                 continue
             created = row[columns["created"]]
             if before is not None and (created, match_id) >= before:
+                continue
+            if not since <= created < until:
                 continue
             head = (match_id, *data.heads[match_id])
             end = None if ended is None else data.feed[match_id][-1][1]
@@ -461,6 +467,9 @@ class Database:
         at = data.entries[match_id][version - 1][2] if version else facts[3]
         return (position, *facts, version, at, told, match_id, *data.heads[match_id])
 
+    def _clock(self, data, session):
+        return [(time.time(),)]
+
     def _notify(self, data, session, channel, notice):
         if session.standby:
             raise asyncpg.ReadOnlySQLTransactionError("on a standby")
@@ -485,6 +494,7 @@ _NAMES = {
     tables._READ_HEADERS: "headers",
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
+    tables.CLOCK: "clock",
     tables._COUNT_LISTENERS: "listeners",
     postgresql_feed._BEGIN_EPOCH: "begin_epoch",
     postgresql_feed._END_EPOCH: "end_epoch",

@@ -10,14 +10,18 @@ import time
 from types import SimpleNamespace
 
 import wire
-from croupier.v1 import hint_pb2
+from croupier.v1 import hint_pb2, match_pb2
 from service.common.errors import shutting_down
 from service.searching.hints import _report, check
 from service.searching.search_servers import NoSearchServerError
 from service.searching.tasks import Kind
+from tests.simulation import shown
 from tests.simulation.bots import Bots
 
 ROUNDING_SECONDS = 0.001
+# Of a hint without an effort, and the iterations of one with a strength, as the API has them.
+HINT_SECONDS, ANALYSIS_SECONDS, REPORT_SECONDS = 1.0, 10.0, 0.2
+ITERATIONS = {"BEGINNER": 200, "CASUAL": 400, "REGULAR": 1000, "SKILLED": 3000, "EXPERT": 10000}
 
 
 def answer(task, job, every=0.0, report=None):
@@ -112,6 +116,31 @@ class SimulatedSearchServers:
         self._ending = True
 
 
+def _wrong_task(task, request):
+    # Each option of a request has reached the search; a view takes the place of a match.
+    asked, analyzed = request.search, isinstance(request, hint_pb2.AnalyzePositionRequest)
+    right = hint_pb2.Search()
+    right.CopyFrom(asked)
+    right.view.CopyFrom(task.search.view if asked.HasField("match_name") else asked.view)
+    if not asked.HasField("seed"):
+        right.seed = task.search.seed
+    if wrong := shown.wrong(task.search, right):
+        return f"search, by another {wrong}"
+    limits, every = asked.limits, 0.0
+    effort = limits.iterations, limits.time.ToMilliseconds() / 1000
+    if asked.HasField("strength"):
+        strength = match_pb2.BotStrength.Name(asked.strength).removeprefix("BOT_STRENGTH_")
+        effort = ITERATIONS[strength], 0.0
+    elif not asked.HasField("limits"):
+        effort = 0, ANALYSIS_SECONDS if analyzed else HINT_SECONDS
+    if analyzed:
+        every = request.report_interval.ToMilliseconds() / 1000 or REPORT_SECONDS
+    told = (*task.limits[:2], task.limits.nodes, task.every)
+    if told != (*effort, limits.nodes, every):
+        return f"effort, {told}"
+    return ""
+
+
 class SearchState:
     """How the search servers of a world do."""
 
@@ -132,20 +161,30 @@ class SearchState:
     def note(self, task, report, *seconds):
         """Notes what a search has found, and for how long it has searched, waited and paused."""
         found = report.hint.SerializeToString(deterministic=True)
-        self._found[found] = task.search.view, seconds
+        self._found[found] = task, seconds
 
-    def wrong(self, response, view):
-        """What is wrong in the answer to a player who had a view when it asked."""
+    def wrong(self, response, view, request):
+        """What is wrong in the answer to the request of a player who had a view when it asked."""
         noted = self._found.get(response.hint.SerializeToString(deterministic=True))
         if noted is None:
             return "hint, which no search has found"
-        searched, seconds = noted
+        task, seconds = noted
+        searched = task.search.view
         for name, right in zip(("search", "queue", "paused"), seconds, strict=True):
             told = getattr(response, f"{name}_time").ToNanoseconds() / 1e9
             if abs(told - right) > ROUNDING_SECONDS:
                 return f"{name}_time, {told}, not {right}"
+        if wrong := _wrong_task(task, request):
+            return wrong
         if searched.version != view.version:
             return ""
+        asked = request.search
+        if view.legal_actions:
+            chosen = asked.include_actions or view.legal_actions
+            chosen = [each for each in chosen if each not in asked.exclude_actions]
+            told = [each.action for each in response.hint.actions]
+            if len(told) != len(chosen) or any(each not in chosen for each in told):
+                return "choice of actions"
         # It names the opponent in a way of its own.
         names = {each.name for each, _ in searched.ListFields()} - {"players"}
         names = sorted(name for name in names if getattr(searched, name) != getattr(view, name))

@@ -22,6 +22,8 @@ or fills it in from another seat or another moment, is found, wherever that is r
   what spectators hear late: `delays.py`; all of it where the log was changed: `damaging.py`.
 """
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 import wire
 from croupier.v1 import feed_pb2, game_pb2, match_pb2
 from engine.game import SPECTATOR
@@ -48,6 +50,16 @@ def wrong(shown, right):
     names = [each.name for each in right.DESCRIPTOR.fields]
     names = [name for name in names if getattr(shown, name) != getattr(right, name)]
     return ", ".join(names) or "absent field"
+
+
+def masked(message, paths):
+    """What a message has of some fields, and of no others."""
+    left = type(message)()
+    FieldMask(paths=paths).MergeMessage(message, left)
+    for path in paths:
+        if "." in path and message.HasField(name := path.partition(".")[0]):
+            getattr(left, name).SetInParent()
+    return left
 
 
 def view(course, viewer, etag):

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import copy
 import itertools
 import json
 import os
@@ -12,13 +13,15 @@ import re
 import sqlite3
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from types import SimpleNamespace
 
 import pytest
 
+from croupier.v1 import game_pb2
 from service.hosting.entries import EntryKind
 from service.store import Entry
-from tests.simulation import FAULTS, __main__, oracles, sqlite, web
+from tests.simulation import FAULTS, __main__, oracles, seams, sqlite, unasked, web
 from tests.simulation import network as networks
 from tests.simulation.__main__ import ROOT, _run, _shape, _tell_smallest
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
@@ -237,6 +240,54 @@ def test_a_planted_fault_is_found(disk, name):
 def test_the_death_of_background_work_is_noticed(disk, death, plant):
     found = _run(disk, 1, faults=[], store="postgresql", plant=plant, death=death, **SMALL)
     assert bool(found["violations"]) == bool(plant), found["story"]
+
+
+# Drawn from those that a world meets.
+AT_SEAMS = (
+    "answer Match.GetView view.players.display_name lost",
+    "request Match.DeclineRematch name other",
+    "refusal Match.GetRecord MATCH_NOT_FOUND.match lost",
+    "store list_matches told.updated lost",
+    "stream Match.WatchMatch  dropped",
+)
+
+
+def test_what_is_changed_at_a_seam_is_noticed():
+    world, worlds = (7010, "sqlite", []), unasked.Worlds(2)
+    try:
+        shown = list(worlds.pool.map(lambda name: worlds.judge(name, [world]), AT_SEAMS))
+    finally:
+        worlds.close()
+    assert not {"", unasked.NOTHING} & set(shown), shown
+
+
+def test_a_fault_at_a_seam_changes_what_it_names_and_nothing_else():
+    view = game_pb2.View(version=3, seat=1, deciders=[0, 1], hint_policy=1)
+    view.players.add(display_name="Ann")
+
+    def made(path, change, other=None):
+        return seams.changed(copy.deepcopy(view), path, change, lambda value: other)
+
+    for path, change, right in (
+        ("version", "more", {"version": 4}),
+        ("seat", "lost", {"seat": None}),
+        ("deciders", "reversed", {"deciders": [1, 0]}),
+        ("deciders", "shorter", {"deciders": [0]}),
+        ("hint_policy", "next", {"hint_policy": 2}),
+        ("players.display_name", "lost", {"players": [game_pb2.Player()]}),
+        ("players.display_name", "other", {"players": [game_pb2.Player(display_name="Bob")]}),
+    ):
+        wrong = copy.deepcopy(view)
+        for name, value in right.items():
+            wrong.ClearField(name)
+            wrong.MergeFrom(game_pb2.View(**{name: value}))
+        assert made(path, change, "Bob") == wrong, (path, change)
+    assert made("clocks.time", "more") == view
+    names = {str(each) for each in seams.described()}
+    patterns = [each for each in unasked.HARMLESS if each.startswith(("answer", "request"))]
+    assert all(
+        any(fnmatchcase(name, each) for name in names) or "timeout" in each for each in patterns
+    )
 
 
 # The loop

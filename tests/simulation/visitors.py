@@ -23,6 +23,7 @@ from service.puzzles.packs import pack_of, replaying
 from tests.simulation import shown
 from tests.simulation.clients import GAMES, Client
 from tests.simulation.network import CallError
+from tests.support.serving import OPEN, bot
 
 HEALTH, CATALOG = "/grpc.health.v1.Health/", "/croupier.v1.CatalogService/"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -250,6 +251,25 @@ class Visitor:
         self._judge(right.name, got.puzzle.view, right.view)
         self._judge(right.name, got.puzzle, right)
         await self._solve(packed, right.view)
+        await self._play_on(right)
+
+    async def _play_on(self, puzzle):
+        # A match against a bot, from the position of the puzzle.
+        seats = [bot("RANDOM")] * 2
+        seats[puzzle.view.seat] = OPEN
+        request = match_pb2.CreateMatchRequest(ruleset=puzzle.view.ruleset, seats=seats)
+        request.start_from.puzzle_name = puzzle.name
+        created = await self.client.call("CreateMatch", request)
+        self.inhabitants.keyless.add(created.name)
+        token = created.seat_tokens[0].token
+        view = (
+            await self.client.call("GetView", match_pb2.GetViewRequest(name=created.name), token)
+        ).view
+        # What the other seat had decided and kept back, it decides anew.
+        if not view.version and view.deciders == puzzle.view.deciders:
+            for name in (view.WhichOneof("game"), "seat", "legal_actions"):
+                if getattr(view, name) != getattr(puzzle.view, name):
+                    self.world.fail(f"{puzzle.name} is played on with another {name}: {view}")
 
     async def _solve(self, packed, view):
         # By an action that is legal, and by one that is legal in another puzzle of the game.

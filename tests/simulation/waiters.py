@@ -4,8 +4,10 @@ import asyncio
 import random
 
 from croupier.v1 import match_pb2
+from tests.simulation import shown
 from tests.simulation.network import CallError
 
+WANTED = ("view.version", "view.result", "timed_out")
 LATE_SECONDS = 5.0  # After which a call that waits was answered, when all is well.
 MAX_WAIT_SECONDS = 60.0
 EARLY_SECONDS = 1.0  # Before its deadline a call that waits is answered.
@@ -51,7 +53,7 @@ class Waiter:
 
     async def _ask(self, wanted, seconds):
         request = match_pb2.GetViewRequest(name=self.table.name, wait_for_version=wanted)
-        request.read_mask.paths.extend(("view.version", "view.result", "timed_out"))
+        request.read_mask.paths.extend(WANTED)
         return await self.client.once("GetView", request, self.table.spectator_token, seconds)
 
     def _judge(self, response, wanted, called, seconds):
@@ -73,4 +75,6 @@ class Waiter:
             self.world.fail(
                 f"{table}: a wait for {wanted} goes on, which was known {LATE_SECONDS:.0f} s ago"
             )
+        if response != shown.masked(response, WANTED):
+            self.world.fail(f"{table}: who asks for {WANTED} is shown {response}")
         table.note(version)

@@ -4,10 +4,11 @@ import asyncio
 import math
 import random
 from contextlib import suppress
+from dataclasses import dataclass
 
 from croupier.v1 import match_pb2
 from engine.game import SPECTATOR
-from tests.simulation import oracles
+from tests.simulation import oracles, shown
 from tests.simulation.clients import hear, nanoseconds
 from tests.simulation.network import LOST, CallError
 from tests.support.history import Received, Stream, view_bytes
@@ -15,7 +16,19 @@ from tests.support.history import Received, Stream, view_bytes
 TOKEN_SECONDS = 60.0  # For which a stream may go on with a token that was replaced.
 # For which it may not know what another server has written,
 LATE_SECONDS = 1.0
+# A seat is said to be there when its stream is open so long, and not so long after its end.
+HERE_SECONDS, AWAY_SECONDS = 20.0, 60.0
 DEAF_SECONDS = 10.0  # and where the database always loses notifications.
+
+
+@dataclass
+class Stay:
+    """A stream of a seat: whether it hides, from when on and until when, and since when known."""
+
+    hides: bool
+    begin: float
+    known: float = math.inf
+    end: float = math.inf
 
 
 class Watcher:
@@ -28,6 +41,9 @@ class Watcher:
         self.client = table.client()
         self.slow = self.rng.random() < 0.2
         self.interval = self.rng.choice((2, 10))  # Of heartbeats, in seconds.
+        self.hides = self.rng.random() < 0.15
+        # The fields that it asks for; none: all.
+        self.fields = self.rng.choice(((), (), (), ("version", "events", "etag")))
         self.skips_own = viewer != SPECTATOR and self.rng.random() < 0.4
         # Of what it has received last, where it resumes only from that.
         self.etag, self.resumes_by_etag = "", self.rng.random() < 0.5
@@ -67,6 +83,11 @@ class Watcher:
         request = match_pb2.WatchMatchRequest(name=self.table.name)
         request.heartbeat_interval.FromSeconds(self.interval)
         request.skip_own_actions = self.skips_own
+        request.hide_presence = self.hides
+        request.read_mask.paths.extend(self.fields)
+        self.stay = Stay(self.hides, self.world.now)
+        if self.viewer != SPECTATOR:
+            self.table.stays[self.viewer].append(self.stay)
         if after >= 0:
             request.after_version = after
             request.etag = self.etag if self.resumes_by_etag else ""
@@ -80,6 +101,7 @@ class Watcher:
                 error, after if not stream.received else stream.received[-1].version, token
             )
         finally:
+            self.stay.end = self.world.now
             (self.table.skipping if self.skips_own else self.table.history.streams).append(stream)
         return stream.received, stream.ended
 
@@ -127,20 +149,35 @@ class Watcher:
         if since is not None and call.sent - max(since, call.asked) > late:
             world.fail(f"{table}: a stream sends {message.version} {call.sent - since:.1f} s late")
 
-    def _note_heartbeat(self, message, sent):
+    def _other_seat(self, told, at):
+        # What a heartbeat must say of the other seat, which was told at a time.
+        table, world = self.table, self.world
+        bots = any(each.HasField("bot") for each in table.request.seats)
+        if self.viewer == SPECTATOR or bots or self.hides:
+            return match_pb2.SEAT_PRESENCE_UNSPECIFIED
+        deaf = world.store == "postgresql" and world.database.deaf
+        if deaf or not world.is_well(3 * AWAY_SECONDS + world.now - at):
+            return told
+        shown = [each for each in table.stays[1 - self.viewer] if not each.hides]
+        if any(each.known < at - HERE_SECONDS and at < each.end for each in shown):
+            return match_pb2.SEAT_PRESENCE_HERE
+        if any(each.begin < at and at - AWAY_SECONDS < each.end for each in shown):
+            return told
+        return match_pb2.SEAT_PRESENCE_AWAY
+
+    def _note_heartbeat(self, message, sent, at):
         told = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
-        if self.viewer != SPECTATOR and self.table.kind not in ("bot", "bots"):
-            told.other_seat = message.other_seat
+        told.other_seat = self._other_seat(message.other_seat, at)
         if self.viewer != SPECTATOR and message.HasField("view"):
             told.view.CopyFrom(message.view)  # Decisions ahead were cancelled.
             oracles.check_view(self.table, message.view, self.viewer)
         if message != told:
-            self.world.fail(f"{self.table}: a heartbeat tells more than it may: {message}")
+            self.world.fail(f"{self.table}: a heartbeat tells {message}, not {told}")
         viewer = self.viewer if self.skips_own else None
         self.table.heartbeats.append((viewer, sent, message.version))
 
     async def _follow(self, request, stream, token):
-        received = stream.received
+        received, world = stream.received, self.world
         call = self.client.begin("WatchMatch", request, token, None, streams=True)
         silent, most = 0, self.rng.randint(1, 300)
         try:
@@ -152,12 +189,16 @@ class Watcher:
                 if data is None:
                     return True
                 message = match_pb2.WatchMatchResponse.FromString(data)
+                self.stay.known = min(self.stay.known, call.sent)
+                whole = message.up_to_date or not self.fields
+                if not (whole or message == shown.masked(message, self.fields)):
+                    world.fail(f"{self.table}: who asks for {self.fields} is told {message}")
                 self._check_token(token)
                 self._check_time(message, call)
                 self.table.note(message.version)
                 if message.up_to_date:
                     sent = received[-1].version if received else stream.after
-                    self._note_heartbeat(message, sent)
+                    self._note_heartbeat(message, sent, call.sent)
                     silent += self.interval
                     if silent > 2000 and self.table.kind == "bots":
                         self.world.fail(f"{self.table}: bots do not go on")

@@ -29,7 +29,7 @@ from tests.simulation import (
 from tests.simulation import network as networks
 from tests.simulation.bots import LONG_SECONDS
 from tests.simulation.callers import CALLERS
-from tests.simulation.clients import GAMES, KEYS, judge_cut_off
+from tests.simulation.clients import GAMES, JUDGES, KEYS
 from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
 from tests.simulation.loop import EPOCH, SimulatedLoop
@@ -293,7 +293,7 @@ class World:
     async def _live(self):
         self.network = networks.Network(self.loop, self.seed)
         networks.SimulatedListener.network = self.network
-        self.network.cut_off = partial(judge_cut_off, self)
+        self.network.cut_off, self.network.refused = (partial(each, self) for each in JUDGES)
         searching.SimulatedSearchServers.state = self.search = searching.SearchState(self)
         self.url = "postgresql://simulated/croupier"
         if self.store == "postgresql":

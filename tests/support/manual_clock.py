@@ -10,11 +10,15 @@ class ManualClock(Clock):
 
     def __init__(self, now=1_700_000_000_000):
         self._now = now
+        self._set = 0
         self._sleepers = {}
         self._changed = asyncio.Event()
 
     def now(self):
         return self._now
+
+    def steady(self):
+        return self._now / 1000 - self._set
 
     async def sleep(self, until, wake):
         sleeping = asyncio.ensure_future(wake.wait())
@@ -34,6 +38,11 @@ class ManualClock(Clock):
     def drift(self, milliseconds):
         """Advances the time without waking any sleeper."""
         self._now += milliseconds
+
+    def set_by(self, seconds):
+        """Somebody sets the clock."""
+        self._now += 1000 * seconds
+        self._set += seconds
 
     def _wake_up(self):
         for sleeping, until in self._sleepers.items():

@@ -42,6 +42,11 @@ class ServerProcess:
         self.address = found[1]
         self.client = Client(self.address)
 
+    @property
+    def process(self):
+        """The number of the process."""
+        return self._process.pid
+
     def __enter__(self):
         return self
 

@@ -22,7 +22,7 @@ def write_view(Skystones game not None, view):
     put(&out, fields.VIEW_ROUND, common.round)
     put(&out, fields.VIEW_STARTER, common.starter)
     for i in range(game.squares):
-        write_square(&out, &common.board[i])
+        write_square(&out, &seen.board[i])
     for i in range(SEATS):
         write_side(&out, &common.sides[i])
     put_counted(&out, fields.VIEW_HAND, seen.hand, MAX_TYPES, 0)

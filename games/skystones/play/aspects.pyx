@@ -1,14 +1,11 @@
 """What follows from a card in Skystones, up to the end of the round."""
 
-from libc.string cimport memcpy
-
 from engine.aspects cimport Aspects
-from engine.game cimport SEATS, State
-from engine.integers cimport uint8_t
+from engine.game cimport State
+from games.skystones.rules.board cimport put, winner
+from games.skystones.rules.lanes cimport count_lanes
 from games.skystones.rules.rules cimport Skystones
-from games.skystones.rules.state cimport (
-    EDGES, MAX_SQUARES, OVER, PLACE, Common, Placement, SkystonesState, Square,
-)
+from games.skystones.rules.state cimport OVER, PLACE, Board, Common, Placement, SkystonesState
 
 from engine.aspects import AMOUNT, CHANCE
 
@@ -35,23 +32,18 @@ cdef class SkystonesAspects(Aspects):
         cdef const Common* before = &(<const SkystonesState*> begin).common
         cdef const Common* after = &(<const SkystonesState*> now).common
         cdef const Placement* placement
-        cdef Square[MAX_SQUARES] board
-        cdef uint8_t[EDGES] taken
-        cdef uint8_t[SEATS] chips
+        cdef Board board
         cdef int i
         if after.round == before.round and after.phase != OVER:
             return False
-        memcpy(board, before.board, sizeof(board))
+        board = (<const SkystonesState*> begin).board
         for i in range(before.placement_count, after.placement_count):
             placement = &after.placements[i]
-            self.rules.put(board, placement.seat, placement.card, placement.square, taken)
-        chips[0] = chips[1] = 0
-        for i in range(self.rules.squares):
-            if board[i].card:
-                chips[board[i].owner] += 1
-        values[CHIPS] = chips[seat]
-        values[ROUND_WON] = chips[seat] > chips[1 - seat]
+            put(self.rules, &board, placement.seat, placement.card,
+                self.rules.lanes[placement.square])
+        values[CHIPS] = count_lanes(board.chips[seat])
+        values[ROUND_WON] = winner(&board) == seat
         if before.phase == PLACE:
             placement = &after.placements[before.placement_count]
-            values[CARD_TAKEN] = board[placement.square].owner != seat
+            values[CARD_TAKEN] = board.chips[1 - seat] >> self.rules.lanes[placement.square] & 1
         return True

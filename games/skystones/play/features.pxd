@@ -4,7 +4,7 @@ from engine.features cimport Features
 from engine.integers cimport uint8_t
 from engine.net cimport Inputs
 from games.skystones.rules.rules cimport Skystones
-from games.skystones.rules.state cimport EDGES, MAX_TYPES, Common, Square
+from games.skystones.rules.state cimport MAX_TYPES, Board, Common
 
 cdef enum:
     # Of a card to pick. A feature for each card comes first.
@@ -41,29 +41,36 @@ cdef enum:
     MOST_LEAD = 4
     LEADS_TOLD = 2 * MOST_LEAD + 1
 
+    USUAL_TOTALS = 141           # The sum of the totals of the usual cards.
+    USUAL_CARDS = 45
+    FEWEST_CARDS = 42            # With fewer, or more than usual, there can be other rounds.
+
     SIGNS = 3
     ROUNDS = 4
 
 # How many more rounds there are for about so many cards of each pile.
 cdef inline int rounds_left(int cards) noexcept nogil:
-    return max(1, min(MOST_LEFT, (2 * cards - 4) // 9))
+    return (2 * cards - 4) // 9
 
 
 cdef class SkystonesFeatures(Features):
     cdef Skystones rules
+    # Whether a match has four rounds of nine cards, so that none is tied. The net was learned of
+    # such matches: it knows which leads can still become a draw.
+    cdef readonly bint usual_rounds
+    cdef double by_mean          # The usual mean of the totals by that of this card list.
     # How likely each card is to be picked, in proportion, by the circumstances of the round.
     cdef double picks[2][SIGNS][ROUNDS][MAX_TYPES]
     cdef int place_weights[PLACE_FEATURES]
     # The likelihoods of the cards in this round, for the picks of a seat.
     cdef const double* picks_of(self, const Common* common, int seat) noexcept nogil
     # How likely a placement is, in proportion to the others of its decision.
-    cdef double placement(self, const Square* board, int seat, int card,
-                          int square) noexcept nogil
+    cdef double placement(self, const Board* board, int seat, int card, int at) noexcept nogil
     # Adds the inputs for the start of a round with so many cards left to each seat.
     cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
                              Inputs* inputs) noexcept nogil
     cdef set_picks(self, weights)
     cdef void describe_pick(self, int starts, int lead, int round, int card,
                             int* row) noexcept nogil
-    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+    cdef void describe_placement(self, const Board* board, int seat, int card, int at,
                                  int* row) noexcept nogil

@@ -4,7 +4,7 @@ A *pick* is described by the card, and by how the shape of the card goes with th
 the round: whether the seat starts it, whether it leads, and how late it is. The hand so far is left
 out, so that all picks of a round have the same weights, which the sampler needs. A *placement* is
 described by what the card would touch. The *start of a round* is described by the lead and by the
-totals of both piles, as the seat sees them that starts.
+totals of both piles in parts of their mean, as the seat sees them that starts.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
 opponent is taken for impossible, and otherwise a softmax of the weighted features.
@@ -14,10 +14,14 @@ from libc.string cimport memset
 
 from engine.features cimport UNIFORM, UNIT, Features
 from engine.game cimport Action, State
+from engine.integers cimport uint64_t
 from engine.net cimport Inputs, put
 from engine.numerics cimport exp
-from games.skystones.rules.state cimport BLOCKED, MAX_SQUARES, PICK, PLACE, SkystonesState
-from games.skystones.rules.tables cimport takes
+from games.skystones.rules.board cimport taken_by
+from games.skystones.rules.lanes cimport across, count_lanes
+from games.skystones.rules.state cimport (
+    EDGES, MAX_HAND, MAX_SQUARES, OPPOSITE, PICK, PLACE, SkystonesState,
+)
 
 SHAPES = ("total", "strongest", "zeros")
 ROUND_FACTS = ("starts", "leads", "late")
@@ -32,12 +36,19 @@ cdef inline int sign(int x) noexcept nogil:
 cdef class SkystonesFeatures(Features):
     """Describes picks, placements and the starts of rounds."""
 
-    uses = ("beliefs", "playouts", "value")
+    uses = ("beliefs", "value")
     everywhere = ("value",)
 
     def __init__(self, game, weights=None, net=None):
         self.rules = game
         super().__init__(game, weights, net)
+        self.usual_rounds = (FEWEST_CARDS <= self.rules.deck_size <= USUAL_CARDS
+                             and self.rules.hand_size == MAX_HAND
+                             and self.rules.squares == MAX_SQUARES
+                             and not self.rules.special_fields)
+        totals = sum(self.rules.copies[i] * self.rules.totals[i] for i in range(self.rules.types))
+        self.by_mean = (<double> USUAL_TOTALS * self.rules.deck_size
+                        / (USUAL_CARDS * max(1, <int> totals)))
         if weights is not None:
             self.set_picks(weights["pick"])
             for i, weight in enumerate(weights["place"]):
@@ -70,7 +81,8 @@ cdef class SkystonesFeatures(Features):
                 sign(common.sides[seat].points - common.sides[1 - seat].points), common.round,
                 action & 255, row)
         else:
-            self.describe_placement(common.board, seat, action >> 8 & 255, action & 255, row)
+            self.describe_placement(&(<const SkystonesState*> state).board, seat,
+                                    action >> 8 & 255, self.rules.lanes[action & 255], row)
 
     cdef int perspective(self, const State* state) noexcept nogil:
         return (<const SkystonesState*> state).common.starter
@@ -80,7 +92,7 @@ cdef class SkystonesFeatures(Features):
         cdef const Common* common = &stones.common
         cdef int seat = common.starter
         self.describe_round(
-            stones.piles[seat], stones.piles[1 - seat],
+            stones.piles[seat].copies, stones.piles[1 - seat].copies,
             <int> common.sides[seat].points - <int> common.sides[1 - seat].points,
             (common.sides[0].pile_size + common.sides[1].pile_size) // 2, inputs)
 
@@ -105,44 +117,37 @@ cdef class SkystonesFeatures(Features):
             for j in range(PICK_SHAPES):
                 row[self.rules.types + i * PICK_SHAPES + j] = facts[i] * shapes[j]
 
-    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+    cdef void describe_placement(self, const Board* board, int seat, int card, int at,
                                  int* row) noexcept nogil:
-        cdef const Square* other
-        cdef int edge, beside, points, at, empty = 0
+        cdef uint64_t taken = taken_by(self.rules, board, seat, card, at)
+        cdef uint64_t beside
+        cdef int edge
         memset(row, 0, PLACE_FEATURES * sizeof(int))
-        for at in range(self.rules.squares):
-            empty += not board[at].card and board[at].field != BLOCKED
         for edge in range(EDGES):
-            beside = self.rules.beside[square][edge]
-            points = self.rules.edges[card][edge]
-            if beside == MAX_SQUARES:
-                row[CLOSED] += 1
-                continue
-            other = &board[beside]
-            if not other.card:
-                if other.field == BLOCKED:
-                    row[CLOSED] += 1
-                else:
-                    row[OPEN + min(points, OPEN_KINDS - 1)] += 1
-            elif other.owner == seat:
+            beside = across(<uint64_t> 1 << at, edge ^ OPPOSITE)
+            if beside & board.empty:
+                row[OPEN + min(self.rules.edges[card][edge], OPEN_KINDS - 1)] += 1
+            elif beside & board.chips[seat]:
                 row[OWN] += 1
-            elif takes(self.rules, card, edge, other.card - 1):
+            elif beside & taken:
                 row[TAKEN] += 1
-            else:
+            elif beside & board.chips[1 - seat]:
                 row[HELD] += 1
+            else:
+                row[CLOSED] += 1
         row[TAKES_SEVERAL] = row[TAKEN] > 1
         row[TOTAL] = self.rules.totals[card]
-        row[EARLY_TOTAL] = row[TOTAL] if empty > EARLY else 0
+        row[EARLY_TOTAL] = row[TOTAL] if count_lanes(board.empty) > EARLY else 0
 
     cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
                              Inputs* inputs) noexcept nogil:
         cdef int card, strength = 0
-        cdef int by_left = (rounds_left(left) - 1) * BY_LEFT
-        for card in range(self.rules.types):
+        cdef int by_left = (max(1, min(MOST_LEFT, rounds_left(left))) - 1) * BY_LEFT
+        for card in range(MAX_TYPES):
             strength += self.rules.totals[card] * (<int> own[card] - <int> other[card])
         put(inputs, by_left + LEFT, 1)
         put(inputs, by_left + LEAD, lead)
-        put(inputs, by_left + STRENGTH, strength)
+        put(inputs, by_left + STRENGTH, <int> (strength * self.by_mean))
         put(inputs, LEAD_IS + max(0, min(lead + MOST_LEAD, LEADS_TOLD - 1)), 1)
 
     # What the weights give
@@ -174,11 +179,10 @@ cdef class SkystonesFeatures(Features):
         cdef int lead = sign(common.sides[seat].points - common.sides[1 - seat].points)
         return self.picks[common.starter == seat][lead + 1][min(<int> common.round, ROUNDS) - 1]
 
-    cdef double placement(self, const Square* board, int seat, int card,
-                          int square) noexcept nogil:
+    cdef double placement(self, const Board* board, int seat, int card, int at) noexcept nogil:
         cdef int row[PLACE_FEATURES]
         cdef int i, sum = 0
-        self.describe_placement(board, seat, card, square, row)
+        self.describe_placement(board, seat, card, at, row)
         for i in range(PLACE_FEATURES):
             sum += self.place_weights[i] * row[i]
         return exp(sum * UNIT)

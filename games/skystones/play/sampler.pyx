@@ -4,7 +4,7 @@ The sampler has the exact distribution of the card set aside and of the opponent
 opponent that chooses uniformly among its legal actions or, in the round that is not over, as was
 learned. It replays the rounds from the placements,
 which everybody saw. Each round tells something about the hand that it was played from
-(play/hands.pyx), and so about the card set aside. Past rounds tell nothing else about
+(play/likelihoods.pyx), and so about the card set aside. Past rounds tell nothing else about
 the hand of this round, because their unplayed cards went back to the pile.
 """
 
@@ -17,18 +17,22 @@ from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
 from games.skystones.play.features cimport SkystonesFeatures
-from games.skystones.play.hands cimport (
-    Candidates, Hands, Kind, Likelihoods, Play, Rows, could_play, cumulate, left_over, tells,
-    weigh_hands,
+from games.skystones.play.likelihoods cimport (
+    Candidates, Hands, Kind, Likelihoods, Play, Rows, cheapest, could_play, cumulate, left_over,
+    tells, weigh_hands,
 )
-from games.skystones.rules.rules cimport Skystones, clear
+from games.skystones.rules.board cimport (
+    clear_board, lay_field, open_elements, open_to, put, set_up_board, winner,
+)
+from games.skystones.rules.lanes cimport LANE_ONES, count_lanes
+from games.skystones.rules.rules cimport Skystones
 from games.skystones.rules.stack cimport (
-    Picks, Stack, lower, pick_card, pick_limit, stack_up, start_picks, take_out,
+    draw_card, lowest_bit, pick_card, pickable, put_in, stack_up, start_picks, take_out,
 )
 from games.skystones.rules.state cimport (
-    BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
-    MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
-    SkystonesView, Square, accepts,
+    BLOCKED, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER,
+    PICK, PLACE, Board, Common, Picks, Placement, Side, SkystonesState, SkystonesView, Square,
+    Stack,
 )
 
 from engine.errors import ViewError
@@ -55,10 +59,8 @@ cdef class SkystonesSampler(Sampler):
     cdef bint from_rows          # Whether the opponent's hand is drawn from `rows`,
     cdef Hands hands
     cdef Rows rows
-    cdef int picks               # or by so many picks, until the hand allows `play`,
-    cdef Stack pile              # from this pile, which still holds the card set aside.
-    cdef Stack no_hand
-    cdef Picks before_picks
+    cdef int picks               # or by so many picks, until the hand allows `play`.
+    cdef Picks before_picks[MAX_TYPES + 1]      # By candidate.
     cdef uint64_t work_left
     cdef SkystonesFeatures learned      # None: the opponent's choices are taken for uniform.
     cdef Likelihoods likelihoods
@@ -75,6 +77,8 @@ cdef class SkystonesSampler(Sampler):
             self.learned = model.foresight
         self.other = 1 - self.seat
         self.work_left = MAX_WORK
+        for card in range(MAX_TYPES):
+            self.likelihoods.picks[card] = 1
         self.check_ranges()
         self.check_cards()
         self.replay()
@@ -101,10 +105,10 @@ cdef class SkystonesSampler(Sampler):
             raise ViewError("common.turn", "must be the starter, except in the placing phase")
         for i in range(MAX_SQUARES):
             at = f"common.board[{i}].field"
-            if common.board[i].field > BLOCKED or (common.board[i].field and i >= game.squares):
+            if seen.board[i].field > BLOCKED or (seen.board[i].field and i >= game.squares):
                 raise ViewError(at, "must be a special field, on the board")
-            laid[common.board[i].field] += 1
-            if common.board[i].field and laid[common.board[i].field] > FIELD_CARDS // BLOCKED:
+            laid[seen.board[i].field] += 1
+            if seen.board[i].field and laid[seen.board[i].field] > FIELD_CARDS // BLOCKED:
                 raise ViewError(at, "must be one of the special fields that there are")
         if MAX_SQUARES - laid[0] != game.special_fields:
             raise ViewError("common.board", f"must have {game.special_fields} special fields")
@@ -179,101 +183,106 @@ cdef class SkystonesSampler(Sampler):
     cdef replay(self):
         # Replays all rounds from what everybody saw, and learns what each tells.
         cdef Skystones game = self.rules
-        cdef const Common* common = &(<const SkystonesView*> &self.view).common
+        cdef const SkystonesView* seen = <const SkystonesView*> &self.view
+        cdef const Common* common = &seen.common
         cdef const Placement* placement
-        cdef Common shown
+        cdef SkystonesState* stones = <SkystonesState*> &self.base
+        cdef Board* board = &stones.board
+        cdef Square shown[MAX_SQUARES]
         cdef Play plays[SEATS]
-        cdef uint8_t chips[SEATS]
-        cdef uint8_t taken[EDGES]
-        cdef int round, seat, square, field, winner, element, at = 0
+        cdef int points[SEATS]
+        cdef int round, seat, lane, square, won_by, element, at = 0
         cdef int first = 0
+        cdef int starter = common.first_starter
         cdef bint ended
         cdef bint passed[SEATS]
-        memset(&shown, 0, sizeof(shown))
-        memcpy(shown.board, common.board, sizeof(shown.board))
-        clear(shown.board)
-        shown.starter = common.first_starter
+        points[0] = points[1] = 0
+        set_up_board(game, board)
+        for square in range(game.squares):
+            if seen.board[square].field:
+                lay_field(board, game.lanes[square], seen.board[square].field)
         for round in range(1, common.round + 1):
             ended = round < common.round or common.phase == OVER
             memset(plays, 0, sizeof(plays))
             passed[0] = passed[1] = False
-            seat = shown.starter
+            seat = starter
             first = at
             while at < common.placement_count and common.placements[at].round == round:
                 placement = &common.placements[at]
-                square = placement.square
-                field = shown.board[square].field
+                lane = game.lanes[placement.square]
                 name = f"common.placements[{at}]"
                 if common.phase == PICK and not ended:
                     raise ViewError(f"{name}.round", "must be a round before this one")
                 if placement.seat != seat:
                     passed[seat] = True
-                    plays[seat].barred |= game.open_elements(&shown)
+                    plays[seat].barred |= open_elements(board)
                 seat = placement.seat
                 if passed[seat]:
                     raise ViewError(f"{name}.seat", "must not be a seat that has passed before")
                 if plays[seat].placed == game.hand_size:
                     raise ViewError(f"{name}.seat", "must still have a card in hand")
-                if shown.board[square].card or not accepts(field, game.elements[placement.card]):
+                if not open_to(board, game.elements[placement.card]) >> lane & 1:
                     raise ViewError(f"{name}.square", "must be open to the card")
                 for element in range(FIRE, ELEMENTS):
-                    plays[seat].open[plays[seat].placed][element] = open_squares(
-                        game, &shown, element)
+                    plays[seat].open[plays[seat].placed][element] = count_lanes(
+                        open_to(board, element))
                 if self.learned is not None and seat == self.other and not ended:
-                    self.weigh_options(&shown, placement, plays[seat].placed)
+                    self.weigh_options(board, placement, plays[seat].placed)
                 plays[seat].cards[plays[seat].placed] = placement.card
                 plays[seat].placed += 1
-                game.put(shown.board, seat, placement.card, square, taken)
+                put(game, board, seat, placement.card, lane)
                 seat = 1 - seat
                 at += 1
             if ended:
                 if at == first and not (round == common.round and common.phase == OVER):
                     raise ViewError("common.placements", f"must not leave out round {round}")
                 for seat in range(SEATS):
-                    plays[seat].barred |= game.open_elements(&shown)
+                    plays[seat].barred |= open_elements(board)
                 self.judge(game, &plays[self.seat])
                 self.learn(&plays[self.other])
-                winner = game.winner(&shown, chips)
-                if winner != NONE:
-                    shown.sides[winner].points += 1
-                clear(shown.board)
+                won_by = winner(board)
+                if won_by != NONE:
+                    points[won_by] += 1
+                clear_board(board)
                 if round < common.round:
-                    shown.starter = 1 - (shown.starter if winner == NONE else winner)
+                    starter = 1 - (starter if won_by == NONE else won_by)
             elif common.phase == PLACE and seat != common.turn:
                 passed[seat] = True
-                plays[seat].barred |= game.open_elements(&shown)
+                plays[seat].barred |= open_elements(board)
         if at < common.placement_count:
             raise ViewError(f"common.placements[{at}].round", "must ascend to the view's round")
-        if common.starter != shown.starter:
-            raise ViewError("common.starter", f"must be {shown.starter} by the rounds before")
+        if common.starter != starter:
+            raise ViewError("common.starter", f"must be {starter} by the rounds before")
         if common.phase == PLACE and passed[common.turn]:
             raise ViewError("common.turn", "must not be a seat that could not place before")
         for seat in range(SEATS):
-            if common.sides[seat].points != shown.sides[seat].points:
+            if common.sides[seat].points != points[seat]:
                 raise ViewError(f"common.sides[{seat}].points",
-                                f"must be {shown.sides[seat].points} by the rounds")
+                                f"must be {points[seat]} by the rounds")
+        stones.common = common[0]
+        memset(shown, 0, sizeof(shown))
+        game.show_board(stones, shown)
         for square in range(MAX_SQUARES):
-            if (common.board[square].card != shown.board[square].card
-                    or common.board[square].owner != shown.board[square].owner):
+            if (seen.board[square].card != shown[square].card
+                    or seen.board[square].owner != shown[square].owner):
                 raise ViewError(f"common.board[{square}]", "must be as the placements have left it")
         if common.phase == PLACE:
-            plays[common.turn].needed = game.open_elements(&shown)
+            plays[common.turn].needed = open_elements(board)
         self.conclude(game, plays, at == first)
 
-    cdef weigh_options(self, const Common* shown, const Placement* made, int placed):
+    cdef weigh_options(self, const Board* board, const Placement* made, int placed):
         # Fills in how likely a placement of the opponent was, and those of all its other cards.
-        cdef const Square* board = shown.board
         cdef double* options = self.likelihoods.options[placed]
-        cdef int card, square, field
+        cdef uint64_t open
+        cdef int card
         self.likelihoods.placed[placed] = self.learned.placement(
-            board, self.other, made.card, made.square)
+            board, self.other, made.card, self.rules.lanes[made.square])
         memset(options, 0, sizeof(self.likelihoods.options[placed]))
         for card in range(self.rules.types):
-            if self.start[self.other][card]:
-                for square in range(self.rules.squares):
-                    field = board[square].field
-                    if not board[square].card and accepts(field, self.rules.elements[card]):
-                        options[card] += self.learned.placement(board, self.other, card, square)
+            open = open_to(board, self.rules.elements[card]) & LANE_ONES
+            while self.start[self.other][card] and open:
+                options[card] += self.learned.placement(board, self.other, card, lowest_bit(open))
+                open &= open - 1
 
     cdef judge(self, Skystones game, const Play* play):
         # Checks a past round of the viewer itself, whose hand the view does not show.
@@ -293,8 +302,8 @@ cdef class SkystonesSampler(Sampler):
                 self.aside.weights[i] = 0
         if self.aside.cards[0] != NONE:
             with nogil:
-                weigh_hands(game, &self.hands, play, self.start[self.other], &self.aside, NULL,
-                            &self.work_left, NULL)
+                weigh_hands(game, &self.hands, play, self.start[self.other], &self.aside,
+                            &self.likelihoods, NULL, &self.work_left)
             for i in range(self.aside.count):
                 if not self.hands.too_many:
                     self.aside.weights[i] *= self.hands.likelihood[i]
@@ -309,10 +318,10 @@ cdef class SkystonesSampler(Sampler):
         cdef const Common* common = &seen.common
         cdef const Play* play = &plays[self.other]
         cdef SkystonesState* stones = <SkystonesState*> &self.base
+        cdef uint8_t pile[MAX_TYPES]
         cdef int expected[SEATS]
-        cdef const Likelihoods* likelihoods
         cdef int card, seat, i, total = 0, held = 0
-        cdef bint own = game.can_form_hand(self.start[self.seat], NONE)
+        cdef bint own = can_form_hand(game, self.start[self.seat], NONE)
         for seat in range(SEATS):
             expected[seat] = 0
             if common.phase == PICK:
@@ -331,7 +340,8 @@ cdef class SkystonesSampler(Sampler):
         for i in range(plays[self.seat].placed):
             total += game.totals[plays[self.seat].cards[i]]
         if common.phase == PICK:
-            total += game.cheapest(seen.pile, NONE, game.hand_size - common.sides[0].hand_size, 0)
+            total += cheapest(game, seen.pile, NONE,
+                              game.hand_size - common.sides[0].hand_size, 0)
         if common.phase != OVER and total > game.hand_limit:
             raise ViewError("hand", f"must keep within {game.hand_limit}")
         if held & plays[self.seat].barred:
@@ -341,25 +351,24 @@ cdef class SkystonesSampler(Sampler):
 
         for i in range(self.aside.count):
             if common.phase != OVER:
-                self.aside.weights[i] *= game.can_form_hand(self.start[self.other],
-                                                            self.aside.cards[i])
+                self.aside.weights[i] *= can_form_hand(game, self.start[self.other],
+                                                       self.aside.cards[i])
             # The match ended because the opponent cannot form a hand.
             elif own and not nothing_placed:
-                self.aside.weights[i] *= not game.can_form_hand(self.start[self.other],
-                                                                self.aside.cards[i])
+                self.aside.weights[i] *= not can_form_hand(game, self.start[self.other],
+                                                           self.aside.cards[i])
         self.picks = common.sides[self.other].hand_size
         if self.learned is not None and common.phase != OVER:
             self.pick_likelihoods = self.learned.picks_of(common, self.other)
             memcpy(self.likelihoods.picks, self.pick_likelihoods, sizeof(self.likelihoods.picks))
             self.likelihoods.uniform = UNIFORM
+            self.likelihoods.known = True
         self.play = play[0]
         self.from_rows = common.phase == PLACE and (play.placed or tells(play))
-        likelihoods = &self.likelihoods if self.pick_likelihoods != NULL else NULL
         if self.from_rows:
             with nogil:
                 weigh_hands(game, &self.hands, play, self.start[self.other], &self.aside,
-                            &self.rows, &self.work_left,
-                            likelihoods)
+                            &self.likelihoods, &self.rows, &self.work_left)
                 cumulate(&self.hands, &self.rows)
             if self.rows.out_of_memory:
                 raise MemoryError
@@ -370,19 +379,23 @@ cdef class SkystonesSampler(Sampler):
         if total == 0 or (self.from_rows and self.rows.count == 0):
             raise ViewError("common.placements", "must be what some cards of the opponent allowed")
 
-        stones.common = common[0]
-        memcpy(stones.hands[self.seat], seen.hand, MAX_TYPES)
-        memcpy(stones.piles[self.seat], seen.pile, MAX_TYPES)
-        memcpy(stones.piles[self.other], self.start[self.other], MAX_TYPES)
+        stack_up(seen.hand, &stones.hands[self.seat])
+        stack_up(seen.pile, &stones.piles[self.seat])
+        memcpy(pile, self.start[self.other], MAX_TYPES)
         for i in range(play.placed):
             if common.phase == PLACE:
-                stones.piles[self.other][play.cards[i]] -= 1
-        game.find_pick_limits(stones)
-        stack_up(stones.piles[self.other], &self.pile)
-        stack_up(stones.hands[self.other], &self.no_hand)
-        start_picks(game, &self.pile, &self.no_hand, 0, &self.before_picks)
+                pile[play.cards[i]] -= 1
+        if common.phase == PICK:
+            start_picks(game, &stones.piles[self.seat], &stones.hands[self.seat],
+                        common.sides[self.seat].hand_size, &stones.picks[self.seat])
         for i in range(self.aside.count):
+            stack_up(pile, &stones.piles[self.other])
+            if self.aside.cards[i] != NONE:
+                take_out(&stones.piles[self.other], self.aside.cards[i])
+            start_picks(game, &stones.piles[self.other], &stones.hands[self.other], 0,
+                        &self.before_picks[i])
             self.aside_sums[i] = self.aside.weights[i] + (self.aside_sums[i - 1] if i else 0)
+        stack_up(pile, &stones.piles[self.other])
 
     # Drawing
 
@@ -396,32 +409,28 @@ cdef class SkystonesSampler(Sampler):
             memcpy(state, &self.base, sizeof(SkystonesState))
 
     cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
-        # Picks the opponent's hand uniformly. False: the opponent cannot have played it as it did.
-        cdef Stack pile = self.pile, hand = self.no_hand
-        cdef Picks picks = self.before_picks
-        cdef int card = self.aside.cards[rng_weighted(rng, self.aside_sums, self.aside.count)]
+        # Picks the opponent's hand. False: the opponent cannot have played it as it did.
+        cdef Stack* pile = &stones.piles[self.other]
+        cdef Stack* hand = &stones.hands[self.other]
+        cdef int drawn = rng_weighted(rng, self.aside_sums, self.aside.count)
+        cdef Picks picks = self.before_picks[drawn]
         cdef int element, _pick, held = 0
-        self.set_aside(stones, card)
-        if card != NONE:
-            take_out(&pile, card)
-            lower(&picks, self.rules.totals[card])
+        self.set_aside(stones, self.aside.cards[drawn])
         for _pick in range(self.picks):
-            pick_card(self.rules, &pile, &hand, &picks, self.pick_likelihoods, rng)
+            pick_card(self.rules, pile, hand, &picks, draw_card(
+                self.rules, pickable(self.rules, pile, &picks), self.pick_likelihoods, rng))
         if stones.common.phase == PICK:
-            stones.pick_limits[self.other] = pick_limit(self.rules, &picks)
-        if self.picks == 0:
-            return True
-        memcpy(stones.piles[self.other], pile.copies, MAX_TYPES)
-        memcpy(stones.hands[self.other], hand.copies, MAX_TYPES)
+            stones.picks[self.other] = picks
         for element in range(FIRE, ELEMENTS):
             if hand.types & self.rules.of_element[element]:
                 held |= 1 << element
-        return not held & self.play.barred and (not self.play.needed or held & self.play.needed)
+        return self.picks == 0 or (
+            not held & self.play.barred and (not self.play.needed or held & self.play.needed))
 
     cdef void set_aside(self, SkystonesState* stones, int card) noexcept nogil:
         if card != NONE:
             stones.aside = card + 1
-            stones.piles[self.other][card] -= 1
+            take_out(&stones.piles[self.other], card)
 
     cdef int draw_aside(self, const uint8_t* row, int absence, Rng* rng) noexcept nogil:
         # The card set aside: a candidate of this absence that leaves the hand of a row.
@@ -437,7 +446,7 @@ cdef class SkystonesSampler(Sampler):
     cdef void draw_row(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         cdef const Kind* kind
         cdef const uint8_t* row
-        cdef uint8_t* hand = stones.hands[self.other]
+        cdef Stack* hand = &stones.hands[self.other]
         cdef uint8_t free_cards[MAX_TYPES]
         cdef size_t at = rng_weighted(rng, self.rows.sums,
                                       self.rows.count * self.hands.absence_count)
@@ -450,16 +459,14 @@ cdef class SkystonesSampler(Sampler):
             n = 0
             for j in range(kind.size):
                 card = kind.cards[j]
-                if kind.copies > 1 or kind.size == 1 or not (hand[card] or card == aside):
+                if kind.copies > 1 or kind.size == 1 or not (hand.copies[card] or card == aside):
                     free_cards[n] = card
                     n += 1
             card = free_cards[rng_below(rng, n)]
-            hand[card] += 1
-            stones.piles[self.other][card] -= 1
+            put_in(hand, card)
+            take_out(&stones.piles[self.other], card)
 
 
-cdef int open_squares(Skystones game, const Common* common, int element) noexcept nogil:
-    cdef int square, n = 0
-    for square in range(game.squares):
-        n += not common.board[square].card and accepts(common.board[square].field, element)
-    return n
+cdef bint can_form_hand(Skystones game, const uint8_t* pile, int missing) noexcept nogil:
+    # From a pile without one card, `missing` (NONE: with all of them).
+    return cheapest(game, pile, missing, game.hand_size, 0) <= game.hand_limit

@@ -36,12 +36,15 @@ from libc.string cimport memcpy, memset
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, log_event, log_private, to_seat
 from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View, action_at
+from games.skystones.rules.board cimport (
+    can_place, clear_board, field_on, lay_card, lay_field, open_to, put, set_up_board, winner,
+)
+from games.skystones.rules.lanes cimport LANE_ONES, across, count_lanes
 from games.skystones.rules.stack cimport (
-    Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
-    types_in,
+    lowest_bit, pick_card, pickable, put_back, put_in, stack_up, start_picks, take_out,
 )
 from games.skystones.rules.state cimport *
-from games.skystones.rules.tables cimport SkystonesTables, takes
+from games.skystones.rules.tables cimport SkystonesTables
 
 from engine.errors import ActionError
 from games.skystones.rules.tables import ELEMENT_NAMES
@@ -52,13 +55,6 @@ cdef enum:
     OPPONENT_HAND = 0
     OPPONENT_PILE
     ASIDE
-
-
-cdef void clear(Square* board) noexcept nogil:
-    cdef int square
-    for square in range(MAX_SQUARES):
-        board[square].card = 0
-        board[square].owner = 0
 
 
 cdef class Skystones(SkystonesTables):
@@ -98,20 +94,46 @@ cdef class Skystones(SkystonesTables):
     temperatures = {"beginner": 4.0, "casual": 1.55, "regular": 1.15, "skilled": 0.8}
 
     cdef state_fields(self, const State* state):
-        cdef dict fields = (<SkystonesState*> state)[0]
-        del fields["pick_limits"]
-        return fields
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        cdef Square[MAX_SQUARES] board
+        memset(board, 0, sizeof(board))
+        self.show_board(stones, board)
+        return {"common": {**stones.common, "board": board},
+                "hands": [stones.hands[seat].copies for seat in range(SEATS)],
+                "piles": [stones.piles[seat].copies for seat in range(SEATS)],
+                "aside": stones.aside}
 
     cdef fill_state(self, State* state, fields):
         cdef SkystonesState* stones = <SkystonesState*> state
-        stones[0] = {**fields, "pick_limits": [0] * SEATS}
-        self.find_pick_limits(stones)
+        cdef Square[MAX_SQUARES] board = fields["common"]["board"]
+        cdef uint8_t[SEATS][MAX_TYPES] hands = fields["hands"]
+        cdef uint8_t[SEATS][MAX_TYPES] piles = fields["piles"]
+        cdef int square, seat
+        stones.common = fields["common"]
+        stones.aside = fields["aside"]
+        set_up_board(self, &stones.board)
+        for square in range(self.squares):
+            if board[square].field:
+                lay_field(&stones.board, self.lanes[square], board[square].field)
+            if board[square].card:
+                lay_card(self, &stones.board, board[square].owner, board[square].card - 1,
+                         self.lanes[square])
+        for seat in range(SEATS):
+            stack_up(hands[seat], &stones.hands[seat])
+            stack_up(piles[seat], &stones.piles[seat])
+            if stones.common.phase == PICK:
+                start_picks(self, &stones.piles[seat], &stones.hands[seat],
+                            stones.common.sides[seat].hand_size, &stones.picks[seat])
+
+    # The board of a view counts as what everyone sees, as in the schema.
 
     cdef view_fields(self, const View* view):
-        return (<SkystonesView*> view)[0]
+        cdef dict fields = (<const SkystonesView*> view)[0]
+        fields["common"]["board"] = fields.pop("board")
+        return fields
 
     cdef fill_view(self, View* view, fields):
-        (<SkystonesView*> view)[0] = fields
+        (<SkystonesView*> view)[0] = {**fields, "board": fields["common"]["board"]}
 
     def read_action(self, action):
         if action >> KIND_SHIFT == PICK_CARD:
@@ -177,13 +199,14 @@ cdef class Skystones(SkystonesTables):
         for seat in range(SEATS):
             cards = deck + seat * self.pile_size
             for i in range(self.pile_size):
-                stones.piles[seat][cards[i]] += 1
+                put_in(&stones.piles[seat], cards[i])
             stones.common.sides[seat].pile_size = self.pile_size
             log_private(log, to_seat(seat), seat, DEALT, cards, self.pile_size,
                         DEALT_HIDDEN, &count, 1)
         if n > SEATS * self.pile_size:
             stones.aside = deck[n - 1] + 1
             log_private(log, 0, NO_SEAT, SET_ASIDE, &deck[n - 1], 1, SET_ASIDE_HIDDEN, NULL, 0)
+        set_up_board(self, &stones.board)
         self.lay_fields(stones, rng, log)
         stones.common.first_starter = rng_below(rng, SEATS)
         self.begin_round(stones, stones.common.first_starter, log)
@@ -202,7 +225,7 @@ cdef class Skystones(SkystonesTables):
 
     cdef int legal_picks(self, const SkystonesState* stones, int seat,
                          Action* actions) noexcept nogil:
-        cdef uint64_t cards = self.pickable(stones, seat)
+        cdef uint64_t cards = pickable(self, &stones.piles[seat], &stones.picks[seat])
         cdef int n = 0
         while cards:
             actions[n] = <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards)
@@ -210,73 +233,48 @@ cdef class Skystones(SkystonesTables):
             n += 1
         return n
 
-    cdef uint64_t pickable(self, const SkystonesState* stones, int seat) noexcept nogil:
-        # The cards that can be picked, as a set.
-        return types_in(stones.piles[seat]) & self.below[stones.pick_limits[seat]]
-
-    cdef void find_pick_limits(self, SkystonesState* stones) noexcept nogil:
-        cdef Stack pile, hand
-        cdef Picks picks
-        cdef int seat
-        for seat in range(SEATS):
-            stones.pick_limits[seat] = 0
-            # Nothing is picked for a full hand.
-            if stones.common.phase == PICK and (
-                    stones.common.sides[seat].hand_size < self.hand_size):
-                stack_up(stones.piles[seat], &pile)
-                stack_up(stones.hands[seat], &hand)
-                start_picks(self, &pile, &hand, stones.common.sides[seat].hand_size, &picks)
-                stones.pick_limits[seat] = pick_limit(self, &picks)
-
     cdef int legal_placements(self, const SkystonesState* stones, int seat,
                               Action* actions) noexcept nogil:
-        cdef const Square* board = stones.common.board
-        cdef uint64_t hand = types_in(stones.hands[seat])
-        cdef uint8_t open[MAX_SQUARES]
-        cdef int card, square, i, n = 0, open_count = 0
-        for square in range(self.squares):
-            open[open_count] = square
-            open_count += not board[square].card and board[square].field != BLOCKED
+        cdef uint64_t hand = stones.hands[seat].types
+        cdef uint64_t open
+        cdef int card, n = 0
         while hand:
             card = lowest_bit(hand)
             hand &= hand - 1
-            for i in range(open_count):
-                actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | open[i]
-                n += accepts(board[open[i]].field, self.elements[card])
+            open = open_to(&stones.board, self.elements[card]) & LANE_ONES
+            while open:
+                actions[n] = (<Action> PLACE_CARD << KIND_SHIFT | card << 8
+                              | self.squares_at[lowest_bit(open)])
+                open &= open - 1
+                n += 1
         return n
 
     cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
                               size_t stride, int count) noexcept nogil:
         # Everybody sees which squares are open to a card.
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        cdef const uint8_t* hand = stones.hands[seat]
+        cdef uint64_t cards = stones.hands[seat].types
         cdef uint64_t legal = 0
-        cdef int i, card
-        if stones.common.phase != PICK:
-            for i in range(count):
-                card = action_at(actions, stride, i) >> 8 & 255
-                legal |= <uint64_t> (hand[card] > 0) << i
-            return legal
+        cdef int i, shift = 8
+        if stones.common.phase == PICK:
+            cards = pickable(self, &stones.piles[seat], &stones.picks[seat])
+            shift = 0
         for i in range(count):
-            card = action_at(actions, stride, i) & 255
-            legal |= <uint64_t> (stones.piles[seat][card] > 0
-                                 and self.totals[card] < stones.pick_limits[seat]) << i
+            legal |= (cards >> (action_at(actions, stride, i) >> shift & 255) & 1) << i
         return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
         cdef Action actions[MAX_TYPES]
-        cdef uint64_t cards
-        cdef int square, open = 0
+        cdef uint64_t cards, open
         if stones.common.phase == PICK:
-            cards = self.pickable(stones, seat)
+            cards = pickable(self, &stones.piles[seat], &stones.picks[seat])
             return (0 if cards & (cards - 1) else
                     <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards))
         # Without special fields, a card can go to any empty square.
         if not self.special_fields:
-            for square in range(self.squares):
-                open += not stones.common.board[square].card
-            if open > 1:
+            open = stones.board.empty & LANE_ONES
+            if open & (open - 1):
                 return 0
         return actions[0] if self.legal_placements(stones, seat, actions) == 1 else 0
 
@@ -284,11 +282,13 @@ cdef class Skystones(SkystonesTables):
                     EventLog* log) noexcept nogil:
         cdef SkystonesState* stones = <SkystonesState*> state
         cdef int turn = stones.common.turn
+        cdef int[SEATS] cards
         if stones.common.phase == PICK:
-            self.pick(stones, joint, log)
+            cards[0] = joint[0] & 255
+            cards[1] = joint[1] & 255
+            self.pick(stones, cards, log)
         else:
-            self.place(stones, turn, joint[turn] >> 8 & 255, joint[turn] & 255, log)
-            self.find_turn(stones, 1 - turn, log)
+            self.place(stones, turn, joint[turn] >> 8 & 255, self.lanes[joint[turn] & 255], log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
         cdef const Side* sides = (<const SkystonesState*> state).common.sides
@@ -301,9 +301,28 @@ cdef class Skystones(SkystonesTables):
         memset(view, 0, sizeof(View))
         seen.seat = seat
         seen.common = stones.common
+        self.show_board(stones, seen.board)
         if seat != SPECTATOR:
-            memcpy(seen.hand, stones.hands[seat], MAX_TYPES)
-            memcpy(seen.pile, stones.piles[seat], MAX_TYPES)
+            memcpy(seen.hand, stones.hands[seat].copies, MAX_TYPES)
+            memcpy(seen.pile, stones.piles[seat].copies, MAX_TYPES)
+
+    cdef void show_board(self, const SkystonesState* stones, Square* board) noexcept nogil:
+        # Writes what lies on each square, which was empty. The cards are those of this round.
+        cdef const Common* common = &stones.common
+        cdef const Placement* placement
+        cdef int square, i
+        if self.special_fields:
+            for square in range(self.squares):
+                board[square].field = field_on(&stones.board, self.lanes[square])
+        if common.phase != PLACE:
+            return
+        for i in range(common.placement_count - 1, -1, -1):
+            placement = &common.placements[i]
+            if placement.round != common.round:
+                return
+            square = placement.square
+            board[square].card = placement.card + 1
+            board[square].owner = stones.board.chips[1] >> self.lanes[square] & 1
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # Only its own seat sees a pick; both see a placement. The turn afterwards shows whether a
@@ -328,8 +347,8 @@ cdef class Skystones(SkystonesTables):
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        memcpy(places[OPPONENT_HAND], stones.hands[1 - seat], self.types)
-        memcpy(places[OPPONENT_PILE], stones.piles[1 - seat], self.types)
+        memcpy(places[OPPONENT_HAND], stones.hands[1 - seat].copies, self.types)
+        memcpy(places[OPPONENT_PILE], stones.piles[1 - seat].copies, self.types)
         if stones.aside:
             places[ASIDE][stones.aside - 1] = 1
 
@@ -349,7 +368,7 @@ cdef class Skystones(SkystonesTables):
         rng_shuffle(rng, fields, FIELD_CARDS)
         rng_shuffle(rng, squares, self.squares)
         for i in range(self.special_fields):
-            stones.common.board[squares[i]].field = fields[i]
+            lay_field(&stones.board, self.lanes[squares[i]], fields[i])
             values[0] = squares[i]
             values[1] = fields[i]
             log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NO_SEAT, values, 2)
@@ -358,154 +377,97 @@ cdef class Skystones(SkystonesTables):
         cdef int seat
         stones.common.phase = OVER
         for seat in range(SEATS):
-            if not self.can_form_hand(stones.piles[seat], NONE):
+            if not start_picks(self, &stones.piles[seat], &stones.hands[seat], 0,
+                               &stones.picks[seat]):
+                memset(stones.picks, 0, sizeof(stones.picks))
                 return
         stones.common.phase = PICK
         stones.common.round += 1
         stones.common.starter = starter
         stones.common.turn = starter
-        self.find_pick_limits(stones)
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &stones.common.round, 1)
 
-    cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil:
-        # From a pile without one card, `missing` (NONE: with all of them).
-        return self.cheapest(pile, missing, self.hand_size, 0) <= self.hand_limit
-
-    cdef int cheapest(self, const uint8_t* pile, int missing, int n, int barred) noexcept nogil:
-        # The lowest sum of the totals of n cards of a pile without `missing` and without the
-        # elements in `barred`. It is above any limit if there are fewer than n such cards.
-        cdef Stack stack
-        cdef int[MAX_HAND + 1] sums
-        cdef int element
-        stack_up(pile, &stack)
-        if missing != NONE and pile[missing]:
-            take_out(&stack, missing)
-        for element in range(FIRE, ELEMENTS):
-            if barred & 1 << element:
-                stack.types &= ~self.of_element[element]
-        find_lowest_sums(self, &stack, sums)
-        return sums[n]
-
-    cdef void pick(self, SkystonesState* stones, const Action* joint, EventLog* log) noexcept nogil:
+    cdef void pick(self, SkystonesState* stones, const int* cards, EventLog* log) noexcept nogil:
         cdef int seat
         cdef uint8_t card
         for seat in range(SEATS):
-            card = joint[seat] & 255
-            stones.piles[seat][card] -= 1
-            stones.hands[seat][card] += 1
+            card = cards[seat]
+            pick_card(self, &stones.piles[seat], &stones.hands[seat], &stones.picks[seat], card)
             stones.common.sides[seat].pile_size -= 1
             stones.common.sides[seat].hand_size += 1
-            log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
+            if log != NULL:
+                log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
         if stones.common.sides[0].hand_size == self.hand_size:
             stones.common.phase = PLACE
-            self.find_pick_limits(stones)
+            memset(stones.picks, 0, sizeof(stones.picks))
             self.find_turn(stones, stones.common.starter, log)
-        else:
-            self.find_pick_limits(stones)
 
     cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil:
         # The next turn is for `seat` if it can place. Otherwise it passes, and if the other seat
         # cannot place either, the round ends.
-        if not self.can_place(stones, seat):
-            if not self.can_place(stones, 1 - seat):
+        if not can_place(self, &stones.board, stones.hands[seat].types):
+            if not can_place(self, &stones.board, stones.hands[1 - seat].types):
                 self.end_round(stones, log)
                 return
             log_event(log, TO_PUBLIC | TO_RECORD, PASSED, seat, NULL, 0)
             seat = 1 - seat
         stones.common.turn = seat
 
-    cdef bint can_place(self, const SkystonesState* stones, int seat) noexcept nogil:
-        cdef int element, open = self.open_elements(&stones.common)
-        cdef uint64_t hand
-        if not open or not stones.common.sides[seat].hand_size:
-            return False
-        if open == ANY_ELEMENT:
-            return True
-        hand = types_in(stones.hands[seat])
-        for element in range(FIRE, ELEMENTS):
-            if open & 1 << element and hand & self.of_element[element]:
-                return True
-        return False
-
-    cdef int open_elements(self, const Common* common) noexcept nogil:
-        # The set of elements that at least one empty square takes.
-        cdef int square, field, open = 0
-        for square in range(self.squares):
-            field = common.board[square].field
-            if not common.board[square].card:
-                if not field:
-                    return ANY_ELEMENT
-                open |= 1 << field
-        return open & ANY_ELEMENT
-
-    cdef void place(self, SkystonesState* stones, int seat, int card, int square,
+    cdef void place(self, SkystonesState* stones, int seat, int card, int at,
                     EventLog* log) noexcept nogil:
         cdef Common* common = &stones.common
         cdef Placement* placement = &common.placements[common.placement_count]
-        cdef uint8_t values[2 + EDGES]
-        cdef int n
-        stones.hands[seat][card] -= 1
+        cdef uint64_t taken = put(self, &stones.board, seat, card, at)
+        take_out(&stones.hands[seat], card)
         common.sides[seat].hand_size -= 1
         placement.round = common.round
         placement.seat = seat
         placement.card = card
-        placement.square = square
+        placement.square = self.squares_at[at]
         common.placement_count += 1
-        values[0] = card
-        values[1] = square
-        n = self.put(common.board, seat, card, square, values + 2)
-        log_event(log, TO_PUBLIC | TO_RECORD, PLACED, seat, values, 2 + n)
+        if log != NULL:
+            self.log_placement(log, placement, taken)
+        self.find_turn(stones, 1 - seat, log)
 
-    cdef int put(self, Square* board, int seat, int card, int square,
-                 uint8_t* taken) noexcept nogil:
-        # Puts a card on the board. Writes the squares of the cards that it takes; returns how many.
-        cdef int edge, other, n = 0
-        board[square].card = card + 1
-        board[square].owner = seat
+    cdef void log_placement(self, EventLog* log, const Placement* placement,
+                            uint64_t taken) noexcept nogil:
+        # The squares of the cards that were taken follow in the order of the edges.
+        cdef uint8_t values[2 + EDGES]
+        cdef uint64_t other
+        cdef int edge, n = 2
+        values[0] = placement.card
+        values[1] = placement.square
         for edge in range(EDGES):
-            other = self.beside[square][edge]
-            if (other != MAX_SQUARES and board[other].card and board[other].owner != seat
-                    and takes(self, card, edge, board[other].card - 1)):
-                board[other].owner = seat
-                taken[n] = other
+            other = taken & LANE_ONES & across(
+                <uint64_t> 1 << self.lanes[placement.square], edge ^ OPPOSITE)
+            if other:
+                values[n] = self.squares_at[lowest_bit(other)]
                 n += 1
-        return n
+        log_event(log, TO_PUBLIC | TO_RECORD, PLACED, placement.seat, values, n)
 
     cdef void end_round(self, SkystonesState* stones, EventLog* log) noexcept nogil:
         cdef Common* common = &stones.common
         cdef uint8_t values[2 + 2 * SEATS]
-        cdef int seat, card, winner
-        cdef bint nothing_placed
+        cdef int seat, won_by = winner(&stones.board)
+        cdef bint nothing_placed = not (stones.board.chips[0] or stones.board.chips[1])
         values[0] = common.round
-        winner = self.winner(common, values + 2)
-        values[1] = winner
-        nothing_placed = values[2] + values[3] == 0
+        values[1] = won_by
         for seat in range(SEATS):
+            values[2 + seat] = count_lanes(stones.board.chips[seat])
             values[2 + SEATS + seat] = common.sides[seat].hand_size
             common.sides[seat].pile_size += common.sides[seat].hand_size
             common.sides[seat].hand_size = 0
-            for card in range(self.types):
-                stones.piles[seat][card] += stones.hands[seat][card]
-            memset(stones.hands[seat], 0, MAX_TYPES)
-        if winner != NONE:
-            common.sides[winner].points += 1
+            put_back(&stones.hands[seat], &stones.piles[seat])
+        if won_by != NONE:
+            common.sides[won_by].points += 1
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NO_SEAT, values, 2 + 2 * SEATS)
-        clear(common.board)
+        clear_board(&stones.board)
         common.turn = common.starter
         # A round in which nothing could be placed changes nothing: the match could go on for ever.
         if nothing_placed:
             common.phase = OVER
         # After a tie, the seat that did not start this round starts the next one.
-        elif winner == NONE:
+        elif won_by == NONE:
             self.begin_round(stones, 1 - common.starter, log)
         else:
-            self.begin_round(stones, 1 - winner, log)
-
-    cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil:
-        # The seat that has won the round, or NONE after a tie. Writes the chips of each seat.
-        cdef int square
-        memset(chips, 0, SEATS)
-        for square in range(self.squares):
-            if common.board[square].card:
-                chips[common.board[square].owner] += 1
-        return NONE if chips[0] == chips[1] else chips[1] > chips[0]
+            self.begin_round(stones, 1 - won_by, log)

@@ -1,14 +1,16 @@
-"""Piles and hands as sets of types, for what runs millions of times a second.
+"""Piles and hands of Skystones, and what can be picked.
 
-The set of types has a bit for each card of the card list. Most card lists have one copy of each
-card, and then these sets are all that there is to look at.
+A set of types has a bit for each card of the card list. Most card lists have one copy of each card,
+and then these sets are all that there is to look at.
 """
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_below, rng_weighted
 from engine.integers cimport uint64_t, uint8_t
-from games.skystones.rules.state cimport MAX_HAND, MAX_LIMIT, MAX_TOTAL, MAX_TYPES
+from games.skystones.rules.state cimport (
+    MAX_HAND, MAX_LIMIT, MAX_TOTAL, MAX_TYPES, Picks, Stack,
+)
 from games.skystones.rules.tables cimport SkystonesTables
 
 cdef extern from *:
@@ -19,15 +21,6 @@ cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t word) noexcept nogil
     const uint64_t BYTE_ONES "SKYSTONES_BYTE_ONES"     # The lowest bit of each byte of a word,
     const uint64_t BYTE_TOPS "SKYSTONES_BYTE_TOPS"     # and the highest.
-
-cdef struct Stack:
-    uint64_t types               # Those with at least one copy.
-    uint8_t copies[MAX_TYPES]    # By card.
-
-cdef struct Picks:               # The picks of a hand.
-    int missing                  # Cards.
-    int total                    # The sum of the totals of the hand.
-    int lowest[MAX_HAND + 1]     # The lowest sum of the totals of so many cards of the pile.
 
 
 # The types of which there are copies.
@@ -57,6 +50,17 @@ cdef inline void put_in(Stack* stack, int card) noexcept nogil:
 cdef inline void take_out(Stack* stack, int card) noexcept nogil:
     stack.copies[card] -= 1
     stack.types ^= <uint64_t> (stack.copies[card] == 0) << card
+
+
+# Moves all cards of a hand to a pile.
+cdef inline void put_back(Stack* hand, Stack* pile) noexcept nogil:
+    cdef int card
+    pile.types |= hand.types
+    while hand.types:
+        card = lowest_bit(hand.types)
+        hand.types &= hand.types - 1
+        pile.copies[card] += hand.copies[card]
+        hand.copies[card] = 0
 
 
 # The number of bits in each byte of a word.
@@ -97,29 +101,23 @@ cdef inline int count_copies(SkystonesTables tables, const Stack* stack,
     return n
 
 
-# Writes the lowest sums of the totals of 0 to MAX_HAND cards. They are above any limit where there
-# are fewer cards.
-cdef inline void find_lowest_sums(SkystonesTables tables, const Stack* stack,
+# Writes the lowest sums of the totals of 0 to n cards. They are above any limit where there are
+# fewer cards.
+cdef inline void find_lowest_sums(SkystonesTables tables, const Stack* stack, int n,
                                   int* sums) noexcept nogil:
     cdef int found = 0, level = 0, left, total
     sums[0] = 0
-    while found < MAX_HAND:
-        left = MAX_HAND
+    while found < n:
+        left = n
         total = MAX_LIMIT + 1
         if level < tables.level_count:
             left = count_copies(tables, stack, tables.levels[level])
             total = tables.level_totals[level]
             level += 1
-        while left > 0 and found < MAX_HAND:
+        while left > 0 and found < n:
             sums[found + 1] = sums[found] + total
             found += 1
             left -= 1
-
-
-cdef inline bint forms_hand(SkystonesTables tables, const Stack* pile) noexcept nogil:
-    cdef int[MAX_HAND + 1] sums
-    find_lowest_sums(tables, pile, sums)
-    return sums[tables.hand_size] <= tables.hand_limit
 
 
 cdef inline int sum_of(SkystonesTables tables, const Stack* stack) noexcept nogil:
@@ -133,28 +131,48 @@ cdef inline int sum_of(SkystonesTables tables, const Stack* stack) noexcept nogi
     return sum
 
 
-# Starts the picks of a hand.
-cdef inline void start_picks(SkystonesTables tables, const Stack* pile, const Stack* hand,
+# Starts the picks that complete a hand of so many cards. Returns whether they can keep within the
+# limit.
+cdef inline bint start_picks(SkystonesTables tables, const Stack* pile, const Stack* hand,
                              int hand_size, Picks* picks) noexcept nogil:
+    cdef int least
+    memset(picks, 0, sizeof(Picks))
     picks.total = sum_of(tables, hand)
     picks.missing = tables.hand_size - hand_size
-    find_lowest_sums(tables, pile, picks.lowest)
-
-
-# Takes a card of this total out of the pile.
-cdef inline void lower(Picks* picks, int total) noexcept nogil:
-    # If the card was one of the cheapest, the next one takes its place.
-    cdef int i
-    for i in range(MAX_HAND):
-        picks.lowest[i] = max(picks.lowest[i], picks.lowest[i + 1] - total)
+    find_lowest_sums(tables, pile, picks.missing, picks.lowest)
+    least = picks.total + picks.lowest[picks.missing]
+    picks.lowest[picks.missing] = 0
+    return least <= tables.hand_limit
 
 
 # The cards whose totals are below this can be picked next.
 cdef inline int pick_limit(SkystonesTables tables, const Picks* picks) noexcept nogil:
     # The highest legal total is what the limit leaves when the cheapest cards complete the hand. A
     # card that is itself one of these is legal too, since the hand can be completed.
-    cdef int most = tables.hand_limit - picks.total - picks.lowest[picks.missing - 1]
-    return max(0, min(most, MAX_TOTAL) + 1)
+    if picks.missing == 0:
+        return 0
+    return max(0, min(tables.hand_limit - picks.total - picks.lowest[picks.missing - 1],
+                      MAX_TOTAL) + 1)
+
+
+# The cards that can be picked: those with which the hand can be completed within the limit.
+cdef inline uint64_t pickable(SkystonesTables tables, const Stack* pile,
+                              const Picks* picks) noexcept nogil:
+    return pile.types & tables.below[pick_limit(tables, picks)]
+
+
+# Picks a card: from pile to hand.
+cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
+                           int card) noexcept nogil:
+    cdef int i, total = tables.totals[card]
+    take_out(pile, card)
+    put_in(hand, card)
+    picks.total += total
+    picks.missing -= 1
+    # If the card was one of the cheapest, the next one takes its place.
+    for i in range(MAX_HAND - 1):
+        picks.lowest[i] = max(picks.lowest[i], picks.lowest[i + 1] - total)
+    picks.lowest[picks.missing] = 0
 
 
 # A type of a set, drawn in proportion to likelihoods.
@@ -172,14 +190,8 @@ cdef inline int draw_likely(uint64_t types, const double* likelihoods, Rng* rng)
     return cards[rng_weighted(rng, sums, n)]
 
 
-# Picks one card at random, or in proportion to likelihoods (NULL: uniformly).
-cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
-                           const double* likelihoods, Rng* rng) noexcept nogil:
-    cdef uint64_t types = pile.types & tables.below[pick_limit(tables, picks)]
-    cdef int card = (draw_bit(tables, types, rng) if likelihoods == NULL
-                     else draw_likely(types, likelihoods, rng))
-    take_out(pile, card)
-    put_in(hand, card)
-    picks.total += tables.totals[card]
-    picks.missing -= 1
-    lower(picks, tables.totals[card])
+# A card of a set, drawn uniformly (NULL) or in proportion to likelihoods.
+cdef inline int draw_card(SkystonesTables tables, uint64_t types, const double* likelihoods,
+                          Rng* rng) noexcept nogil:
+    return (draw_bit(tables, types, rng) if likelihoods == NULL
+            else draw_likely(types, likelihoods, rng))

@@ -1,9 +1,9 @@
-"""The tables that a ruleset of Skystones gives, and whether an edge beats the one that it meets."""
+"""The tables that a ruleset of Skystones gives."""
 
 from engine.game cimport Game
 from engine.integers cimport uint64_t, uint8_t
 from games.skystones.rules.state cimport (
-    EDGES, ELEMENTS, MAX_SQUARES, MAX_TOTAL, MAX_TYPES, OPPOSITE,
+    EDGES, ELEMENTS, MAX_SQUARES, MAX_TOTAL, MAX_TYPES,
 )
 
 
@@ -20,7 +20,6 @@ cdef class SkystonesTables(Game):
     cdef uint8_t edges[MAX_TYPES][EDGES]
     cdef uint8_t totals[MAX_TYPES]
     cdef uint8_t by_total[MAX_TYPES]    # The cards by ascending total.
-    cdef uint8_t beside[MAX_SQUARES][EDGES]     # The square at each edge; MAX_SQUARES: none.
 
     # For games/skystones/rules/stack.pxd, as sets of types:
     cdef bint all_single         # Whether there is one copy of each card.
@@ -32,17 +31,12 @@ cdef class SkystonesTables(Game):
 
     cdef uint8_t bits_of_bytes[256][8]          # The positions of the bits that each byte has.
 
-    # For games/skystones/play/board.pxd:
+    # For games/skystones/rules/board.pxd:
     cdef uint64_t points[MAX_TYPES][EDGES]      # The points of each edge, in all lanes.
     cdef uint64_t on_board       # The lanes of all squares.
     cdef uint8_t lanes[MAX_SQUARES]     # The first bit of the lane of each square,
-    cdef uint8_t squares_at[MAX_SQUARES]        # and the square of each lane.
+    cdef uint8_t squares_at[64]         # and the square whose lane begins at a bit.
 
     cdef set_board(self, int side)
     cdef set_cards(self, specs)
     cdef set_bits(self)
-
-
-# Whether the edge of a card that has just been placed takes the card that it touches.
-cdef inline bint takes(SkystonesTables tables, int card, int edge, int other) noexcept nogil:
-    return tables.edges[card][edge] > tables.edges[other][edge ^ OPPOSITE]

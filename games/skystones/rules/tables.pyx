@@ -9,8 +9,8 @@ from pathlib import Path
 from engine.game cimport SEATS, State, View
 from games.skystones.rules.lanes cimport LANE, LANE_BITS, LANE_ONES
 from games.skystones.rules.state cimport (
-    AIR, EAST, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE, MAX_TITLE,
-    NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
+    AIR, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE, MAX_TITLE,
+    SkystonesState, SkystonesView,
 )
 
 from engine.card_list import check_ranges, copies, read_options
@@ -68,12 +68,8 @@ cdef class SkystonesTables(Game):
         for square in range(self.squares):
             row, column = square // side, square % side
             self.lanes[square] = LANE_BITS * (MAX_SIDE * row + column)
-            self.squares_at[MAX_SIDE * row + column] = square
+            self.squares_at[self.lanes[square]] = square
             self.on_board |= <uint64_t> LANE << self.lanes[square]
-            self.beside[square][NORTH] = square - side if row > 0 else MAX_SQUARES
-            self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
-            self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
-            self.beside[square][WEST] = square - 1 if column > 0 else MAX_SQUARES
 
     cdef set_bits(self):
         cdef int byte, bit, n

@@ -14,7 +14,6 @@ import pytest
 from engine import games
 from engine.features import SCALE
 from engine.model import Model
-from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.games import spread
@@ -246,13 +245,3 @@ def test_worlds_have_the_probability_that_a_naive_sum_of_the_weights_gives(name)
             for _, expected, found in first_round(game, seed, seed % 2, model):
                 for key, probability in found.items():
                     assert probability == pytest.approx(expected[key], abs=0.05)
-
-
-def test_the_policy_picks_with_the_probabilities_of_the_model():
-    game = games()["skystones"]()
-    model = random_model(game, 1)
-    policy = PlayoutPolicy.of(game, model)
-    for seed in range(3):
-        position = Position.deal(game, seed)
-        drawn = Counter(policy.action(position, 0, draw) for draw in range(4_000))
-        assert p_of_distribution(drawn, by(model)(position, 0)) > 1e-4

@@ -1,6 +1,7 @@
 """Idle matches: which ones are ended, how they end, and that every reader finds the same end."""
 
 import asyncio
+import logging
 
 import pytest
 
@@ -9,6 +10,7 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service.common.event_loop import BackgroundQuota, finish_now
+from service.hosting.clocks import date
 from service.hosting.creation import NewMatch
 from service.hosting.entries import EntryKind, Idle, Resignation
 from service.hosting.match_cache import MAX_CACHED
@@ -16,7 +18,7 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.records import verify, write_record
 from service.hosting.seats import Caller
-from service.hosting.sweeps import IDLE_BATCH, IdleMatches
+from service.hosting.sweeps import IDLE_BATCH, IdleMatches, Retention
 from service.observability.metrics import Metrics
 from service.store import DueMatch, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
@@ -69,6 +71,24 @@ async def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(store)
     assert counted == 2
     # From now on they fall under retention.
     assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
+
+
+async def test_what_sweeps_end_and_delete_is_counted_in_the_log_of_the_server(store, caplog):
+    caplog.set_level(logging.INFO)
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    retention = Retention(hosting.matches, HOUR / 1000, clock)
+    for _ in range(IDLE_BATCH + 2):
+        await hosting.create()
+    for sweep, told in ((hosting.idle, "ended idle matches"), (retention, "deleted matches")):
+        await sweep.sweep()
+        assert not caplog.messages
+        clock.advance(HOUR + 1)
+        await sweep.sweep()
+        (line,) = caplog.messages
+        assert line.startswith(told)
+        assert line.endswith(f" before {date(clock.now() - HOUR)}: {IDLE_BATCH + 2}")
+        caplog.clear()
 
 
 async def test_only_a_match_that_waits_without_a_clock_is_idle(store):

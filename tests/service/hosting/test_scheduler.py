@@ -1,6 +1,7 @@
 """The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
+from functools import partial
 
 import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
@@ -13,8 +14,11 @@ from service.hosting.clocks import Clock
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.matches import Matches
+from service.hosting.offers import PAUSE, MakeOffer, Resume
+from service.hosting.seats import Caller
 from service.observability.metrics import Metrics
 from service.store import DueMatch
+from service.store.chain import Damaged
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, act, create, ended
 from tests.support.stores import MemoryPlace, opened, wait_past
@@ -62,6 +66,47 @@ async def test_a_failing_bot_is_retried_less_and_less_often(store, caplog):
     assert "RuntimeError" in caplog.text
     assert f"seat {0} holds" not in caplog.text
     assert f"seat {1} holds" not in caplog.text
+
+
+async def test_a_damaged_match_is_no_failure_of_its_bot(store, caplog, monkeypatch):
+    clock, read = ManualClock(), asyncio.Event()
+    match_id = (await create(Matches(store, Metrics(), clock))).header.match_id
+    clock.advance(LEASE_MILLISECONDS + 1)
+
+    async def load(match_id):
+        read.set()
+        raise Damaged(match_id, 1, "its second entry is gone")
+
+    monkeypatch.setattr(store, "load", load)
+    async with ActingServer(store, clock) as server:
+        await read.wait()
+        await server.rest()
+        shown = server.metrics.registry.get_sample_value
+        assert shown("croupier_damaged_matches_total") == 1
+        assert shown("croupier_bot_failures_total") == 0
+    assert f"match {match_id} is damaged at version 1" in caplog.text
+    assert "a bot failed" not in caplog.text
+
+
+async def test_a_clock_that_is_set_is_told_once(store, caplog, monkeypatch):
+    clock, polled, list_due = ManualClock(), asyncio.Queue(), store.list_due
+
+    async def list_and_tell(*asked):
+        polled.put_nowait(None)
+        return await list_due(*asked)
+
+    monkeypatch.setattr(store, "list_due", list_and_tell)
+    async with ActingServer(store, clock) as server:
+        for hours, said in ((1, "+3600"), (-1, "-3600")):
+            await polled.get()
+            clock.set_by(hours * 3600)
+            for _ in range(3):
+                server.scheduler._wake.set()
+                await polled.get()
+            (told,) = (each for each in caplog.messages if each.startswith("the clock was set"))
+            assert told.startswith(f"the clock was set by {said} seconds, to 2023-")
+            caplog.clear()
+            server.scheduler._wake.set()
 
 
 async def test_a_match_in_which_nothing_is_due_costs_no_task(store):
@@ -163,6 +208,43 @@ async def test_a_clock_runs_out_beside_a_bot_though_the_log_cannot_be_read_at_fi
             clock.advance(250)
             await asyncio.sleep(0)
         assert ending.result()[-1].kind == EntryKind.EXPIRY
+
+
+class NotingClock(ManualClock):
+    """A clock that notes until when anybody has slept."""
+
+    def __init__(self):
+        super().__init__()
+        self.slept = []
+
+    async def sleep(self, until, wake):
+        self.slept.append(until)
+        await super().sleep(until, wake)
+
+
+async def test_a_clock_that_begins_to_run_while_a_bot_thinks_runs_out():
+    clock = NotingClock()
+    async with (
+        opened(MemoryPlace()) as store,
+        ActingServer(store, clock, SlowBots) as server,
+    ):
+        control, matches = TimeControl(per_decision={"seconds": 10}), server.matches
+        state = await create(matches, "champion_chess", (0, RANDOM), control)
+        await server.scheduler._bots.thinking.wait()
+        await clock.all_asleep(2)
+        seat = Caller(state.header.match_id, 0)
+        await matches.carry_out(seat, partial(MakeOffer.ask, offered=PAUSE))
+        # The clock that ran at first would have run out: nothing is due for a week.
+        clock.advance(60_000)
+        await clock.all_asleep(2)
+        await matches.carry_out(seat, Resume.ask)
+        deadline = (await matches.load(seat.match_id)).deadline
+        assert deadline == clock.now() + 10_000
+        for _ in range(99):  # Turns, in which no thread takes part.
+            await asyncio.sleep(0)
+        assert deadline in clock.slept
+        clock.advance(10_000)
+        assert (await ended(store, seat.match_id))[-1].kind == EntryKind.EXPIRY
 
 
 async def test_overdue_time_is_measured(store):

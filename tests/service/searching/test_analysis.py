@@ -4,9 +4,11 @@ import asyncio
 import hashlib
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import grpc
 import pytest
@@ -17,7 +19,7 @@ from ai.last_look import SHARE
 from ai.principal_lines import PrincipalLines
 from ai.results import Parameters
 from ai.search import Search
-from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from engine import games
 from engine.aspects import Aspects
 from engine.match import Match
@@ -32,6 +34,7 @@ from service.common.tasks import Tasks
 from service.observability.metrics import Metrics
 from service.searching import hints, searches
 from service.searching.hints import answer, check, write_beliefs
+from service.searching.options import HINT_ITERATIONS
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import TEMPERATURE_HEADER, Kind
@@ -224,14 +227,21 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
     assert ask(belief_worlds=100_001)[:2] == (invalid, "INVALID_FIELD")
 
 
+def test_a_strength_means_what_the_schema_says():
+    schema = (Path(__file__).parents[3] / "proto/croupier/v1/hint.proto").read_text()
+    told = re.findall(r"\b(BEGINNER|CASUAL|REGULAR|SKILLED|EXPERT)\b[\s/]+([\d,]*\d)", schema)
+    right = {match_pb2.BotStrength.Value(f"BOT_STRENGTH_{name}"): number for name, number in told}
+    assert {key: f"{number:,}" for key, number in HINT_ITERATIONS.items()} == right
+
+
 def test_a_strength_instead_of_limits(client):
     view = some_view(client)
     by_strength = {"strength": "BOT_STRENGTH_CASUAL"}
     hint = client.hint_later(view=view, seed=1, **by_strength).result().hint
-    assert hint.iterations == 150
+    assert hint.iterations == 400
     # A bot chooses more softly, a hint does not, whatever its caller says.
     softly = ((TEMPERATURE_HEADER, "5"),)
-    for wanted in (by_strength, {"limits": {"iterations": 150}}):
+    for wanted in (by_strength, {"limits": {"iterations": 400}}):
         assert client.hint_later(softly, view=view, seed=1, **wanted).result().hint == hint
     refusal = refused(client.hint_later(view=view, strength="BOT_STRENGTH_RANDOM").result)
     assert refusal[1:3] == ("INVALID_FIELD", ["search.strength"])

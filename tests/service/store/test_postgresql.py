@@ -1,6 +1,7 @@
 """The PostgreSQL log: several servers that share it, and a database that goes and returns."""
 
 import asyncio
+import re
 import sys
 from unittest.mock import AsyncMock
 
@@ -112,6 +113,25 @@ async def test_polling_finds_changes_without_notifications(place, monkeypatch):
         for version in range(3):
             await add(store, version)
             await heard.past(version)
+
+
+async def test_a_clock_that_is_off_the_database_s_is_told_once(place, monkeypatch, caplog):
+    true, bound = postgresql_tables.CLOCK, postgresql_listener.OFFSET_SECONDS
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(postgresql_tables, "CLOCK", f"{true} - 90")
+    async with opened(place) as store:
+        shown = store._metrics.registry.get_sample_value
+        for off in (90.0, 0.0, -90.0):
+            monkeypatch.setattr(postgresql_tables, "CLOCK", f"{true} - {off}")
+            asked = ("croupier_store_statements_total", {"purpose": "poll"})
+            until = shown(*asked) + 8 * postgresql_listener.POLLS_PER_TELLING
+            while shown(*asked) < until:
+                await asyncio.sleep(0.001)
+            (line,) = (each for each in caplog.messages if "this clock is ahead" in each)
+            told = float(re.search(r"by (\S+) seconds", line)[1])
+            for offset in (told, shown("croupier_clock_offset_seconds")):
+                assert abs(offset - off) < bound
+            caplog.clear()
 
 
 async def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch):

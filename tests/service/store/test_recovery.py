@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.support.faulty_disk import (
 from tests.support.log_script import ADDED, REFUSED, THERE, LogScript
 from tests.support.play import seeded
 from tests.support.server_process import ServerProcess, refused_start
-from tests.support.serving import ruleset_of
+from tests.support.serving import refused, ruleset_of
 from tests.support.store_faults import GAME, next_request
 from tests.support.stores import NOT_DUE, Branch, SqlitePlace, action, append, opened, read
 from wire.errors import Refusal
@@ -389,6 +390,75 @@ async def test_a_missing_log_file_is_an_error_and_is_not_replaced(store, tmp_pat
     assert not (directory / sqlite.FILE).exists()
     (directory / "away").rename(directory / sqlite.FILE)
     assert await append(store, "a", 0, action(0), NOT_DUE)
+
+
+@pytest.mark.parametrize("name", [sqlite.FILE, WAL_FILE, "lock"])
+@pytest.mark.parametrize("change", ["move", "remove", "replace"])
+async def test_no_entry_is_answered_whose_file_is_gone(store, tmp_path, caplog, name, change):
+    file = tmp_path / "log" / name
+    assert await append(store, "a", 0, action(0), NOT_DUE)
+    assert store.reads
+    if change == "replace":
+        shutil.copy(file, tmp_path / "copy")
+        (tmp_path / "copy").rename(file)
+    else:
+        file.rename(tmp_path / "away")
+    there = file.read_bytes() if file.exists() else None
+    for _ in range(2):
+        with pytest.raises(Refusal):
+            await append(store, "a", 1, action(0), NOT_DUE)
+        with pytest.raises(Refusal):
+            await store.load("b")
+    assert f"{name} was moved, removed or replaced" in caplog.text
+    assert not store.reads
+    assert (file.read_bytes() if file.exists() else None) == there
+    if change == "move":
+        (tmp_path / "away").rename(file)
+        assert await append(store, "a", 1, action(0), NOT_DUE)
+        assert len((await store.load("a")).entries) == 2
+
+
+async def test_what_went_into_a_file_that_is_removed_meanwhile_is_not_answered(store, tmp_path):
+    def remove(connection):
+        (tmp_path / "log" / sqlite.FILE).unlink()
+        return True
+
+    with pytest.raises(Refusal):
+        await store._run_in_writer(remove)
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_write_ahead_log_without_its_file_is_not_thrown_away(crashed, left, tmp_path):
+    log = tmp_path / "log"
+    shutil.copytree(crashed[0], log)
+    (log / sqlite.FILE).unlink()
+    if left is not None:
+        (log / sqlite.FILE).write_bytes(left)
+    before = (log / WAL_FILE).read_bytes()
+    assert before
+    for start in ("open", "open_to_check"):
+        with pytest.raises(OSError, match=r"gone or empty|No such file"):
+            asyncio.run(getattr(sqlite.SqliteStore(log), start)())
+        assert (log / WAL_FILE).read_bytes() == before
+        assert (log / sqlite.FILE).exists() == (left is not None)
+
+
+def test_a_removed_file_comes_back_as_the_page_for_operators_says(tmp_path):
+    file, rng = tmp_path / "log" / sqlite.FILE, seeded("removed")
+    with ServerProcess("--data", str(file.parent)) as server:
+        table = server.client.create(ruleset_of(GAME))
+        for _ in range(3):
+            player, request = next_request(table, rng)
+            player.send(request)
+        file.unlink()
+        player, request = next_request(table, rng)
+        refusal = refused(player.send, request)
+        assert refusal.reason == "STORE_UNAVAILABLE"
+        opened_files = Path(f"/proc/{server.process}/fd").iterdir()
+        removed = [each for each in opened_files if str(each.readlink()) == f"{file} (deleted)"]
+        shutil.copy(removed[0], file)
+        server.stop()
+    assert versions_in(file.parent, table.name.removeprefix("matches/")) == 3
 
 
 class KeylessStore(MemoryStore):

@@ -315,7 +315,10 @@ export const de: Texts = {
 	hintValue: "In Punkten",
 	hintBest: "bester Zug",
 	hintAsGood: "genauso gut",
-	hintWorse: (points, margin) => `um ${points}${margin > 0 ? ` (± ${margin})` : ""} schlechter`,
+	hintWorse: (points, margin) => {
+		const open = margin > 0 ? ` (± ${margin})` : "";
+		return points || !margin ? `um ${points}${open} schlechter` : `kein Unterschied gesehen${open}`;
+	},
 	hintUnexamined: "nicht untersucht",
 	hintFigures: "Zahlen der Suche",
 	hintSearched: (ways, deals) =>

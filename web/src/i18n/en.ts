@@ -316,7 +316,8 @@ export const en = {
 	hintBest: "best",
 	hintAsGood: "as good",
 	hintWorse: (points: number, margin: number) =>
-		`worse by ${points}${margin > 0 ? ` (± ${margin})` : ""}`,
+		(points || !margin ? `worse by ${points}` : "no difference seen") +
+		(margin > 0 ? ` (± ${margin})` : ""),
 	hintUnexamined: "not examined",
 	hintFigures: "Figures of the search",
 	hintSearched: (ways: string, deals: string) =>

@@ -12,12 +12,15 @@ import { useKeydown } from "../ui/heard";
 import { useScrolled } from "../ui/scrolled";
 import type { Step } from "./session";
 
-// How much is told at once: rows, and about how many letters each has, on a phone and elsewhere.
-const ROOM = { rows: 3, rowsInLow: 2, letters: 50, lettersInNarrow: 27 };
+// How much is told at once, as the style sheets have it: rows, what stands beside them, and a letter, in rem.
+const ROOMS = [
+	{ media: "(max-height: 50rem)", rows: 2, beside: 8, letter: 0.4 },
+	{ media: "(max-width: 47rem)", rows: 3, beside: 6, letter: 0.43 },
+	{ media: "all", rows: 3, beside: 8, letter: 0.48 },
+];
+const WORDS = 0.66; // Of the width: cards take at most the rest.
+const FEWEST_LETTERS = 20;
 const NAME_LETTERS = 8; // The seat before a line.
-// As in the style sheets.
-const NARROW = "(max-width: 47rem), (max-height: 39rem)";
-const LOW = "(max-height: 50rem)";
 const MOST_CARDS = 5;
 const GLANCE_MS = 700;
 const LETTER_MS = 26;
@@ -53,9 +56,10 @@ interface Beat {
 	step: Passed;
 }
 
-function beatsOf(steps: Tale["steps"], context: Context): Beat[] {
-	const most = matchMedia(LOW).matches ? ROOM.rowsInLow : ROOM.rows;
-	const letters = matchMedia(NARROW).matches ? ROOM.lettersInNarrow : ROOM.letters;
+function beatsOf(steps: Tale["steps"], context: Context, width: number): Beat[] {
+	const { rows: most, beside, letter } = ROOMS.find(({ media }) => matchMedia(media).matches)!;
+	const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+	const letters = Math.max(FEWEST_LETTERS, ((WORDS * width) / rem - beside) / letter);
 	return steps.flatMap((step, at) => {
 		const { events } = step;
 		const last = at === steps.length - 1;
@@ -89,7 +93,14 @@ export function Told(props: {
 	const { tale, context, setBack, look } = props;
 	const { steps, skip, title = t().told } = tale;
 	const ahead = tale.title !== undefined;
-	const beats = beatsOf(steps, context);
+	const strip = useRef<HTMLElement>(null);
+	const [width, setWidth] = useState(0);
+	useLayoutEffect(() => {
+		const watch = new ResizeObserver(([strip]) => setWidth(strip!.contentRect.width));
+		watch.observe(strip.current!);
+		return () => watch.disconnect();
+	}, []);
+	const beats = beatsOf(steps, context, width);
 	const last = beats.length - 1;
 	const first = steps[0]?.version;
 	// A spectator has no decision from which it could begin.
@@ -143,7 +154,13 @@ export function Told(props: {
 	const running =
 		skip !== undefined || (at < last && (mode === "play" || (past !== undefined && !ahead)));
 	return (
-		<section class="told" aria-label={title} data-testid="told" data-beats={beats.length}>
+		<section
+			class="told"
+			ref={strip}
+			aria-label={title}
+			data-testid="told"
+			data-beats={beats.length}
+		>
 			<ul class="toldcards">
 				{cards.map((card) => (
 					<li key={card}>

@@ -109,8 +109,12 @@ function faults(roomy: boolean): string[] {
 			title.getBoundingClientRect().right - title.parentElement!.getBoundingClientRect().right;
 		if (over > 1) found.push(`the name "${title.textContent}" is cut`);
 	});
-	each(".toldlines", ({ scrollWidth, clientWidth }) => {
+	each(".toldlines", (told) => {
+		const { scrollWidth, clientWidth, scrollHeight, clientHeight } = told;
 		if (scrollWidth > clientWidth + 1) found.push("what is told is cut");
+		// One sentence may be too long for its place; more are told one after the other.
+		if (told.childElementCount > 1 && clientHeight > 0 && scrollHeight > clientHeight + 2)
+			found.push(`of what is told the end is out of sight: "${told.textContent}"`);
 	});
 	// No text of a card is cut, and none is too small to be read.
 	each(".tablearea .face text", (text) => {

@@ -14,14 +14,14 @@ describe("the page explains itself", () => {
 		[
 			"en-US",
 			/^(Best move: |Choose )?“.+”.* worth about \d+ of 100 points/,
-			/^(best|as good|worse by \d+( \(± \d+\))?|not examined)$/,
+			/^(best|as good|worse by \d+( \(± \d+\))?|no difference seen \(± \d+\)|not examined)$/,
 			"Figures of the search",
 			"You:",
 		],
 		[
 			"de-DE",
 			/^(Bester Zug: |In \d von 10 Fällen )?„.+“.* etwa \d+ von 100 Punkten/,
-			/^(bester Zug|genauso gut|um \d+( \(± \d+\))? schlechter|nicht untersucht)$/,
+			/^(bester Zug|genauso gut|um \d+( \(± \d+\))? schlechter|kein Unterschied gesehen \(± \d+\)|nicht untersucht)$/,
 			"Zahlen der Suche",
 			"Du:",
 		],

@@ -58,7 +58,7 @@ describe(`the review (SEED=${SEED})`, () => {
 			else await playWithKeys(page, random, TRIED);
 			await page.waitForSelector("[data-known=true]");
 			expect(await page.textContent("[data-testid=judged]")).toMatch(
-				/^Your move, “.+”: (best|as good|worse by \d+.*|not examined)\.$/,
+				/^Your move, “.+”: (best|as good|worse by \d+.*|no difference seen .*|not examined)\.$/,
 			);
 			// A decision that nobody is told of shows nothing.
 			const led = await shows();

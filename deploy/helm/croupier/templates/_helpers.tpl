@@ -8,7 +8,8 @@ app.kubernetes.io/component: {{ .component }}
 {{/* Options of `croupier serve` as variables. */}}
 {{- define "croupier.variables" -}}
 {{- range $name, $value := . }}
-CROUPIER_{{ $name | upper | replace "-" "_" }}: {{ $value | toString | quote }}
+{{- /* A number of a file of values is a float, which would become 1e+06. */}}
+CROUPIER_{{ $name | upper | replace "-" "_" }}: {{ (kindIs "float64" $value | ternary (int64 $value) $value) | toString | quote }}
 {{- end }}
 {{- end }}
 
@@ -29,9 +30,8 @@ search-threads: {{ max 1 (sub (int (include "croupier.processors" (dict "root" .
 {{- if eq .Values.store.kind "sqlite" }}
 store: sqlite
 data: /data
-{{- else }}
-config: /etc/croupier/croupier.toml
 {{- end }}
+config: /etc/croupier/croupier.toml
 {{- if .Values.callers }}
 callers-file: /etc/croupier-callers/callers.toml
 {{- end }}

@@ -1,4 +1,4 @@
-"""The hands that a seat may have had in one round of Skystones, and how likely each was."""
+"""How likely the play of a seat in one round of Skystones was, with each hand."""
 
 from engine.integers cimport uint64_t, uint8_t
 from games.skystones.rules.rules cimport Skystones
@@ -38,8 +38,9 @@ cdef struct Candidates:          # The cards that may be the one set aside.
     uint8_t cards[MAX_TYPES + 1]        # Only NONE where no card is set aside.
     double weights[MAX_TYPES + 1]       # Proportional to their probabilities.
 
-cdef struct Likelihoods:         # Of the choices of a seat, by what was learned of such choices.
-    double picks[MAX_TYPES]     # Of each card, in proportion.
+cdef struct Likelihoods:         # Of the choices of a seat.
+    bint known                   # By what was learned. If not, all choices count as uniform.
+    double picks[MAX_TYPES]      # Of each card, in proportion; all 1 if not known.
     double uniform              # The share of placements that are uniform. Of the others,
     double placed[MAX_HAND]     # that of each placement, and those of all placements of each card
     double options[MAX_HAND][MAX_TYPES]     # at that time, in proportion.
@@ -57,18 +58,17 @@ cdef struct Hands:               # All hands that a seat may have had in one rou
     const Candidates* aside
     Rows* rows                   # Gets a row for each hand; NULL: no rows are kept.
     uint64_t* work_left
-    const Likelihoods* learned  # NULL: every decision is uniform.
+    const Likelihoods* likelihoods
 
     # What all hands have in common
     int unplayed                 # Cards of the hand that are not placed, or not yet.
     int unplayed_limit           # The most that their totals may add up to.
     uint8_t pile[MAX_TYPES]
-    uint8_t types_up_to[MAX_TOTAL + 1]  # Types in the pile of at most this total.
     int cheapest[MAX_HAND]      # The lowest totals of the pile.
     int base[MAX_HAND]          # Legal placements of the placed cards at each placement,
     double options[MAX_HAND]    # and their likelihoods.
-    # With `learned`, by total: the sum of the likelihoods of the cards of the pile up to it, and
-    # the mean of those with it.
+    # By total: the sum of the likelihoods of the cards of the pile up to it, and the mean of those
+    # with it.
     double picks_up_to[MAX_TOTAL + 1]
     double mean_pick[MAX_TOTAL + 1]
     int kind_count
@@ -91,6 +91,10 @@ cdef struct Hands:               # All hands that a seat may have had in one rou
     bint too_many                # The enumeration stopped early.
     double likelihood[MAX_TYPES + 1]    # Of the play, by candidate.
 
+# The lowest sum of the totals of n cards of a pile without one card, `missing` (NONE: with all of
+# them), and without the elements in `barred`. It is above any limit if there are fewer such cards.
+cdef int cheapest(Skystones game, const uint8_t* pile, int missing, int n,
+                  int barred) noexcept nogil
 # Whether a hand from a pile without the card set aside could be played like this. Writes what is
 # left of the pile without the placed cards.
 cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int aside,
@@ -99,11 +103,11 @@ cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int 
 cdef bint tells(const Play* play) noexcept nogil
 # Enumerates the hands that a seat can have picked from a pile, which may still hold the card set
 # aside. For each candidate, the weight of a hand is the probability to pick it and then to play it
-# like this, if every decision is uniform or as likely as was learned. It stops early when
-# `work_left` comes down to 0 without `rows`, or at MAX_ROWS rows of a play without placements.
+# like this. It stops early when `work_left` comes down to 0 without `rows`, or at MAX_ROWS rows of
+# a play without placements.
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
-                      const Candidates* aside, Rows* rows, uint64_t* work_left,
-                      const Likelihoods* learned) noexcept nogil
+                      const Candidates* aside, const Likelihoods* likelihoods, Rows* rows,
+                      uint64_t* work_left) noexcept nogil
 # Turns the sums of the rows into running sums.
 cdef void cumulate(const Hands* hands, Rows* rows) noexcept nogil
 

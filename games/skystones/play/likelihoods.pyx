@@ -1,39 +1,62 @@
-"""The hands that a seat may have had in one round of Skystones, and how likely each was.
+"""How likely the play of a seat in one round of Skystones was, with each hand.
 
-If every decision is uniform, a hand is picked with a probability that is a sum over all orders of
-its cards, and each placement has the probability 1 / (number of placements that the hand allowed
-then). A seat that passed holds no card that fits an open square.
+By Bayes' theorem, a card set aside and a hand are as likely, given the play, as the product of
 
-There are too many hands to weigh one by one, so cards that are alike are weighed together. For the
-picks, single cards of one total are alike (a class). For the placements, cards of one element are
-alike, or of elements that no square told apart (a kind).
+    the weight of the card set aside,
+    picks         the probability to pick this hand: the sum, over all orders of its cards, of the
+                  products of 1 / (number of cards that could be picked),
+    placements    the product of 1 / (number of placements that the hand allowed) over the
+                  placements. It is 0 if a card that was not placed fits a square that was open when
+                  the seat passed, or if none fits though the seat can place now.
 
-Where it was learned how likely each choice is, a card is picked in proportion to its likelihood,
-and each card is a kind of its own. What the cards that were picked before leave to be picked is
-computed as if the single cards of one total were alike: that is exact where they are.
+That holds if every decision is uniform. Where it was learned how likely each choice is, the sums of
+the likelihoods of the possible choices stand for their numbers.
+
+There are too many hands to weigh one by one, so cards that are alike are weighed together:
+
+    class      cards that the picks do not tell apart: the single cards of one total. A card of
+               which the pile holds several copies is a class, and a kind, of its own.
+    kind       cards of a class that the placements do not tell apart either: those of one element,
+               or of elements that no square told apart. With likelihoods, each card is a kind.
+    absence    cards set aside that change the picks alike.
+
+With likelihoods, what the cards that were picked before leave to be picked is computed as if the
+single cards of one total were alike: that is exact where they are.
+
+`weigh_hands` fills in what all hands have in common (`prepare`), goes through all hands as classes
+(`choose_classes`), for each of which the picks are weighed (`weigh_picks`), and completes them as
+kinds (`choose_kinds`), for which the placements are weighed (`weigh_placements`). What is found is
+added up by candidate for the card set aside, and becomes a row.
 """
 
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
-from games.skystones.rules.state cimport ANY_ELEMENT, FIRE
+from games.skystones.rules.stack cimport count_bits, find_lowest_sums, stack_up, take_out
+from games.skystones.rules.state cimport ANY_ELEMENT, FIRE, Stack
 
 
 # What is left to pick is never less likely, however inexact the mean likelihoods are.
 cdef double LEAST_PICKS = 0.1
 
 
-cdef int bits(int n) noexcept nogil:
-    # How many bits are set.
-    cdef int count = 0
-    while n:
-        n &= n - 1
-        count += 1
-    return count
-
-
 cdef bint tells(const Play* play) noexcept nogil:
     return play.barred or (play.needed and play.needed != ANY_ELEMENT)
+
+
+cdef int cheapest(Skystones game, const uint8_t* pile, int missing, int n,
+                  int barred) noexcept nogil:
+    cdef Stack stack
+    cdef int[MAX_HAND + 1] sums
+    cdef int element
+    stack_up(pile, &stack)
+    if missing != NONE and pile[missing]:
+        take_out(&stack, missing)
+    for element in range(FIRE, ELEMENTS):
+        if barred & 1 << element:
+            stack.types &= ~game.of_element[element]
+    find_lowest_sums(game, &stack, n, sums)
+    return sums[n]
 
 
 cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int aside,
@@ -45,19 +68,21 @@ cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int 
             return False
         left[play.cards[i]] -= 1
         total += game.totals[play.cards[i]]
-    return total + game.cheapest(left, aside, game.hand_size - play.placed,
-                                 play.barred) <= game.hand_limit
+    return total + cheapest(game, left, aside, game.hand_size - play.placed,
+                            play.barred) <= game.hand_limit
 
+
+# What all hands have in common
 
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
-                      const Candidates* aside, Rows* rows, uint64_t* work_left,
-                      const Likelihoods* learned) noexcept nogil:
+                      const Candidates* aside, const Likelihoods* likelihoods, Rows* rows,
+                      uint64_t* work_left) noexcept nogil:
     memset(hands, 0, sizeof(Hands))
     hands.play = play[0]
     hands.aside = aside
     hands.rows = rows
     hands.work_left = work_left
-    hands.learned = learned
+    hands.likelihoods = likelihoods
     prepare(game, hands, pile)
     choose_classes(game, hands, 0, 0, hands.unplayed_limit)
 
@@ -74,20 +99,15 @@ cdef void prepare(Skystones game, Hands* hands, const uint8_t* pile) noexcept no
         for j in range(i, play.placed):
             if not shown_later(play, j + 1, play.cards[j]):
                 hands.base[i] += play.open[i][game.elements[play.cards[j]]]
-                if hands.learned != NULL:
-                    hands.options[i] += hands.learned.options[i][play.cards[j]]
+                hands.options[i] += hands.likelihoods.options[i][play.cards[j]]
     memcpy(hands.pile, pile, MAX_TYPES)
     for i in range(game.types):
         card = game.by_total[i]
-        hands.types_up_to[game.totals[card]] += pile[card] > 0
         for _copy in range(pile[card]):
             if n < game.hand_size:
                 hands.cheapest[n] = game.totals[card]
                 n += 1
-    for i in range(MAX_TOTAL):
-        hands.types_up_to[i + 1] += hands.types_up_to[i]
-    if hands.learned != NULL:
-        sum_picks(game, hands)
+    sum_picks(game, hands)
     for i in range(FIRE, ELEMENTS):
         alike[i] = i
         for j in range(i - 1, FIRE - 1, -1):
@@ -105,7 +125,7 @@ cdef void sum_picks(Skystones game, Hands* hands) noexcept nogil:
     for card in range(game.types):
         if hands.pile[card]:
             total = game.totals[card]
-            hands.mean_pick[total] += hands.learned.picks[card]
+            hands.mean_pick[total] += hands.likelihoods.picks[card]
             cards[total] += 1
     for i in range(MAX_TOTAL + 1):
         hands.picks_up_to[i] = hands.mean_pick[i] + (hands.picks_up_to[i - 1] if i else 0)
@@ -155,7 +175,7 @@ cdef void sort_out(Skystones game, Hands* hands, const uint8_t* alike) noexcept 
                             and alike[game.elements[card]] == element):
                         add_card(hands, card, element, 1)
                         single.size += 1
-                        hands.kind_count += hands.learned != NULL
+                        hands.kind_count += hands.likelihoods.known
                 hands.kind_count += hands.kinds[hands.kind_count].size > 0
         single.end = hands.kind_count
         hands.class_count += single.size > 0
@@ -198,6 +218,8 @@ cdef int absence(Skystones game, Hands* hands, int card) noexcept nogil:
     return hands.absence_count - 1
 
 
+# All hands
+
 cdef void choose_classes(Skystones game, Hands* hands, int first, int n, int limit) noexcept nogil:
     # Completes a hand with n unplayed cards in every way, as classes.
     cdef int i
@@ -221,7 +243,7 @@ cdef void choose_kinds(Hands* hands, int n) noexcept nogil:
     cdef const Class* of = &hands.classes[hands.class_at[n]] if n < hands.unplayed else NULL
     cdef int i, first
     if n == hands.unplayed:
-        weigh(hands)
+        weigh_placements(hands)
         return
     first = of.first
     if n > 0 and hands.class_at[n - 1] == hands.class_at[n]:
@@ -234,26 +256,47 @@ cdef void choose_kinds(Hands* hands, int n) noexcept nogil:
             hands.of_kind[i] -= 1
 
 
+# Picks
+
+cdef struct Places:              # The cards of a hand, by ascending total.
+    int totals[MAX_HAND]
+    int cards[MAX_HAND]          # A card of which the pile holds several copies; else NONE.
+    int groups[MAX_HAND]         # The set of places that hold the same card.
+    double repeats               # How many orders of the places are one order of the cards.
+
+cdef struct Spent:               # The groups of places that take the last copy out of the pile.
+    int count
+    int groups[MAX_HAND]
+    int totals[MAX_HAND]
+
+
 cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
-    # The probability to pick this hand, for each absence: the sum, over all orders of its cards, of
-    # the products of 1 / (number of types that could be picked). It is added up by dynamic
-    # programming over the sets of cards picked so far. With `learned`, the number is a sum of
-    # likelihoods, and the likelihoods of the cards themselves are still missing.
-    cdef int totals[MAX_HAND]
-    cdef int cards[MAX_HAND]    # A card with several copies; else NONE.
-    cdef int groups[MAX_HAND]   # The set of places in the hand that hold the same card.
+    # The probability to pick this hand, for each absence. The likelihoods of its own cards are
+    # still missing.
+    cdef Places places
+    cdef Spent spent
+    cdef const Absence* absent
     cdef int room[1 << MAX_HAND]
     cdef int room_now[1 << MAX_HAND]
     cdef const int* rooms
-    cdef double orders[1 << MAX_HAND]
-    cdef double share, repeats = 1
-    cdef double pick_sum
-    cdef double spent_picks[MAX_HAND]
-    cdef bint learned = hands.learned != NULL
-    cdef int i, j, g, n = 0, copies, part, whole, legal, spent_count
-    cdef int spent[MAX_HAND]    # The groups that take the last copy out of the pile.
-    cdef int spent_totals[MAX_HAND]
-    cdef const Absence* absent
+    cdef int g
+    find_places(game, hands, &places)
+    leave_room(game, hands, &places, -1, room)
+    for g in range(hands.absence_count):
+        absent = &hands.absences[g]
+        find_spent(game, hands, &places, absent, &spent)
+        rooms = room
+        if 0 <= absent.total <= hands.cheapest[game.hand_size - 1]:
+            leave_room(game, hands, &places, absent.total, room_now)
+            rooms = room_now
+        hands.picked[g] = all_orders(game, hands, &spent, absent, rooms) / places.repeats
+    hands.work_left[0] -= min(hands.work_left[0], <uint64_t> (8 * hands.absence_count))
+
+
+cdef void find_places(Skystones game, const Hands* hands, Places* places) noexcept nogil:
+    cdef int* totals = places.totals
+    cdef int* cards = places.cards
+    cdef int i, j, n, copies
     for i in range(game.hand_size):
         if i < hands.play.placed:
             n = hands.play.cards[i]
@@ -268,75 +311,35 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
             totals[j - 1], totals[j] = totals[j], totals[j - 1]
             cards[j - 1], cards[j] = cards[j], cards[j - 1]
             j -= 1
-    n = game.hand_size
-    whole = (1 << n) - 1
-    for i in range(n):
-        groups[i] = 1 << i
+    places.repeats = 1
+    for i in range(game.hand_size):
+        places.groups[i] = 1 << i
         copies = 1
-        for j in range(n):
+        for j in range(game.hand_size):
             if i != j and cards[i] != NONE and cards[i] == cards[j]:
-                groups[i] |= 1 << j
+                places.groups[i] |= 1 << j
                 copies += j < i
-        repeats *= copies
-    leave_room(game, hands, totals, -1, room)
-    for g in range(hands.absence_count):
-        absent = &hands.absences[g]
-        rooms = room
-        if 0 <= absent.total <= hands.cheapest[n - 1]:
-            leave_room(game, hands, totals, absent.total, room_now)
-            rooms = room_now
-        spent_count = 0
-        for i in range(n):
-            copies = 1
-            if cards[i] != NONE:
-                copies = hands.pile[cards[i]] - (cards[i] == absent.card)
-            if groups[i] >> i == 1 and bits(groups[i]) == copies:
-                spent[spent_count] = groups[i]
-                spent_totals[spent_count] = totals[i]
-                spent_picks[spent_count] = hands.mean_pick[totals[i]]
-                spent_count += 1
-        memset(orders, 0, sizeof(orders))
-        orders[0] = 1
-        for part in range(whole):
-            legal = hands.types_up_to[max(0, min(rooms[part], MAX_TOTAL))]
-            if absent.card == NONE and 0 <= absent.total <= rooms[part]:
-                legal -= 1
-            for i in range(spent_count):
-                legal -= spent[i] & part == spent[i] and spent_totals[i] <= rooms[part]
-            pick_sum = max(legal, 1)
-            if learned:
-                pick_sum = hands.picks_up_to[max(0, min(rooms[part], MAX_TOTAL))]
-                if absent.card == NONE and 0 <= absent.total <= rooms[part]:
-                    pick_sum -= hands.mean_pick[absent.total]
-                for i in range(spent_count):
-                    if spent[i] & part == spent[i] and spent_totals[i] <= rooms[part]:
-                        pick_sum -= spent_picks[i]
-                pick_sum = max(pick_sum, LEAST_PICKS)
-            share = orders[part] / pick_sum
-            for i in range(n):
-                if not part & 1 << i:
-                    orders[part | 1 << i] += share
-        hands.picked[g] = orders[whole] / repeats
-    hands.work_left[0] -= min(hands.work_left[0], <uint64_t> (8 * hands.absence_count))
+        places.repeats *= copies
 
 
-cdef void leave_room(Skystones game, const Hands* hands, const int* totals, int absent,
+cdef void leave_room(Skystones game, const Hands* hands, const Places* places, int absent,
                      int* room) noexcept nogil:
-    # For each part of the hand, as a set of places: the highest total that can be picked next. The
-    # totals of the hand and those of the cheapest cards ascend.
+    # For each part of the hand, as a set of places: the highest total that can be picked next. That
+    # is what the limit leaves when the cheapest cards of the pile complete the hand, without one of
+    # the total `absent` (-1: with all). The totals of both ascend.
     cdef int part, i, j, others, missing
     for part in range((1 << game.hand_size) - 1):
         room[part] = game.hand_limit
-        others = game.hand_size - 1 - bits(part)
+        others = game.hand_size - 1 - count_bits(part)
         for i in range(game.hand_size):
             if part & 1 << i:
-                room[part] -= totals[i]
+                room[part] -= places.totals[i]
         missing = absent
         i = j = 0
         while others > 0:
             while i < game.hand_size and not part & 1 << i:
                 i += 1
-            if i < game.hand_size and totals[i] == hands.cheapest[j]:
+            if i < game.hand_size and places.totals[i] == hands.cheapest[j]:
                 i += 1                   # It is in hand already.
             elif missing == hands.cheapest[j]:
                 missing = -1
@@ -346,48 +349,67 @@ cdef void leave_room(Skystones game, const Hands* hands, const int* totals, int 
             j += 1
 
 
-cdef void weigh(Hands* hands) noexcept nogil:
-    # Adds the likelihood of a hand, given as kinds, to each candidate.
-    cdef const Play* play = &hands.play
+cdef void find_spent(Skystones game, const Hands* hands, const Places* places,
+                     const Absence* absent, Spent* spent) noexcept nogil:
+    cdef int i, card, copies
+    spent.count = 0
+    for i in range(game.hand_size):
+        card = places.cards[i]
+        copies = 1 if card == NONE else hands.pile[card] - (card == absent.card)
+        # At the last place of each group.
+        if places.groups[i] >> i == 1 and count_bits(places.groups[i]) == copies:
+            spent.groups[spent.count] = places.groups[i]
+            spent.totals[spent.count] = places.totals[i]
+            spent.count += 1
+
+
+cdef double all_orders(Skystones game, const Hands* hands, const Spent* spent,
+                       const Absence* absent, const int* rooms) noexcept nogil:
+    # The sum over all orders of the places, by dynamic programming over the sets of places that
+    # were picked so far.
+    cdef double orders[1 << MAX_HAND]
+    cdef double share
+    cdef int part, i, whole = (1 << game.hand_size) - 1
+    memset(orders, 0, sizeof(orders))
+    orders[0] = 1
+    for part in range(whole):
+        share = orders[part] / left_to_pick(hands, spent, absent, part, rooms[part])
+        for i in range(game.hand_size):
+            if not part & 1 << i:
+                orders[part | 1 << i] += share
+    return orders[whole]
+
+
+cdef double left_to_pick(const Hands* hands, const Spent* spent, const Absence* absent, int part,
+                         int room) noexcept nogil:
+    # The sum of the likelihoods of the cards that can be picked after a part of the hand.
+    cdef double left = hands.picks_up_to[max(0, min(room, MAX_TOTAL))]
+    cdef int i
+    if absent.card == NONE and 0 <= absent.total <= room:
+        left -= hands.mean_pick[absent.total]
+    for i in range(spent.count):
+        if spent.groups[i] & part == spent.groups[i] and spent.totals[i] <= room:
+            left -= hands.mean_pick[spent.totals[i]]
+    return max(left, LEAST_PICKS)
+
+
+# Placements
+
+cdef void weigh_placements(Hands* hands) noexcept nogil:
+    # Completes the weight of a hand, given as kinds, and adds it to each candidate.
     cdef const Candidates* aside = hands.aside
-    cdef const Kind* kind
     cdef double weights[MAX_TYPES]
-    cdef double likely, options, chance = 1
-    cdef const Likelihoods* learned = hands.learned
-    cdef int i, j, choices, run, n = hands.unplayed
-    cdef bint needed = play.needed != 0, any = False
+    cdef double likely, chance
+    cdef int i, j
+    cdef bint any = False
     hands.work_left[0] -= min(hands.work_left[0], <uint64_t> aside.count)
     if hands.work_left[0] == 0 and hands.rows == NULL:
         hands.too_many = True
-    for i in range(n):
-        run = 1
-        while i >= run and hands.kind_at[i - run] == hands.kind_at[i]:
-            run += 1
-        kind = &hands.kinds[hands.kind_at[i]]
-        if kind.copies == 1:
-            chance *= <double> (kind.size - run + 1) / run       # Ways to choose these cards.
-        if learned != NULL:
-            chance *= learned.picks[kind.cards[0]]
-        if play.needed & 1 << kind.element:
-            needed = False
-    if needed:
+    if not has_needed(hands):
         return
-    for i in range(play.placed):
-        choices = hands.base[i]
-        options = hands.options[i]
-        for j in range(n):
-            kind = &hands.kinds[hands.kind_at[j]]
-            if hands.pile[kind.cards[0]] == 1 or not (
-                    (j > 0 and hands.kind_at[j - 1] == hands.kind_at[j])
-                    or shown_later(play, i, kind.cards[0])):
-                choices += play.open[i][kind.element]
-                if learned != NULL:
-                    options += learned.options[i][kind.cards[0]]
-        if learned == NULL:
-            chance /= choices
-        else:
-            chance *= (learned.uniform / choices
-                       + (1 - learned.uniform) * learned.placed[i] / options)
+    chance = chance_of_members(hands)
+    for i in range(hands.play.placed):
+        chance = after_placement(hands, i, chance)
     memset(weights, 0, hands.absence_count * sizeof(double))
     for i in range(aside.count):
         j = hands.absence_of[i]
@@ -396,10 +418,56 @@ cdef void weigh(Hands* hands) noexcept nogil:
         weights[j] += likely * aside.weights[i]
         any = any or weights[j] > 0
     if hands.rows != NULL and any:
-        if play.placed == 0 and hands.rows.count == MAX_ROWS:
+        if hands.play.placed == 0 and hands.rows.count == MAX_ROWS:
             hands.too_many = True
             return
         add_row(hands, weights)
+
+
+cdef bint has_needed(const Hands* hands) noexcept nogil:
+    # Whether the seat can place, as it must be able to.
+    cdef int i
+    for i in range(hands.unplayed):
+        if hands.play.needed & 1 << hands.kinds[hands.kind_at[i]].element:
+            return True
+    return hands.play.needed == 0
+
+
+cdef double chance_of_members(const Hands* hands) noexcept nogil:
+    # In how many ways the kinds of the unplayed cards are cards, and the likelihoods of these.
+    cdef const Kind* kind
+    cdef double chance = 1
+    cdef int i, run
+    for i in range(hands.unplayed):
+        run = 1
+        while i >= run and hands.kind_at[i - run] == hands.kind_at[i]:
+            run += 1
+        kind = &hands.kinds[hands.kind_at[i]]
+        if kind.copies == 1:
+            chance *= <double> (kind.size - run + 1) / run
+        chance *= hands.likelihoods.picks[kind.cards[0]]
+    return chance
+
+
+cdef double after_placement(const Hands* hands, int i, double chance) noexcept nogil:
+    # A chance times that of the i-th placement, among all that the hand allowed then. Another copy
+    # of a card allowed no others.
+    cdef const Likelihoods* likelihoods = hands.likelihoods
+    cdef const Kind* kind
+    cdef double options = hands.options[i]
+    cdef int j, card, choices = hands.base[i]
+    for j in range(hands.unplayed):
+        kind = &hands.kinds[hands.kind_at[j]]
+        card = kind.cards[0]
+        if hands.pile[card] == 1 or not (
+                (j > 0 and hands.kind_at[j - 1] == hands.kind_at[j])
+                or shown_later(&hands.play, i, card)):
+            choices += hands.play.open[i][kind.element]
+            options += likelihoods.options[i][card]
+    if not likelihoods.known:
+        return chance / choices
+    return chance * (likelihoods.uniform / choices
+                     + (1 - likelihoods.uniform) * likelihoods.placed[i] / options)
 
 
 # Rows
