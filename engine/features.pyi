@@ -12,7 +12,7 @@ class Features:
     game: Game
     net: Net | None
     uses: tuple[str, ...]
-    everywhere: tuple[str, ...]
+    holding: tuple[str, ...]
     @staticmethod
     def of(
         game: Game,

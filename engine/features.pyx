@@ -29,13 +29,13 @@ cdef class Features:
     the opponent's past choices weighs worlds), "playouts" (the playout policy chooses by it) and
     "value" (where playouts end, the net says what the position is worth).
 
-    `everywhere` names the uses that hold under every ruleset, and not only under the default one,
-    under which a model is learned. They need the same features under all, and matches that show
-    that play by them is not weaker there.
+    `holding` names the uses that hold under the ruleset of the game, though a model is learned
+    under the default one. They need the same features, and matches that show that play by them is
+    not weaker there.
     """
 
     uses = ()
-    everywhere = ()
+    holding = ()
 
     @staticmethod
     def of(Game game not None, weights=None, net=None):

@@ -3,7 +3,7 @@
 A model is a file `play/weights.json` in the package of a game: whole numbers, one for each of the
 game's features (engine/features.pyx), the layers of a net for values (engine/net.pyx), what play
 uses them for, and where they come from. It was learned under the default ruleset, whose hash it
-names. Uses that hold under every ruleset (`Features.everywhere`) are by the same weights there,
+names. Uses that hold under another one (`Features.holding`) are by the same weights there,
 since they are of features that tell what cards do and what their numbers are. `croupier train`
 makes such files.
 """
@@ -198,7 +198,8 @@ def _of_default_ruleset(game_class: type) -> Model | None:
 @lru_cache(RULESETS)
 def _under(model: Model, ruleset: bytes) -> Model | None:
     game = type(model.game)(json.loads(ruleset))
-    uses = [use for use in model.uses if model.features and use in model.features.everywhere]
+    described = Features.of(game)
+    uses = [use for use in model.uses if described and use in described.holding]
     weights = model.weights if set(uses) - {VALUE} else {}
     return Model(game, weights, uses, model.provenance, model.net) if uses else None
 

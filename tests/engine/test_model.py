@@ -354,7 +354,7 @@ def test_a_file_of_something_else_is_refused_with_its_name(weights_file, text):
         learned(games()["skystones"]())
 
 
-def test_a_model_values_under_every_ruleset_and_foresees_under_one(weights_file):
+def test_a_model_values_rounds_like_its_own_and_foresees_under_one_ruleset(weights_file):
     default = games()["skystones"]()
     used = random_model(default, 1)
     weights_file.write_text(used.write())
@@ -362,7 +362,10 @@ def test_a_model_values_under_every_ruleset_and_foresees_under_one(weights_file)
     assert learned(games()["skystones"]({"special_fields": 0})) is learned(default)
     assert learned(default).foresight is not None
     names = {used.name}
-    for ruleset in ({"special_fields": 3}, {"hand_limit": 19}, {"board_size": 2, "hand_size": 2}):
+    for ruleset in ({"special_fields": 3}, {"board_size": 2, "hand_size": 2}):
+        assert learned(games()["skystones"](ruleset)) is None
+    for limit in (17, 19, 24):
+        ruleset = {"hand_limit": limit}
         other = games()["skystones"](ruleset)
         found = learned(other)
         assert found is learned(games()["skystones"](ruleset)) is found.under(other)
@@ -376,18 +379,18 @@ def test_a_model_values_under_every_ruleset_and_foresees_under_one(weights_file)
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)
-def test_what_holds_everywhere_is_used_under_every_ruleset(game_id):
+def test_what_holds_under_a_ruleset_is_used_under_it(game_id):
     facts, default = facts_of(game_id), learned(games()[game_id]())
-    everywhere = tuple(use for use in default.uses if use in default.features.everywhere)
     for ruleset in (*facts.rulesets, *facts.small_rulesets):
         game, _ = game_of(game_id, ruleset)
         used = learned(game)
+        holding = tuple(use for use in default.uses if use in Features.of(game).holding)
         if game.ruleset == default.game.ruleset:
             assert used is default
         elif used is None:
-            assert everywhere == ()
+            assert holding == ()
         else:
-            assert used.uses == everywhere and used.net == default.net
+            assert used.uses == holding and used.net == default.net
             assert used.weights in (default.weights, {}) and used.game.ruleset == game.ruleset
 
 

@@ -171,10 +171,12 @@ def test_the_net_goes_on_from_that_of_the_opponent(trained, game):
 
 
 def test_policies_learn_from_the_opponent_alone_where_they_tell_its_cards(tmp_path):
-    settings = SETTINGS._replace(generations=1, uses=("beliefs", "playouts"))
+    settings = SETTINGS._replace(
+        game_id="powershot_soccer", generations=1, uses=("beliefs", "playouts")
+    )
     Response(settings, tmp_path, 1, ignore).run()
     of_served, of_both = (
-        json.loads((tmp_path / "generation-1" / f"fit-{use}.json").read_text())["losses"]["pick"]
+        json.loads((tmp_path / "generation-1" / f"fit-{use}.json").read_text())["losses"]["attack"]
         for use in settings.uses
     )
     assert 0 < of_served["decisions"] < 0.7 * of_both["decisions"]

@@ -222,7 +222,7 @@ def test_each_planted_fault_fits_the_code():
 
 @pytest.mark.parametrize("name", ["answered-before-commit", "views-share-a-key"])
 def test_a_planted_fault_is_found(disk, name):
-    found = _run(disk, 1, faults=FAULTS, store="postgresql", plant=name, **SMALL)
+    found = _run(disk, 3, faults=FAULTS, store="postgresql", plant=name, **SMALL)
     assert found["violations"], found["story"]
     before, _, after = found["story"].partition("VIOLATION")
     assert before

@@ -55,7 +55,7 @@ cdef class CastleRampageFeatures(Features):
     """Describes set-ups, actions of turns, and the starts of turns."""
 
     uses = ("beliefs", "playouts", "value")
-    everywhere = ("playouts", "value")
+    holding = ("playouts", "value")
 
     def __init__(self, game, weights=None, net=None):
         super().__init__(game, weights, net)

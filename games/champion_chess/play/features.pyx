@@ -70,7 +70,7 @@ cdef class ChampionChessFeatures(Features):
     """Describes champions, aid and discards."""
 
     uses = ("beliefs", "playouts")
-    everywhere = ("playouts",)
+    holding = ("playouts",)
 
     def __init__(self, game, weights=None, net=None):
         super().__init__(game, weights, net)

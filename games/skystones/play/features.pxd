@@ -57,7 +57,7 @@ cdef class SkystonesFeatures(Features):
     cdef Skystones rules
     # Whether a match has four rounds of nine cards, so that none is tied. The net was learned of
     # such matches: it knows which leads can still become a draw.
-    cdef readonly bint usual_rounds
+    cdef bint usual_rounds
     cdef double by_mean          # The usual mean of the totals by that of this card list.
     # How likely each card is to be picked, in proportion, by the circumstances of the round.
     cdef double picks[2][SIGNS][ROUNDS][MAX_TYPES]

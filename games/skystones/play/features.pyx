@@ -37,7 +37,6 @@ cdef class SkystonesFeatures(Features):
     """Describes picks, placements and the starts of rounds."""
 
     uses = ("beliefs", "value")
-    everywhere = ("value",)
 
     def __init__(self, game, weights=None, net=None):
         self.rules = game
@@ -53,6 +52,10 @@ cdef class SkystonesFeatures(Features):
             self.set_picks(weights["pick"])
             for i, weight in enumerate(weights["place"]):
                 self.place_weights[i] = weight
+
+    @property
+    def holding(self):
+        return ("value",) if self.usual_rounds else ()
 
     @property
     def decisions(self):

@@ -121,7 +121,7 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     def __init__(self, game, model=None):
         super().__init__(game)
         self.rules = game
-        if model is not None and VALUE in model.uses and model.features.usual_rounds:
+        if model is not None and VALUE in model.uses:
             self.value = model.features
         for card in range(self.rules.types):
             for edge in range(EDGES):

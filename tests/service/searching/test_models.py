@@ -81,11 +81,11 @@ def test_hints_are_by_the_model(start, weights_file):
 
 def test_another_ruleset_is_searched_by_the_model_under_it(start, weights_file):
     other = ruleset_of("skystones")
-    other.skystones.special_fields = 3
+    other.skystones.hand_limit = 24
     before = hint_of(start(), other)
     used = learn(weights_file)
     after = hint_of(start(), other)
-    assert after.model == used.under(games()["skystones"]({"special_fields": 3})).name != used.name
+    assert after.model == used.under(games()["skystones"]({"hand_limit": 24})).name != used.name
     after.ClearField("model")
     assert as_bytes(after) != as_bytes(before)
 
