@@ -108,7 +108,8 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
 
     def unknown_variables(self, environment: Mapping[str, str] = os.environ) -> Iterable[str]:
         """Yields a warning for each environment variable that looks like an option and is none."""
-        known = {PREFIX + "CONFIG", *(option.variable for option in self.options)}
+        others = (PREFIX + "CONFIG", PREFIX + "API_KEY")  # The second one is for other commands.
+        known = {*others, *(option.variable for option in self.options)}
         for name in sorted(environment):
             if name.startswith(PREFIX) and name not in known:
                 yield f"the environment variable {name} is not an option{_similar(name, known)}"

@@ -229,6 +229,8 @@ def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:
         if may_pass(error):
             told = "no server answers at {0}. Start one with: croupier serve --listen {0}"
             raise PlayError(told, settings.server) from error
+        if error.reason:
+            raise  # Only a Croupier server gives one.
         raise PlayError("{} is not a Croupier server: {}", settings.server, error) from error
 
 

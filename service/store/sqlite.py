@@ -111,7 +111,8 @@ class SqliteStore:
 
     def _look(self) -> None:
         if self._directory.is_file():
-            self._path = self._directory  # A copy of a log, under any name.
+            # A copy of a log, under any name, or by a link a log that is used.
+            self._path = self._directory.resolve()
         if self._path.name == FILE and self._path.with_name("lock").exists():
             self._take_lock("rb")  # Who uses a log has written one.
         sqlite_recovery.check_length(self._path, sqlite_recovery.read_frames(self._path))

@@ -173,7 +173,6 @@ class SqliteWriter:
         try:
             self._check_files()
             answers = self._transact(jobs)
-            self._check_files()  # What went into a file that is gone is not answered for.
         # Whatever the failure is, those who wait get an answer, and the next ones another try.
         except Exception as error:
             opened = self._connection is not None

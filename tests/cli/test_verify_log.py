@@ -107,6 +107,9 @@ def test_a_copy_under_another_name_is_checked_beside_a_server(log, servers, caps
     try:
         status, out, err = verify(log, capsys)
         assert (status, out) == (3, "") and "in use" in err
+        link = log / "link.db"
+        link.symlink_to(log / "croupier.db")
+        assert verify(link, capsys)[0] == 3
         copy = log / "croupier-now.db"
         with sqlite3.connect(log / "croupier.db") as connection:
             connection.execute(f"VACUUM INTO '{copy}'")

@@ -96,7 +96,10 @@ export function Told(props: {
 	const strip = useRef<HTMLElement>(null);
 	const [width, setWidth] = useState(0);
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([strip]) => setWidth(strip!.contentRect.width));
+		// Out of sight, it has none.
+		const watch = new ResizeObserver(([strip]) =>
+			setWidth((was) => strip!.contentRect.width || was),
+		);
 		watch.observe(strip.current!);
 		return () => watch.disconnect();
 	}, []);
@@ -114,6 +117,7 @@ export function Told(props: {
 	const lines = useScrolled<HTMLOListElement>();
 	useLayoutEffect(() => {
 		const { current } = begun;
+		if (!width) return; // Where the other side begins is not known before.
 		const anew = current.first !== first;
 		if (!anew && (current.others || others < 0)) return;
 		// Without motion it stands where the other side begins.
@@ -122,7 +126,7 @@ export function Told(props: {
 		if (anew) setMode(context.me === undefined ? "end" : still ? "read" : "play");
 		if (anew) setBack(ahead);
 		begun.current = { ...current, first, others: others >= 0 };
-	}, [first, others]);
+	}, [first, others, width > 0]);
 	useEffect(() => {
 		const { current } = begun;
 		if (current.at !== at || current.since === 0) Object.assign(current, { at, since: Date.now() });
