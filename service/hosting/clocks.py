@@ -17,7 +17,6 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2
 
-OFF_SECONDS = 2.0  # By which a clock is wrong at least, for the operator to be told.
 _MAX_CACHED = 256  # Time controls.
 
 

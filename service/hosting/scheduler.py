@@ -29,12 +29,12 @@ from service.common.errors import log_failure
 from service.common.event_loop import BackgroundQuota
 from service.common.tasks import KeptTask, together
 from service.hosting.bots import Bots
-from service.hosting.clocks import OFF_SECONDS, Clock, date
+from service.hosting.clocks import Clock, date
 from service.hosting.leases import LEASE_MILLISECONDS, MAX_RETRY_MILLISECONDS
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.observability import tracing
-from service.observability.metrics import Metrics
+from service.observability.metrics import OFF_SECONDS, Metrics
 from service.store import DueMatch, MatchStatus, Store
 from wire.errors import Refusal
 

@@ -48,6 +48,7 @@ from service.common import tasks
 from wire.errors import CODES
 
 # Whether the responses are a stream, by the path of the method.
+OFF_SECONDS = 2.0  # By which a clock is wrong at least, for the operator to be told.
 METHODS = {
     f"/{service.full_name}/{method.name}": method.server_streaming
     for module in (catalog_pb2, match_pb2, feed_pb2, hint_pb2, review_pb2, puzzle_pb2, health_pb2)

@@ -31,7 +31,7 @@ from service.common.tasks import Tasks, together
 from service.common.urls import check_url
 from service.gateway.options import WebOptions
 from service.hosting.bots import Bots
-from service.hosting.clocks import OFF_SECONDS, Clock, date
+from service.hosting.clocks import Clock, date
 from service.hosting.erasing import Erasing
 from service.hosting.feed import Feed
 from service.hosting.matches import Matches
@@ -39,7 +39,7 @@ from service.hosting.scheduler import Scheduler
 from service.hosting.sweeps import IdleMatches, Retention, Sweep
 from service.listening.connections import ConnectionLimits, cannot_listen, check_free
 from service.listening.tls import Certificate, Files
-from service.observability.metrics import Metrics
+from service.observability.metrics import OFF_SECONDS, Metrics
 from service.puzzles.library import Library
 from service.running.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.memory import of_match_server, resident

@@ -20,7 +20,7 @@ from itertools import chain, count
 from typing import Any
 
 from service.common.tasks import KeptTask
-from service.observability.metrics import Metrics
+from service.observability.metrics import OFF_SECONDS, Metrics
 from service.store import postgresql_tables as tables
 from service.store.interface import Changes
 from service.store.postgresql_connections import check_primary, listening_connection
@@ -31,7 +31,6 @@ POLL_SECONDS = 2.0
 # After the first poll. Until then the other servers have heard that this one listens.
 SECOND_POLL_SECONDS = 0.1
 POLLS_PER_TELLING = 5  # Of the seats that are there: three times before they count as gone.
-OFFSET_SECONDS = 2.0  # Between two clocks, for the operator to be told.
 
 _BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
 # Of one match, among others: its version, or a seat that is there.
@@ -115,7 +114,7 @@ class NotificationListener:
         # The database has read its clock in between.
         offset = max(0.0, before - there) + min(0.0, time.time() - there)
         self._metrics.clock_offset.set(offset)
-        if (abs(offset) > OFFSET_SECONDS) != self._off:
+        if (abs(offset) > OFF_SECONDS) != self._off:
             self._off = not self._off
             _log.warning("this clock is ahead of the database's by %.1f seconds", offset)
 

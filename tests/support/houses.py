@@ -3,13 +3,13 @@
 import datetime
 import hashlib
 
-import pytest
-
-from croupier.client import Client, CroupierError
+from croupier.client import INVITED, Client, open_seat
 from tests.support.manual_clock import ManualClock
+from tests.support.refusals import refused
 
 KEYS = {"studio": "key-of-the-studio", "other": "key-of-another"}
 OPERATOR = "operator-" * 5
+GAME = "skystones"  # Of a match, if another does as well.
 
 
 class House:
@@ -54,6 +54,25 @@ class House:
 
 def refusal(call, *arguments, **fields):
     """The reason for which a call is refused."""
-    with pytest.raises(CroupierError) as caught:
-        call(*arguments, **fields)
-    return caught.value.reason
+    return refused(call, *arguments, **fields).reason
+
+
+def two(house, game=GAME, **fields):
+    """The seats of two accounts, each with a client of its own, and their spectator."""
+    ann, bob = house.client("ann"), house.client("bob")
+    match = ann.create_match(game, (open_seat("Ann"), INVITED), **fields)
+    joined = bob.join(match.invitations[1], display_name="Bob")
+    return [match.seats[0], joined.seats[1]], joined.spectator
+
+
+def decide(seats, seat=None):
+    """Lets a seat decide that must; returns which."""
+    deciders = seats[0].view().deciders
+    seat = deciders[0] if seat is None else seat
+    seats[seat].submit(seats[seat].view().legal_actions[0])
+    return seat
+
+
+def names(listed):
+    """The names in a list, in its order."""
+    return [each.name for each in listed]

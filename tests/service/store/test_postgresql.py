@@ -15,7 +15,7 @@ from service.hosting.creation import NewMatch
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
-from service.observability.metrics import Metrics
+from service.observability.metrics import OFF_SECONDS, Metrics
 from service.running.server import Options, open_store
 from service.store import (
     Head,
@@ -116,7 +116,7 @@ async def test_polling_finds_changes_without_notifications(place, monkeypatch):
 
 
 async def test_a_clock_that_is_off_the_database_s_is_told_once(place, monkeypatch, caplog):
-    true, bound = postgresql_tables.CLOCK, postgresql_listener.OFFSET_SECONDS
+    true, bound = postgresql_tables.CLOCK, OFF_SECONDS
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(postgresql_tables, "CLOCK", f"{true} - 90")
     async with opened(place) as store:
