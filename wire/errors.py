@@ -10,11 +10,13 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import takewhile
 from typing import cast
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -93,9 +95,15 @@ class Refusal(Exception):
         super().__init__(message)
         self.reason = reason
         self.wait = retry_seconds  # After which to come back; 0.0: never by itself.
-        details = [
+        self._told = tuple(fields), metadata, quota
+
+    @cached_property
+    def status(self) -> status_pb2.Status:
+        """What the caller is told. A connection that is closed is told nothing, and saves it."""
+        fields, metadata, quota = self._told
+        details: list[Message] = [
             error_details_pb2.ErrorInfo(
-                reason=ErrorReason.Name(reason).removeprefix("ERROR_REASON_"),
+                reason=ErrorReason.Name(self.reason).removeprefix("ERROR_REASON_"),
                 domain=DOMAIN,
                 metadata=metadata,
             )
@@ -108,10 +116,10 @@ class Refusal(Exception):
         ]
         if violations:
             details.append(error_details_pb2.BadRequest(field_violations=violations))
-        if retry_seconds:
+        if self.wait:
             delay = Duration()
             spread = random.uniform(1, 1 + RETRY_SPREAD)
-            delay.FromMilliseconds(math.ceil(1000 * retry_seconds * spread))
+            delay.FromMilliseconds(math.ceil(1000 * self.wait * spread))
             details.append(error_details_pb2.RetryInfo(retry_delay=delay))
         if quota is not None:
             subject, description = quota
@@ -119,11 +127,12 @@ class Refusal(Exception):
                 subject=subject, description=description
             )
             details.append(error_details_pb2.QuotaFailure(violations=[violation]))
-        self.status = status_pb2.Status(code=CODES[reason], message=message)
+        status = status_pb2.Status(code=CODES[self.reason], message=str(self))
         for detail in details:
             packed = Any()
             packed.Pack(detail)
-            self.status.details.append(packed)
+            status.details.append(packed)
+        return status
 
     @classmethod
     def of(cls, status: status_pb2.Status) -> "Refusal":

@@ -38,6 +38,12 @@ def _limits(seconds: float = 0, iterations: int = 0, threads: int = 0) -> hint_p
 # The attacks
 
 
+async def nothing(attacker: Attacker) -> None:
+    """Does nothing, so that it is seen what the others alone leave in memory."""
+    attacker.outcomes["nothing"] += 1
+    await asyncio.sleep(attacker.end - time.monotonic())
+
+
 async def self_playing_matches(attacker: Attacker) -> None:
     """Creates matches that play themselves by default actions."""
     control = {"per_decision": {"seconds": 1}, "on_expiry": "EXPIRY_POLICY_DEFAULT_ACTION"}
@@ -228,6 +234,7 @@ def lower_priority() -> None:
 ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     each.__name__: each
     for each in (
+        nothing,
         self_playing_matches,
         long_hints,
         endless_hints,

@@ -109,6 +109,7 @@ class Admission:
         """Counts what is no call, such as a file, as one of its address; raises Refusal."""
         call.payers = self.identification.address_payers(call)
         self._ledger.spend(call.payers, Budget.CALLS)
+        self._ledger.check(call.payers, Budget.PROCESSOR)
 
     async def wait_to_refuse(self, refusal: BudgetExhausted, request: int) -> None:
         """Returns when it is time for a refusal: at once if the caller had few of them.

@@ -8,7 +8,14 @@ Refusal.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+)
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeAlias
 
@@ -175,6 +182,10 @@ class Calls:
     ) -> Response:
         response: Response = await method.servicer(_checked(read()), call)
         return response if encode is None else await self._long_work.finish(encode(response))
+
+    def metered(self, call: Call, work: Coroutine[Any, Any, Any]) -> Awaitable[Any]:
+        """The result of work that is no call, at the expense of who is found to pay for it."""
+        return metered(work, self._charge(call))
 
     def _charge(self, call: Call) -> Callable[[float], None]:
         def charge(seconds: float) -> None:
@@ -366,10 +377,11 @@ def unreadable(why: str = "") -> Refusal:
 
 def no_method(path: str, methods: Iterable[str]) -> str:
     """What a caller is told of a path that is that of none of these methods."""
-    known = list(methods)
-    near = nearest(path, known)
-    services = ", ".join(sorted({each.split("/")[1] for each in known}))
-    instead = f"did you mean {near}?" if near else f"its services are {services}"
+    known = [each.split("/") for each in methods]
+    names = {name: f"/{service}/{name}" for _, service, name in known}
+    near = nearest(path.rpartition("/")[2], names)
+    services = ", ".join(sorted({service for _, service, _ in known}))
+    instead = f"did you mean {names[near]}?" if near else f"its services are {services}"
     return f"this server has no method {quoted(path)}: {instead}"
 
 

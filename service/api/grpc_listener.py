@@ -55,9 +55,7 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             for method in service.methods()
         }
 
-        async def answer(path: str, sent: Any, context: GrpcContext) -> bytes:
-            # What is no call counts as one of its address.
-            call = _call_of("", context)
+        async def refuse(path: str, context: GrpcContext, call: Call) -> None:
             try:
                 await calls.admit_file(call)
             except Refusal as refusal:
@@ -65,6 +63,11 @@ class ServiceHandlers(grpc.GenericRpcHandler):
             else:
                 said = no_method(path, self._handlers)
                 await _abort(context, grpc.StatusCode.UNIMPLEMENTED, said)
+
+        async def answer(path: str, sent: Any, context: GrpcContext) -> bytes:
+            # What is no call counts as one of its address, which pays for its refusal too.
+            call = _call_of("", context)
+            await calls.metered(call, refuse(path, context, call))
             return b""
 
         self._unknown = answer

@@ -212,13 +212,22 @@ class Connections:
             accepted.close()
 
     def _admit(self, accepted: socket.socket, address: Any) -> None:
+        peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
+        place, kept = self.holding(peer, self.part)
+        try:
+            # A flood of an address without a place must cost less than connections do.
+            place.set(1)
+            place.set(0)
+        except Refusal:
+            accepted.close()
+            return
         if len(self._open) >= self._most:
             oldest = next(iter(self._silent or self._stalled), None)
             if oldest is None:
                 accepted.close()
                 return
             oldest.abort()
-        connection = HttpConnection(self)
+        connection = HttpConnection(self, place, kept)
         self._open.add(connection)
         self._silent[connection] = None
         connection.open(accepted, address)
@@ -259,7 +268,8 @@ class Connections:
 class HttpConnection(H11Protocol):
     """A connection: uvicorn's, with limits of time and size."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, place: Held, kept: Held) -> None:
+        """`place` holds its place among those of its address, `kept` the bytes in memory."""
         super().__init__(connections.config, connections.state, {})
         self.conn: Parser = Parser()
         self._all = connections
@@ -271,8 +281,8 @@ class HttpConnection(H11Protocol):
         self._waits = False  # For its turn.
         self._answering = 0  # Bytes of the request whose response is not sent,
         self._unsent = 0  # and of responses that the other end does not take.
-        self._place: Held
-        self._kept: Held
+        self._place = place
+        self._kept = kept
         self._timer: TimerHandle | None = None  # Until when something must have happened.
         self._stalled: TimerHandle | None = None
 
@@ -280,8 +290,6 @@ class HttpConnection(H11Protocol):
         """Begins with an accepted socket, and the address of its other end."""
         self._accepted = accepted
         self._address = address
-        peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
-        self._place, self._kept = self._all.holding(peer, self._all.part)
         self._expect(HANDSHAKE_SECONDS)
         self._opening = self._all.tasks.finish("handshake", self._open)
 

@@ -34,6 +34,7 @@ SEED = 20261123
 # What the attacker is refused for, one of these at least; nothing where its calls cost the others
 # too little to refuse.
 REFUSED = {
+    "nothing": set(),
     "self_playing_matches": {"live_matches", "matches_per_hour"},
     "long_hints": set(),
     "endless_hints": set(),

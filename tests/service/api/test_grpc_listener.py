@@ -134,3 +134,21 @@ def test_a_method_that_is_unknown_counts_as_a_call(serve, kind):
             call()
         codes.append(caught.value.code().name)
     assert codes == [*["UNIMPLEMENTED"] * 3, "RESOURCE_EXHAUSTED"]
+
+
+def test_the_refusal_of_an_unknown_method_is_paid_for(serve, monkeypatch):
+    def slow(path, methods):
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            pass
+        return "there is none"
+
+    monkeypatch.setattr(grpc_listener, "no_method", slow)
+    _, client = serve("processor_milliseconds_per_second = 1")
+    call = client.channel.unary_unary("/croupier.v1.MatchService/Cheat")
+    with pytest.raises(grpc.RpcError):
+        call(b"")
+    with pytest.raises(grpc.RpcError) as caught:
+        call(b"")
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "processor" in caught.value.details()
