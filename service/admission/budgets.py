@@ -86,7 +86,8 @@ class BudgetExhausted(Refusal):
         """`wait` is the number of seconds after which to come back; 0.0: that would not help."""
         self.payer = payer
         allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
-        used_up = f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s"
+        later = math.ceil(10 * wait) / 10  # "In 0.0 s" would be too early.
+        used_up = f"this {payer.kind} has used up its budget: {allowed}; come back in {later} s"
         too_much = f"this call asks for more than this {payer.kind} may have: {allowed}"
         super().__init__(
             ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,

@@ -232,3 +232,11 @@ def test_idle_accounts_are_forgotten_and_others_are_not(time, monkeypatch):
             ledger.spend([Principal(Kind.SEAT, f"many/{number}")], Budget.CALLS)
             assert len(ledger._accounts) <= 102
         assert ledger.held(ONE, Budget.STREAMS) == 1
+
+
+@pytest.mark.parametrize(
+    ("wait", "said"), [(0.002, "in 0.1 s"), (0.1, "in 0.1 s"), (9.91, "in 10.0 s")]
+)
+def test_nobody_is_told_to_come_back_too_early(wait, said):
+    refusal = budgets.BudgetExhausted(HOME, Budget.CALLS, 500, wait)
+    assert str(refusal).endswith(f"come back {said}")
