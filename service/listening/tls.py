@@ -25,17 +25,14 @@ class Files(NamedTuple):
 class Certificate:
     """The certificate of a server as its files have it.
 
-    Each handshake asks for it. If the files have changed since the last one, they are loaded again;
-    if they cannot be used, the previous certificate stays. Existing connections are not affected.
+    Each handshake asks for it, and whoever asks when it expires. If the files have changed since
+    the last time, they are loaded again; if they cannot be used, the previous certificate stays.
+    Existing connections are not affected.
     """
 
-    def __init__(self, files: Files, expiry: Callable[[float], object]) -> None:
-        """Loads the files; raises OSError or ValueError if they cannot be used.
-
-        `expiry` is told the end of each loaded certificate, in seconds since 1970.
-        """
+    def __init__(self, files: Files) -> None:
+        """Loads the files; raises OSError or ValueError if they cannot be used."""
         self._files = files
-        self._expiry = expiry
         self._lock = threading.Lock()
         self._seen = self._stamp()
         self._loaded = self._load()
@@ -54,6 +51,12 @@ class Certificate:
         with self._lock:
             self._refresh()
             return self._loaded.context
+
+    def expires(self) -> float:
+        """Returns when it expires, in seconds since 1970."""
+        with self._lock:
+            self._refresh()
+            return self._loaded.expiry
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
         # Differs whenever a file has changed, also if a symbolic link leads elsewhere now.
@@ -88,10 +91,9 @@ class Certificate:
         roots = None if client_ca is None else read_again(client_ca)
         if client_ca is not None:
             _check_roots(client_ca)
-        self._expiry(_expiry(self._files.cert, self._files.key))
-        loaded = _Loaded(
-            grpc.ssl_server_certificate_configuration([(key, cert)], roots), _context(self._files)
-        )
+        expiry = _expiry(self._files.cert, self._files.key)  # It finds the faults.
+        configuration = grpc.ssl_server_certificate_configuration([(key, cert)], roots)
+        loaded = _Loaded(configuration, _context(self._files), expiry)
         if self._stamp() != self._seen:
             raise ValueError("the files change at this moment")
         return loaded
@@ -102,6 +104,7 @@ class _Loaded(NamedTuple):
 
     configuration: grpc.ServerCertificateConfiguration
     context: ssl.SSLContext
+    expiry: float  # In seconds since 1970.
 
 
 def _context(files: Files) -> ssl.SSLContext:

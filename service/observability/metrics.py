@@ -255,7 +255,6 @@ class Metrics:
         self._add_matches()
         self._add_searches()
         self._add_store()
-        self._certificate_expiry: Gauge | None = None
 
     # Each metric begins with all its series: `labels` have the values of each label.
 
@@ -499,15 +498,15 @@ class Metrics:
             principal=principals,
         )
 
-    def certificate_expires(self, at: float) -> None:
-        """The server has a certificate, which expires at a time in seconds since 1970."""
-        if self._certificate_expiry is None:
-            # A server without TLS shows no such metric, which would look like an expired one.
-            self._certificate_expiry = self._gauge(
-                "croupier_tls_certificate_expiry_timestamp_seconds",
-                "When the certificate of the server expires, in seconds since 1970.",
-            )
-        self._certificate_expiry.set(at)
+    def add_certificate(self, expires: Callable[[], float]) -> None:
+        """Adds when the certificate of a server with TLS expires, in seconds since 1970.
+
+        Without TLS there is no such metric, which would look like an expired one.
+        """
+        self._gauge(
+            "croupier_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate of the server expires, in seconds since 1970.",
+        ).set_function(expires)
 
     def rpc_began(self, method: str) -> None:
         """A call has begun; `method` is the path of its method."""

@@ -60,9 +60,9 @@ class SearchServer:
         # Match servers have admitted the callers.
         self._admission = Admission(Callers(address={}), self.metrics)
         self._calls = Calls(self.metrics, self._admission)
-        self._certificate = (
-            Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
-        )
+        self._certificate = Certificate(options.tls) if options.tls else None
+        if self._certificate is not None:
+            self.metrics.add_certificate(self._certificate.expires)
         credentials = None if self._certificate is None else self._certificate.credentials()
         self._listener = GrpcListener(self._calls, options.connections, credentials)
         self.metrics.add_grpc(self._listener.most_connections, self._listener.connections)

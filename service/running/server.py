@@ -140,9 +140,9 @@ class Server:
         if self._search_processes is not None:
             summed = SummedRegistry(self.metrics.registry, self._search_processes.metrics)
         self._monitoring = Monitoring(self.metrics, summed)
-        self._certificate = (
-            Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
-        )
+        self._certificate = Certificate(options.tls) if options.tls else None
+        if self._certificate is not None:
+            self.metrics.add_certificate(self._certificate.expires)
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()

@@ -200,7 +200,7 @@ def context_of(asked, folder):
         given["client"] = asked.client_tls_cert
     for name, data in given.items():
         folder.joinpath(name).write_bytes(data)
-    return Certificate(Files(*(folder / name for name in given)), lambda _: None).context
+    return Certificate(Files(*(folder / name for name in given))).context
 
 
 async def admit(call):

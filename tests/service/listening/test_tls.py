@@ -241,15 +241,17 @@ def test_files_that_cannot_be_used_leave_the_previous_ones(
     assert caplog.messages[-1] == "the changed TLS files are used for new connections"
 
 
-def test_the_expiry_is_a_metric_of_servers_with_tls(authority):
+def test_the_expiry_is_a_metric_of_servers_with_tls(authority, tmp_path):
     metrics = Metrics()
     name = "croupier_tls_certificate_expiry_timestamp_seconds"
     assert metrics.registry.get_sample_value(name) is None
-    cert, key = authority.issue(days=2)
-    tls.Certificate(tls.Files(cert, key), metrics.certificate_expires)
-    ends = metrics.registry.get_sample_value(name)
-    start = cert.stat().st_mtime
-    assert abs(ends - start - 2 * 86400) < 60
+    shown = Shown(tmp_path, authority.issue(days=2))
+    metrics.add_certificate(tls.Certificate(shown.files).expires)
+    for days in (2, 9):
+        shown.put(authority.issue(days=days))
+        # Nobody need connect for the metric to tell of a new file.
+        ends = metrics.registry.get_sample_value(name)
+        assert abs(ends - shown.files.cert.stat().st_mtime - days * 86400) < 60
 
 
 # The command line
@@ -275,7 +277,7 @@ def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, tmp_
         ((cert, key, pipe), f"{pipe} must be a regular file"),
     ):
         with pytest.raises((ValueError, OSError), match=re.escape(said)):
-            tls.Certificate(tls.Files(*files), lambda _: None)
+            tls.Certificate(tls.Files(*files))
 
 
 def test_every_command_of_a_client_speaks_tls(replicas, authority, tmp_path, capsys):
