@@ -1,23 +1,26 @@
 """Prometheus scrapes real servers: every query returns data, and a receiver is told of outages.
 
 Run it by `make alerts`. It starts PostgreSQL, two servers that share it (the second one with TLS),
-two search servers, one server by itself with SQLite on a small disk, players, a Prometheus that
-scrapes the servers, and an Alertmanager that tells a webhook of alerts.
-Then it
+two search servers, one server by itself with SQLite on a small disk, one with a single search
+thread and no budgets, players, a Prometheus that scrapes the servers, and an Alertmanager that
+tells a webhook of alerts. Then it
 
 1. checks the rules, their unit tests, and the names of the metrics with promtool;
 2. evaluates every query of the dashboard and every series that an alert reads, until all have data;
 3. checks that no alert fires;
 4. at the server by itself fills the disk, takes most connections, lets a caller use up a budget,
    and kills its search process again and again: waits for the alerts, and for their end;
-5. stops the database, and waits for the alerts that tell of it; starts it, and waits for their end;
-6. kills a server, and waits for the alert that names it; kills the search servers; and takes all
+5. asks the server without budgets for more hints than it can find, and takes the processor from it;
+   lets a certificate come to its end, sets a clock wrong, and changes a match in the database;
+6. lets nobody write to the database, and makes it slow;
+7. stops the database, and waits for the alerts that tell of it; starts it, and waits for their end;
+8. kills a server, and waits for the alert that names it; kills the search servers; and takes all
    targets from Prometheus;
-7. checks that the webhook was told of all these alerts; another one may explain some of them.
+9. checks that the webhook was told of all alerts that there are; another one may explain some.
 
 The rules are evaluated with all durations divided by SCALE, so that an hour of the rules is 144
 seconds here; their thresholds and expressions are those of the file. SHORT=1 leaves out the end of
-the alerts and step 6.
+the alerts and steps 5, 6 and 8.
 """
 
 import contextlib
@@ -28,7 +31,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -37,17 +39,24 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-import grpc
-
-from croupier.client import OPEN, Client, bot
-from croupier.errors import CroupierError
-from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from service.observability.metrics import hosted_ids
-from tests.support.certificates import Authority
+from tests.monitoring.outages import (
+    IN_NAMESPACE,
+    PATIENCE,
+    POLL,
+    ROOT,
+    Alone,
+    Certificate,
+    Crowded,
+    Players,
+    locked,
+    programs,
+    say,
+    start_servers,
+    wrong_clock,
+)
 from tests.support.ports import free_port
 from tests.support.postgresql import Postgres
 
-ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy/prometheus/croupier.rules.yml"
 RULES_TEST = Path(__file__).with_name("rules.test.yml")
 DASHBOARD = ROOT / "deploy/grafana/croupier.json"
@@ -55,32 +64,18 @@ SCALE = 25
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SCRAPE = "2s"
 RANGE = "20s"  # In place of Grafana's $__rate_interval.
-ACTIONS = 6  # Of a player in a match, before it resigns.
-PATIENCE = 600.0  # Seconds: as generous as the limit of a test.
-POLL = 0.25
 STORE_ALERTS = {"CroupierStoreFailing", "CroupierActionErrorsFast", "CroupierSchedulerStands"}
-STORE_ALERTS.add("CroupierWebFails")
+STORE_ALERTS |= {"CroupierWebFails", "CroupierActionErrorsSlow"}
 OWN_ALERTS = {"CroupierConnectionsNearLimit", "CroupierCallersRefused"}
-OWN_ALERTS |= {"CroupierSearchProcessDies", "CroupierTaskEndsAgain"}
+OWN_ALERTS |= {"CroupierSearchProcessDies", "CroupierTaskEndsAgain", "CroupierDiskFills"}
+SLOW_SECONDS = 4  # Of a lock, again and again.
+CROWD_ALERTS = {"CroupierHintsLateFast", "CroupierHintsLateSlow", "CroupierEventLoopBlocked"}
+CROWD_ALERTS |= {"CroupierSearchesSaturated", "CroupierSearchesRefused"}
 EXPLAINED = {"CroupierSchedulerStands", "CroupierWebFails"}  # By CroupierStoreFailing.
-CONNECTIONS = 20  # Of each port of the server by itself.
-DISK_BYTES = 64 << 20
-# Run a program that sees a small disk at a folder, or one folder in the place of another one.
-IN_NAMESPACE = ("unshare", "--mount", "--map-root-user", "sh", "-c")
-ON_SMALL_DISK = (
-    *IN_NAMESPACE,
-    'mount -t tmpfs -o size=$1 tmpfs "$2" && shift 2 && exec "$@"',
-    "sh",
-)
+EXPLAINED |= {"CroupierTaskDown", "CroupierTaskFails"}
+# Runs a program that sees one folder in the place of another one.
 WITH_FOLDER = (*IN_NAMESPACE, 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh")
 SERIES = re.compile(r"\b((?:croupier_|up\b|process_|python_)\w*(?:\{[^}]*\})?|croupier:[\w:]+)")
-
-
-def say(text):
-    print(f"{time.monotonic() - BEGAN:5.1f} s  {text}", flush=True)
-
-
-BEGAN = time.monotonic()
 
 
 def main():
@@ -98,24 +93,51 @@ def main():
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="alerts-")))
         database = Postgres()
         stack.callback(database.close)
-        authority = Authority(home, "authority")
-        servers = start_servers(stack, home, database, authority)
+        schema = database.new_schema()
+        certificate = Certificate(home)
+        servers = start_servers(stack, home, database.url(schema), certificate)
         shown = urllib.request.urlopen(f"http://{servers[0].monitored}/metrics").read()
         subprocess.run([promtool, "check", "metrics"], input=shown, check=True)
         say(f"the metrics are well named; {count_series(shown)} series of a server")
-        players = Players(servers, authority.cert)
+        players = Players(servers, certificate.ca)
         stack.callback(players.stop)
-        alone = Alone(stack, home)
+        alone, crowded = Alone(stack, home), Crowded(stack, home)
         receiver = Receiver(stack)
         alertmanager = start_alertmanager(stack, home, receiver)
-        prometheus = Prometheus(stack, home, [*servers, alone], alertmanager)
+        prometheus = Prometheus(stack, home, [*servers, alone, crowded], alertmanager)
         evaluate_all(prometheus)
         prometheus.wait_quiet()
-        own = OWN_ALERTS | ({"CroupierDiskFills"} if alone.has_disk else set())
+        left_out = set() if alone.has_disk else {"CroupierDiskFills"}
+        own = OWN_ALERTS - left_out
         with alone.in_trouble():
             prometheus.wait(own, "the troubles of the server by itself are told")
         if not short:
             prometheus.wait_gone(own, "it is well again")
+            with crowded.in_trouble():
+                prometheus.wait(CROWD_ALERTS, "what a crowd at one server waits for is told")
+            crowded.fail_bots()
+            prometheus.wait({"CroupierBotsFail"}, "that the bots of a game fail is told")
+            certificate.renew(days=3)
+            prometheus.wait({"CroupierCertificateExpires"}, "the end of a certificate is told")
+            certificate.renew()
+            with wrong_clock(stack, home, database.url(schema)) as wrong:
+                if wrong is None:
+                    left_out.add("CroupierClockWrong")
+                else:
+                    prometheus.scrape([*servers, alone, wrong])
+                    prometheus.wait({"CroupierClockWrong"}, "a wrong clock is told")
+            prometheus.scrape([*servers, alone])
+            of_clock = {"CroupierClockWrong", "CroupierOverdueWork"}  # It takes all for late.
+            prometheus.wait_gone(of_clock, "all clocks are right")
+            players.see_damage(database, schema)
+            prometheus.wait({"CroupierMatchDamaged"}, "a damaged match is told")
+            players.leave_a_clock()
+            with locked(database, f"{schema}.heads"):
+                prometheus.wait({"CroupierOverdueWork"}, "that nobody can write is told")
+            prometheus.wait_gone({"CroupierStoreFailing"}, "the database can be written again")
+            with locked(database, f"{schema}.heads", SLOW_SECONDS):
+                prometheus.wait({"CroupierStoreSlow"}, "that the database is slow is told")
+            prometheus.wait_gone({"CroupierStoreFailing"}, "the database answers well again")
         due = players.wait_until_due()
         say("the database stops")
         database.stop()
@@ -142,198 +164,15 @@ def main():
         prometheus.wait({"CroupierSearchesUnanswered"}, "that no search server answers is told")
         prometheus.scrape([])
         prometheus.wait({"CroupierAbsent"}, "that there is no server at all is told")
-        later = {"CroupierDown", "CroupierSearchesUnanswered", "CroupierAbsent"}
-        receiver.wait((own | STORE_ALERTS | later) - EXPLAINED)
-        say("all of it holds")
-
-
-def programs():
-    """The folder of Prometheus and promtool, which are fetched if they are missing."""
-    found = subprocess.run(
-        [ROOT / "scripts/install_prometheus.sh"], check=True, capture_output=True, text=True
-    )
-    return Path(found.stdout.strip())
-
-
-class Running:
-    """A server process, with where it serves and where it is monitored."""
-
-    def __init__(self, stack, log, *options, before=()):
-        self.monitored = f"127.0.0.1:{free_port()}"
-        command = [*before, sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
-        command += ["--metrics-port", self.monitored.rpartition(":")[2], *options]
-        with log.open("w") as file:
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=file, text=True, cwd=ROOT
-            )
-        stack.callback(self._end)
-        self.address = self.process.stdout.readline().split()[-1]
-        self.web = ""
-        if "--web" in options and options[options.index("--web") + 1] != "off":
-            self.web = self.process.stdout.readline().split()[-1]
-
-    def _end(self):
-        self.process.kill()
-        self.process.communicate()
-
-
-def start_servers(stack, home, database, authority):
-    """Two servers that share the database, then the search servers that they use."""
-    searching = [
-        Running(stack, home / f"search-{number}.log", "--role", "search", "--web", "off")
-        for number in range(2)
-    ]
-    options = ["--store", database.url(database.new_schema()), "--search-threads", "1"]
-    options += ["--search-at", "ipv4:" + ",".join(each.address for each in searching)]
-    # Longer than the alert on a certificate that expires soon.
-    cert, key = authority.issue(days=30)
-    tls = ["--tls-cert", str(cert), "--tls-key", str(key), "--web", "off"]
-    serving = [
-        Running(stack, home / "a.log", *options, "--web", "127.0.0.1:0"),
-        Running(stack, home / "b.log", *options, *tls),
-    ]
-    say(f"{len(serving)} servers and {len(searching)} search servers run")
-    return serving + searching
-
-
-class Alone(Running):
-    """A server with a small disk, few connections and small budgets, which can get into trouble."""
-
-    def __init__(self, stack, home):
-        self._disk = home / "disk"
-        self._disk.mkdir()
-        callers = home / "callers.toml"
-        callers.write_text("[budgets.address]\ncalls_per_second = 30\n")
-        small = (*ON_SMALL_DISK, str(DISK_BYTES), str(self._disk))
-        self.has_disk = subprocess.run([*small, "true"], capture_output=True).returncode == 0
-        if not self.has_disk:
-            say("left out: a full disk, as this machine permits no file systems (unshare --mount)")
-        options = ["--data", str(self._disk), "--callers-file", str(callers)]
-        options += ["--max-connections", str(CONNECTIONS), "--web", "127.0.0.1:0"]
-        before = small if self.has_disk else ()
-        super().__init__(stack, home / "alone.log", *options, before=before)
-
-    @contextlib.contextmanager
-    def in_trouble(self):
-        """While the block runs, much is wrong with it."""
-        # Its disk is not that of this process.
-        filler = Path(f"/proc/{self.process.pid}/root{self._disk}/filler")
-        if self.has_disk:
-            filler.write_bytes(bytes(DISK_BYTES - (4 << 20)))
-        over = threading.Event()
-        troubles = [
-            threading.Thread(target=each, args=(over,)) for each in (self._call, self._kill)
-        ]
-        own = [("grpc.use_local_subchannel_pool", 1)]
-        channels = [grpc.insecure_channel(self.address, own) for _ in range(CONNECTIONS - 2)]
-        try:
-            for each in channels:
-                grpc.channel_ready_future(each).result(PATIENCE)
-            for each in troubles:
-                each.start()
-            yield
-        finally:
-            over.set()
-            for each in troubles:
-                each.join()
-            for each in channels:
-                each.close()
-            if self.has_disk:
-                filler.unlink()
-
-    def _call(self, over):
-        with grpc.insecure_channel(self.address) as channel:
-            stub = catalog_pb2_grpc.CatalogServiceStub(channel)
-            while not over.is_set():
-                with contextlib.suppress(grpc.RpcError):
-                    stub.ListGames(catalog_pb2.ListGamesRequest())
-
-    def _kill(self, over):
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        while not over.wait(POLL):
-            for pid in children.read_text().split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+        every = set(re.findall(r"- alert: (\S+)", RULES.read_text())) - left_out
+        assert every <= prometheus.fired, every - prometheus.fired
+        receiver.wait(every - EXPLAINED)
+        say(f"all {len(every)} alerts were seen")
 
 
 def count_series(shown):
     """How many series a server shows."""
     return sum(not line.startswith("#") for line in shown.decode().splitlines())
-
-
-class Players:
-    """Players of all games against bots, with hints, until they are stopped."""
-
-    def __init__(self, servers, ca):
-        self._stopped = threading.Event()
-        self._clear = clear = Client(servers[0].address)
-        secure = Client(servers[1].address, tls=True, ca=ca)
-        self._waiting = clear.create_match(hosted_ids()[0], seats=(OPEN, OPEN)).seats[0]
-        for work in (
-            lambda: self._play(clear),
-            lambda: self._play(secure),
-            lambda: self._browse(servers[0].web),
-        ):
-            threading.Thread(target=self._repeat, args=(work,), daemon=True).start()
-
-    def stop(self):
-        """Ends the playing."""
-        self._stopped.set()
-
-    def wait_until_due(self):
-        """A seat that nobody else plays, and the view in which it may act."""
-        match = self._clear.create_match(hosted_ids()[0], seats=(OPEN, bot("casual")))
-        return match.seats[0], next(match.seats[0].turns())
-
-    def insist(self, due):
-        """Submits an action until it is taken.
-
-        The other players may all wait for a bot or for a new match when an outage begins, and
-        submit nothing that could fail.
-        """
-        seat, view = due
-
-        def submit():
-            while not self._stopped.wait(0.05):
-                with contextlib.suppress(CroupierError):
-                    seat.submit(view.legal_actions[0], patience=0)
-                    return
-
-        threading.Thread(target=submit, daemon=True).start()
-
-    def _repeat(self, work):
-        while not self._stopped.is_set():
-            # Whatever fails during an outage is tried again.
-            with contextlib.suppress(CroupierError, StopIteration, OSError):
-                work()
-
-    def _play(self, client):
-        for game in hosted_ids():
-            match = client.create_match(game, seats=(OPEN, bot("casual")))
-            seat = match.seats[0]
-            seat.suggest(iterations=200)
-            view = next(seat.turns())
-            for _ in range(ACTIONS):
-                while not self._stopped.wait(0.05):
-                    # An action that fails is tried again, as a player would.
-                    with contextlib.suppress(CroupierError):
-                        seat.submit(view.legal_actions[0], patience=0)
-                        view = next(seat.turns())
-                        break
-            seat.resign()
-
-    def _browse(self, url):
-        seat = self._waiting
-        headers = {"content-type": "application/json", "authorization": f"Bearer {seat.token}"}
-        for call, name in (
-            ("CatalogService/GetGame", "games/none"),
-            ("MatchService/GetView", seat.match),
-        ):
-            self._stopped.wait(0.2)
-            body = json.dumps({"name": name}).encode()
-            request = urllib.request.Request(f"{url}croupier.v1.{call}", body, headers)
-            with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(request, timeout=PATIENCE)
 
 
 class Receiver:
@@ -392,6 +231,7 @@ class Prometheus:
         self._url = f"http://127.0.0.1:{port}/api/v1/"
         (home / "rules.yml").write_text(scaled(RULES.read_text()))
         self._config, self._alertmanager = home / "prometheus.yml", alertmanager
+        self.fired = set()  # The names of all alerts that were seen.
         self._write_config(servers)
         command = [programs() / "prometheus", f"--config.file={home / 'prometheus.yml'}"]
         command += [
@@ -455,7 +295,9 @@ class Prometheus:
         say(f"{what}; firing: {sorted(self._names())}")
 
     def _names(self):
-        return {each["labels"]["alertname"] for each in self.firing()}
+        names = {each["labels"]["alertname"] for each in self.firing()}
+        self.fired |= names
+        return names
 
 
 def until(holds, what):
@@ -519,7 +361,7 @@ def ready(prometheus):
     """Whether Prometheus answers, and has scraped all servers."""
     try:
         return bool(prometheus.query("up")) and not prometheus.query("up == 0")
-    except OSError:
+    except (OSError, AssertionError):  # It has not begun yet, or has not read its files.
         return False
 
 
