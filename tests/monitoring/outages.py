@@ -358,13 +358,12 @@ class Players:
             match = client.create_match(game, seats=(OPEN, bot("casual")))
             seat = match.seats[0]
             seat.suggest(iterations=200)
-            view = next(seat.turns())
             for _ in range(ACTIONS):
                 while not self._stopped.wait(0.05):
-                    # An action that fails is tried again, as a player would.
+                    # An action that fails is tried again, as a player would, if it was not taken.
                     with contextlib.suppress(CroupierError):
-                        seat.submit(view.legal_actions[0], patience=0)
                         view = next(seat.turns())
+                        seat.submit(view.legal_actions[0], patience=0)
                         break
             seat.resign()
 
