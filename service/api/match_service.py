@@ -375,7 +375,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return await self._decide(request.name, call, partial(MakeOffer.ask, offered=request.kind))
 
     async def AnswerOffer(self, request: match_pb2.AnswerOfferRequest, call: Call) -> bytes:
-        answer = partial(AnswerOffer.ask, offer_version=request.offer_version, agreed=request.agree)
+        answer = partial(
+            AnswerOffer.ask,
+            offer_version=request.offer_version,
+            agreed=request.agree,
+            etag=request.etag,
+        )
         return await self._decide(request.name, call, answer)
 
     async def ResumeMatch(self, request: match_pb2.ResumeMatchRequest, call: Call) -> bytes:
