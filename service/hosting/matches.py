@@ -59,10 +59,7 @@ _log = logging.getLogger(__name__)
 SNAPSHOT_EVERY = 64  # Versions.
 MIN_REREAD_SECONDS, MAX_REREAD_SECONDS = 1.0, 30.0
 # With these a match is refused that is there.
-NOT_SHOWN = (
-    ErrorReason.ERROR_REASON_MATCH_DAMAGED,
-    ErrorReason.ERROR_REASON_RULES_CHANGED,
-)
+NOT_SHOWN = (ErrorReason.ERROR_REASON_MATCH_DAMAGED, ErrorReason.ERROR_REASON_RULES_CHANGED)
 
 # The context in which matches of some headers are created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Sequence[Header]], AbstractAsyncContextManager[object]]
@@ -208,10 +205,12 @@ class Matches:
                 what = "it is not in the table matches"
                 raise self.damaged(Damaged(missing[0].header.match_id, 0, what))
             before = missing
-            with suppress(ValueError):  # Another request has created one of them meanwhile.
-                return found | (await self._create(missing, admit) if missing else {})
+            created = await self._create(missing, admit) if missing else {}
+            if created is not None:
+                return found | created
 
-    async def _create(self, wanted: Sequence[Wanted], admit: Admit) -> dict[str, MatchState]:
+    async def _create(self, wanted: Sequence[Wanted], admit: Admit) -> dict[str, MatchState] | None:
+        # None if another request has created one of them meanwhile.
         headers = []
         for each in wanted:
             with within(each.path):
@@ -226,9 +225,13 @@ class Matches:
                 created[header.match_id] = state, status
                 if len(wanted) > 1:
                     await asyncio.sleep(0)  # Others get in between.
-            await tracing.commit(
-                self._store.create_all([(each.header, status) for each, status in created.values()])
+            creating = self._store.create_all(
+                [(each.header, status) for each, status in created.values()]
             )
+            try:
+                await tracing.commit(creating)
+            except ValueError:
+                return None
         for state, status in created.values():
             match_id = state.header.match_id
             self.tasks.attempt("committed", self._created, state, status, about=match_id)

@@ -114,3 +114,13 @@ async def test_what_follows_the_creation_of_matches_fails_for_its_own_match_alon
     states = await server.create_all([NewMatch(ruleset_of(GAME))] * 3)
     assert told == [each.header.match_id for each in states]
     assert server.tasks.failures()["committed"] == 1
+
+
+async def test_an_error_in_making_a_match_is_raised_and_not_tried_again(monkeypatch):
+    def fail(state):
+        raise ValueError("planted")
+
+    monkeypatch.setattr("service.hosting.matches.show_all", fail)
+    server = Matches(MemoryStore(), Metrics())
+    with pytest.raises(ValueError, match="planted"):
+        await server.create(NewMatch(ruleset_of(GAME)))
