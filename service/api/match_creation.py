@@ -200,13 +200,8 @@ class MatchCreation:
 
     async def _held(self, state: MatchState) -> MatchState | None:
         # The match of a record that was sent, as the log has it at this version; None if it is not
-        # there, or not over.
-        try:
-            held = await self._matches.find(state.header.match_id)
-        except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
-                raise
-            return None
+        # there, cannot be shown, or is not over.
+        held = await self._matches.find(state.header.match_id, shown=True)
         if held is None or not held.over or held.version < state.version:
             return None
         held = await self._long_work.finish(held.going_back(state.version))

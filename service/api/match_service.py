@@ -1,6 +1,7 @@
 """MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import (
     AbstractContextManager,
@@ -85,7 +86,7 @@ def _read_place(page_token: str, filters: object) -> tuple[int, str]:
         place = (int(created), match_id)
     except ValueError:
         raise invalid_page_token() from None
-    if not 0 <= place[0] < 2**63 or not match_id.isalnum():
+    if not -(2**63) <= place[0] < 2**63 or not match_id.isalnum():
         raise invalid_page_token()
     return place
 
@@ -95,9 +96,21 @@ def _read_time(time: Timestamp) -> int:
     return min(max(1000 * time.seconds - (-time.nanos // 1_000_000), 0), MAX_TIME)
 
 
-def page_token(query: Query, last: ListedMatch) -> str:
-    """The token of the page that comes after a match."""
-    return write_page_token(_filters(query), last.created, last.match_id)
+def page_token(query: Query, last: ListedMatch, following: ListedMatch) -> str:
+    """The token of the page that comes after a match, and begins with another."""
+    place = last.created, last.match_id
+    if last.damaged and not following.damaged:
+        # Its place may be another one than it has; that of the next one is told by its neighbour.
+        place = following.created, f"{following.match_id}z"
+    return _write_place(_filters(query), *place)
+
+
+def _write_place(filters: object, created: object, match_id: str) -> str:
+    # What has changed in the log may be nothing that could be read again.
+    if not isinstance(created, int):
+        created = -(2**63) if created is None else 2**63 - 1  # As databases order them.
+    start = re.match("[a-z0-9]*", match_id)
+    return write_page_token(filters, created, (start and start[0]) or "0")
 
 
 def _filters(query: Query) -> object:
@@ -342,8 +355,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     yield _write_heartbeat(state.version, other_seat())
 
     async def _find_rematch(self, caller: Caller, state: MatchState) -> MatchState | None:
-        # As far as the holder of a token of the match before may know it.
-        rematch = await self._matches.find(rematch_id(state.header))
+        # As far as the holder of a token of the match before may know it; whatever is wrong with it
+        # must not take that match along.
+        rematch = await self._matches.find(rematch_id(state.header), shown=True)
         if rematch is not None:
             rematch = await self._authenticator.shown(caller, rematch)
         return None if isinstance(rematch, Untold) else rematch
@@ -361,7 +375,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return await self._decide(request.name, call, partial(MakeOffer.ask, offered=request.kind))
 
     async def AnswerOffer(self, request: match_pb2.AnswerOfferRequest, call: Call) -> bytes:
-        answer = partial(AnswerOffer.ask, offer_version=request.offer_version, agreed=request.agree)
+        answer = partial(
+            AnswerOffer.ask,
+            offer_version=request.offer_version,
+            agreed=request.agree,
+            etag=request.etag,
+        )
         return await self._decide(request.name, call, answer)
 
     async def ResumeMatch(self, request: match_pb2.ResumeMatchRequest, call: Call) -> bytes:
@@ -438,7 +457,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         found = await self._matches.list_matches(query, size + 1)
         # The call itself was counted. What is read besides costs as much as of the feed.
         self._admission.charge(call, Budget.CALLS, len(found) // FEED_PAGE)
-        token = page_token(query, found[size - 1]) if len(found) > size else ""
+        token = page_token(query, *found[size - 1 : size + 1]) if len(found) > size else ""
         response = match_pb2.ListMatchesResponse(next_page_token=token)
         for listed in found[:size]:
             name = f"matches/{listed.match_id}"
@@ -480,7 +499,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             name = f"matches/{match_id}"
             response.errors.add(name=name, reason=refusal.reason, message=str(refusal))
         if done.end is not None:
-            response.next_page_token = write_page_token(player, *done.end)
+            response.next_page_token = _write_place(player, *done.end)
         return response
 
     async def _erase_in_match(self, request: match_pb2.EraseNamesRequest, call: Call) -> bool:

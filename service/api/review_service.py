@@ -125,7 +125,16 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         with self._admission.hold(call, Budget.SEARCHES):
             async with aclosing(reviewer.reports()) as reports:
                 async for report in reports:
+                    if report.HasField("summary") and request.match_name:
+                        await self._name(report.summary)
                     yield priced(report)
+
+    async def _name(self, summary: review_pb2.MatchReview) -> None:
+        # The names may have been erased since the review has begun, which can take minutes.
+        state = await self._matches.find(summary.name.removeprefix("matches/"), shown=True)
+        names = ("", "") if state is None else state.header.display_names
+        for each in summary.seats:
+            each.player.display_name = names[each.seat]
 
     async def ReplayMatch(
         self, request: review_pb2.ReplayMatchRequest, call: Call
@@ -134,6 +143,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         viewers = sorted(request.seats) or ([] if request.spectator else [0, 1])
         viewers += [SPECTATOR] * request.spectator
         left_out = set() if request.legal_actions else {"legal_actions"}
+        watch = None
         with ExitStack() as held:
             if request.WhichOneof("source") == "record":
                 # Only this caller has the match: it costs memory as that of a review does.
@@ -143,22 +153,33 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                 state = await self._finish(replaying_record(request.record))
                 left_out.add("etag")
             else:
+                match_id = request.match_name.removeprefix("matches/")
+                watch = held.enter_context(self._matches.watch(match_id))
                 state = await self._hosted(request.match_name, call)
             if sent > state.version:
                 raise version_in_future(state.version)
             if request.tried_actions:
                 left_out.add("etag")
-                fields = all_but(game_pb2.View, *sorted(left_out))
-                replay = trying(state, viewers, fields, max(sent, 0), request.tried_actions)
-            else:
-                fields = all_but(game_pb2.View, *sorted(left_out))
-                replay = replaying(state, viewers, fields, sent)
-            while responses := await self._long_work.finish(_next_batch(replay)):
+            fields = all_but(game_pb2.View, *sorted(left_out))
+            after, told = sent, 0
+
+            def replay(state: MatchState) -> Iterator[bytes | None]:
+                if request.tried_actions:
+                    return trying(state, viewers, fields, max(after, 0), request.tried_actions)
+                return replaying(state, viewers, fields, after)
+
+            steps = replay(state)
+            while responses := await self._long_work.finish(_next_batch(steps)):
                 for response in responses:
                     if self._matches.closing:
                         raise shutting_down(None if sent < 0 else sent)
+                    newest = state if watch is None else watch.newest(state)
+                    if newest.lacks_names_of(state):
+                        # They were erased meanwhile.
+                        state, steps = newest, _skipping(replay(newest), told)
+                        break
                     yield response
-                    sent += 1
+                    sent, told = sent + 1, told + 1
 
     async def _hosted(self, name: str, call: Call) -> MatchState:
         state = await self._authenticator.read(call, name)
@@ -190,6 +211,14 @@ def _next_batch(replay: Iterator[bytes | None]) -> Work[list[bytes]]:
                 break
         yield
     return batch
+
+
+def _skipping(replay: Iterator[bytes | None], count: int) -> Iterator[bytes | None]:
+    # A replay without its first responses.
+    for response in replay:
+        skipped = response is not None and count > 0
+        count -= skipped
+        yield None if skipped else response
 
 
 def read_options(request: review_pb2.ReviewMatchRequest, digest: bytes) -> Options:

@@ -21,6 +21,24 @@ def version_in_future(current_version: int) -> Refusal:
     )
 
 
+def match_not_found(match_id: str) -> Refusal:
+    """The log has no such match, or no more."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
+        "there is no such match",
+        metadata={"match": f"matches/{match_id}"},
+    )
+
+
+def match_damaged(match_id: str, version: int) -> Refusal:
+    """What the log says of a match from a version on is not what was written."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_MATCH_DAMAGED,
+        f"the log of the match is damaged at version {version}; the operator was told",
+        metadata={"match": f"matches/{match_id}", "version": str(version)},
+    )
+
+
 def shutting_down(after_version: int | None = None) -> Refusal:
     """The server shuts down; a stream can be resumed elsewhere, or here soon, after a version."""
     return Refusal(

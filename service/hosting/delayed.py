@@ -1,5 +1,6 @@
 """What spectators are told of a match whose creator lets them wait: nothing that is too young."""
 
+import math
 from bisect import bisect_right
 from collections import OrderedDict
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from service.hosting.match_cache import SetBack, Watch
 from service.hosting.match_state import MatchState, Written
 
 MAX_CACHED = 256  # Matches, as spectators are told them last.
-_LONG = 10**9  # Milliseconds, where nothing is to come.
+_LONG = 10.0**6  # Seconds, where nothing is to come.
 
 
 class Untold(MatchState):
@@ -93,7 +94,8 @@ class DelayedWatch:
     async def _newer(self, state: MatchState | None, timeout: float | None) -> MatchState | None:
         clock, watch = self._delayed.clock, self._watch
         known = None if isinstance(state, Untold) else state
-        ends = clock.now() + (_LONG if timeout is None else round(1000 * timeout))
+        # By a clock that nobody sets: else a reader might wait for hours.
+        ends = clock.steady() + (_LONG if timeout is None else timeout)
         while True:
             watch.changed.clear()
             if watch.closed:
@@ -106,6 +108,8 @@ class DelayedWatch:
                     if known is None or shown.follows(known):
                         return shown
                     raise SetBack(shown)
-            if clock.now() >= ends:
+            left = ends - clock.steady()
+            if left <= 0:
                 return None
-            await clock.sleep(ends if until is None else min(ends, until), watch.changed)
+            wake = clock.now() + math.ceil(1000 * left)
+            await clock.sleep(wake if until is None else min(wake, until), watch.changed)

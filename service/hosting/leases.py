@@ -9,21 +9,47 @@ server stops, and takes over matches whose lease has expired. Leases only spare 
 that act in the same match do no harm, since the log takes the entry of one of them.
 """
 
+import logging
+from contextlib import suppress
+
+from service.common.tasks import Tasks
 from service.hosting.match_state import MatchState
 from service.hosting.views import write_update
-from service.store import MatchStatus
+from service.store import DueMatch, MatchStatus, Store, StoredMatch
+from wire.errors import Refusal
 
 LEASE_MILLISECONDS = 5_000
 # For how long a match at most is put off in which a bot has failed, or which could not be read.
 MAX_RETRY_MILLISECONDS = 600_000
 _MAX_LATE_MILLISECONDS = 2 * MAX_RETRY_MILLISECONDS + LEASE_MILLISECONDS
 
+_log = logging.getLogger(__name__)
+
 
 def is_due(due: int | None, logged: int | None, now: int) -> bool:
     """Whether the log has a match that is due at a time as due then, or at most as put off."""
-    if due is None or logged is None:
+    # A time that has changed may also be of another type.
+    if due is None or not isinstance(logged, int):
         return due == logged
     return due <= logged <= max(due, now) + _MAX_LATE_MILLISECONDS
+
+
+def correct_due(
+    store: Store, tasks: Tasks, state: MatchState, stored: StoredMatch, now: int
+) -> None:
+    """Corrects when the log has a match as due. No seal covers that, as each lease changes it."""
+    match_id, due, logged = state.header.match_id, state.status.due, stored.due
+    if state.head != stored.head or is_due(due, logged, now):
+        return
+    _log.error("match %s is due at %s, and not at %s", match_id, due, logged)
+
+    async def correct() -> bool:
+        with suppress(Refusal):  # It is found again when the match is read next.
+            if due is not None and isinstance(logged, int):
+                await store.reschedule(DueMatch(match_id, logged), due)
+        return True
+
+    tasks.finish("due time", correct)
 
 
 def leased_status(state: MatchState) -> MatchStatus:

@@ -13,7 +13,7 @@ import wire
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction, ThenUnless
 from engine.errors import ActionError, RulesFault
-from service.common.errors import log_failure
+from service.common.errors import log_failure, match_damaged, match_not_found
 from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import (
@@ -29,7 +29,7 @@ from service.hosting.creation import (
 from service.hosting.delayed import Delayed
 from service.hosting.entries import Action, Commit, Decline, Idle, Join, Reply
 from service.hosting.history import code_of
-from service.hosting.leases import is_due, leased_status
+from service.hosting.leases import correct_due, leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import KINDS, MatchState
 from service.hosting.offers import due_entry
@@ -40,7 +40,6 @@ from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.store import (
     ANOTHER_LOG,
-    DueMatch,
     Entry,
     Head,
     Header,
@@ -51,7 +50,6 @@ from service.store import (
     Query,
     Seated,
     Store,
-    StoredMatch,
 )
 from service.store.chain import Damaged
 from wire.errors import Refusal, within
@@ -60,6 +58,8 @@ _log = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 64  # Versions.
 MIN_REREAD_SECONDS, MAX_REREAD_SECONDS = 1.0, 30.0
+# With these a match is refused that is there.
+NOT_SHOWN = (ErrorReason.ERROR_REASON_MATCH_DAMAGED, ErrorReason.ERROR_REASON_RULES_CHANGED)
 
 # The context in which matches of some headers are created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Sequence[Header]], AbstractAsyncContextManager[object]]
@@ -185,6 +185,7 @@ class Matches:
     ) -> dict[str, MatchState]:
         # The matches of these ids, whichever servers and requests have created them. `check` is
         # whether they must be of the same kind.
+        before: list[Wanted] = []
         while True:
             found: dict[str, MatchState] = {}
             for each in wanted:
@@ -199,10 +200,17 @@ class Matches:
                             "this request_id was used to create a match of another kind",
                         )
             missing = [each for each in wanted if each.header.match_id not in found]
-            with suppress(ValueError):  # Another request has created one of them meanwhile.
-                return found | (await self._create(missing, admit) if missing else {})
+            if missing and missing == before:
+                # The log has something of one of them, and not the match.
+                what = "it is not in the table matches"
+                raise self.damaged(Damaged(missing[0].header.match_id, 0, what))
+            before = missing
+            created = await self._create(missing, admit) if missing else {}
+            if created is not None:
+                return found | created
 
-    async def _create(self, wanted: Sequence[Wanted], admit: Admit) -> dict[str, MatchState]:
+    async def _create(self, wanted: Sequence[Wanted], admit: Admit) -> dict[str, MatchState] | None:
+        # None if another request has created one of them meanwhile.
         headers = []
         for each in wanted:
             with within(each.path):
@@ -217,15 +225,23 @@ class Matches:
                 created[header.match_id] = state, status
                 if len(wanted) > 1:
                     await asyncio.sleep(0)  # Others get in between.
-            await tracing.commit(
-                self._store.create_all([(each.header, status) for each, status in created.values()])
+            creating = self._store.create_all(
+                [(each.header, status) for each, status in created.values()]
             )
+            try:
+                await tracing.commit(creating)
+            except ValueError:
+                return None
         for state, status in created.values():
-            self._metrics.matches.labels(state.header.game, "created").inc()
-            self._cache.put(state)
-            self._watches.publish(state)
-            self.commit_listener(state, status)
+            match_id = state.header.match_id
+            self.tasks.attempt("committed", self._created, state, status, about=match_id)
         return {match_id: state for match_id, (state, _) in created.items()}
+
+    def _created(self, state: MatchState, status: MatchStatus) -> None:
+        self._cache.put(state)
+        self._watches.publish(state)
+        self.commit_listener(state, status)
+        self._metrics.matches.labels(state.header.game, "created").inc()
 
     # Listing and deleting matches
 
@@ -241,8 +257,7 @@ class Matches:
         """Deletes at most `limit` matches that ended before a time; returns how many it deleted."""
         deleted = await self._store.delete_ended(before, limit)
         for match_id in deleted:
-            self._forget(match_id)
-            self._lose(match_id)
+            self._lose(match_id, match_not_found(match_id))
         # Also those that another server has deleted.
         self._cache.drop_ended(before)
         return len(deleted)
@@ -289,74 +304,59 @@ class Matches:
     async def _read(self, match_id: str) -> MatchState:
         # As `load`: what is known of a match is believed only if the log has it, and no more.
         try:
-            state = self._known(match_id)
-            if state is not None:
-                later = await self._store.read(match_id, state.head)
-                if later is not None:
-                    state = await self._long_work.finish(state.replaying(later.entries))
-                    return state.with_head(later.head)
-                self._forget(match_id)
-            stored = await self._store.load(match_id)
-            if stored is None:
-                raise self._lose(match_id)
-            state = await self._long_work.finish(MatchState.loading(stored))
-            self._check_due(state, stored)
-            return state
-        except Damaged as damage:
+            with suppress(Damaged):
+                return await self._read_once(match_id)
+            # What is read in parts may not fit together, where it is deleted meanwhile.
             self._forget(match_id)
-            raise self.damaged(damage) from None
+            return await self._read_once(match_id)
+        except Damaged as damage:
+            raise self._lose(match_id, self.damaged(damage)) from None
+        except Refusal as refusal:
+            if refusal.reason in NOT_SHOWN:
+                self._lose(match_id, refusal)
+            raise
 
-    def _check_due(self, state: MatchState, stored: StoredMatch) -> None:
-        # No seal covers the time at which a server must act, as each lease changes it.
-        due = state.status.due
-        if state.head == stored.head and not is_due(due, stored.due, self._clock.now()):
-            _log.error(
-                "match %s is due at %s, and not at %s", state.header.match_id, due, stored.due
-            )
-            if due is not None and stored.due is not None:
-                wrong = DueMatch(state.header.match_id, stored.due)
-                self.tasks.finish("due time", self._correct_due, wrong, due)
-
-    async def _correct_due(self, wrong: DueMatch, due: int) -> bool:
-        with suppress(Refusal):  # It is found again when the match is read next.
-            await self._store.reschedule(wrong, due)
-        return True
+    async def _read_once(self, match_id: str) -> MatchState:
+        state = self._known(match_id)
+        if state is not None:
+            later = await self._store.read(match_id, state.head)
+            if later is not None:
+                state = await self._long_work.finish(state.replaying(later.entries))
+                return state.with_head(later.head)
+            self._forget(match_id)
+        stored = await self._store.load(match_id)
+        if stored is None:
+            raise self._lose(match_id, match_not_found(match_id))
+        state = await self._long_work.finish(MatchState.loading(stored))
+        correct_due(self._store, self.tasks, state, stored, self._clock.now())
+        return state
 
     def damaged(self, damage: Damaged) -> Refusal:
         """Tells the operator of a damaged match; returns the refusal of calls that need it."""
         self._metrics.damaged_matches.inc()
         _log.error("%s", damage)
-        return Refusal(
-            ErrorReason.ERROR_REASON_MATCH_DAMAGED,
-            f"the log of the match is damaged at version {damage.version}; the operator was told",
-            metadata={
-                "match": f"matches/{damage.match_id}",
-                "version": str(damage.version),
-            },
-        )
+        return match_damaged(damage.match_id, damage.version)
 
     def _forget(self, match_id: str) -> None:
         self._cache.drop(match_id)
         self._watches.forget(match_id)
 
-    def _lose(self, match_id: str) -> Refusal:
-        # Those who had a match that the log does not have are told, with what this returns.
-        refusal = Refusal(
-            ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
-            "there is no such match",
-            metadata={"match": f"matches/{match_id}"},
-        )
-        self._watches.lose(match_id, refusal)
-        return refusal
+    def _lose(self, match_id: str, why: Refusal) -> Refusal:
+        # Those who had a match that the log does not have, or that cannot be shown any more, are
+        # told, with what this returns.
+        self._forget(match_id)
+        self._watches.lose(match_id, why)
+        return why
 
-    async def find(self, match_id: str) -> MatchState | None:
-        """As `load`, but None if there is no such match."""
+    async def find(self, match_id: str, *, shown: bool = False) -> MatchState | None:
+        """As `load`, but None if there is no such match; with `shown`, none that can be shown."""
         try:
             return await self.load(match_id)
         except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
-                raise
-            return None
+            missing = ErrorReason.ERROR_REASON_MATCH_NOT_FOUND
+            if refusal.reason == missing or (shown and refusal.reason in NOT_SHOWN):
+                return None
+            raise
 
     def _known(self, match_id: str) -> MatchState | None:
         # Those who watch a match have its state in memory anyway, however many others are cached.
@@ -461,8 +461,8 @@ class Matches:
         """Takes back what a seat has decided ahead; returns the response. Raises Refusal."""
         match_id = caller.match_id
         async with self._lock(match_id):
+            state = await self.load(match_id)
             while True:
-                state = await self.load(match_id)
                 state.seats.check_token(caller)
                 after, head = state.with_ahead(caller.seat, b""), state.head
                 if after is state:
@@ -472,6 +472,7 @@ class Matches:
                     self._cache.put(after)
                     self._watches.publish(after)
                     return write(after)
+                state = await self._newer(state)
 
     async def settle(self, match_id: str) -> MatchState:
         """Adds what is due in a match now, apart from bots; returns it as the log then has it."""
@@ -530,7 +531,7 @@ class Matches:
                 committing = self._commit(state, outcome.state, players=outcome.players)
                 if await committing:
                     return response
-                state = await self.load(match_id)
+                state = await self._newer(state)
 
     async def _answered(self, reply: Reply) -> MatchState:
         # The match with which a request is answered, with its events.
@@ -541,8 +542,15 @@ class Matches:
     async def _commit_due(self, state: MatchState, due: Entry) -> MatchState:
         # The match with what is due, or as another server has made it.
         after = state.after(due)
-        done = await self._commit(state, after)
-        return after if done else await self.load(state.header.match_id)
+        return after if await self._commit(state, after) else await self._newer(state)
+
+    async def _newer(self, state: MatchState) -> MatchState:
+        # The match as the log has it, which takes nothing after a state: so it has come further.
+        newer = await self.load(state.header.match_id)
+        if newer.head == state.head:
+            what = "the log takes no entry after it, and has none"
+            raise self.damaged(Damaged(state.header.match_id, state.version, what))
+        return newer
 
     def _commit(
         self,

@@ -165,15 +165,24 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
 
     @staticmethod
     def ask(
-        state: MatchState, at: int, caller: Caller, offer_version: int, agreed: bool
+        state: MatchState,
+        at: int,
+        caller: Caller,
+        offer_version: int,
+        agreed: bool,
+        etag: str = "",
     ) -> Reply | Commit:
         """Answers the offer that made a version, for a seat at a time; raises Refusal.
 
-        A request that was carried out before changes nothing.
+        `etag` is that of a version with the offer; empty for any offer of the number. A request
+        that was carried out before changes nothing.
         """
         state.seats.check_token(caller)
         state.check_running()
         offer = state.consent.offer
+        since = range(offer_version, state.version + 1)
+        if etag and all(etag != state.etag(version) for version in since):
+            raise _not_open()
         if offer is None or offer.version != offer_version:
             made = state.entries[offer_version - 1 :] if offer_version else []
             if made and made[0].kind == EntryKind.OFFER:
@@ -187,9 +196,7 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
                 answered = first.kind == EntryKind.ANSWER and first.seat == caller.seat
                 if answered and first.action[1] == agreed:
                     return Reply(state, state.version)
-            raise Refusal(
-                ErrorReason.ERROR_REASON_OFFER_NOT_OPEN, "the offer does not wait for an answer"
-            )
+            raise _not_open()
         if agreed and offer.seat == caller.seat:
             what = "only the other seat can agree to an offer"
             raise Refusal(ErrorReason.ERROR_REASON_OFFER_NOT_ALLOWED, what)
@@ -272,6 +279,11 @@ class Resume(Kind, number=EntryKind.RESUME):
 
     def read(self, state: MatchState, at: int, message: Any) -> Entry:
         return Entry(self.number, message.seat, at, b"" if message.HasField("seat") else b"\1")
+
+
+def _not_open() -> Refusal:
+    what = "the offer does not wait for an answer"
+    return Refusal(ErrorReason.ERROR_REASON_OFFER_NOT_OPEN, what)
 
 
 def due_entry(state: MatchState, at: int) -> Entry | None:

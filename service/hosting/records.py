@@ -25,6 +25,7 @@ from wire.errors import Refusal
 from wire.validation import first_violation
 
 MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thousand.
+MAX_TIME = 250_246_281_600_000  # The year 9900, in milliseconds.
 
 _DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
@@ -293,9 +294,12 @@ def _named(record: match_pb2.MatchRecord) -> Iterator[tuple[str, game_pb2.SeatJo
 
 def _read_time(message: Timestamp, path: str) -> int:
     try:
-        return int(message.ToMilliseconds())
+        at = int(message.ToMilliseconds())
     except ValueError:
         raise RecordError(path, "is not a time") from None
+    if at > MAX_TIME:
+        raise RecordError(path, "is too late: deadlines that follow from it would be no times")
+    return at
 
 
 def after_entry(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:

@@ -277,9 +277,14 @@ class Scheduler:
         return await together(*(self._reschedule(due, at) for due, at in wanted))
 
     async def _reschedule(self, due: DueMatch, at: int) -> bool | None:
-        with suppress(Refusal):
+        try:
             return await self._store.reschedule(due, at)
-        return None
+        except Refusal:
+            return None
+        # Whatever is wrong with one match must not keep this server from all others.
+        except Exception as error:
+            self._background.failed("lease", error, due.match_id)
+            return None
 
     # One match
 

@@ -25,6 +25,8 @@ PAUSE_SECONDS = 0.1  # Between batches, and at least between sweeps.
 # Between sweeps at most.
 RETENTION_SECONDS = 60.0
 IDLE_SECONDS = 600.0
+# For which nothing is done at most where the clock may be wrong: an operator can set it right.
+HELD_SECONDS = 86_400.0
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +48,8 @@ class Sweep(ABC):
         self._seconds = seconds
         self._pause = min(most, max(seconds / 10, PAUSE_SECONDS))
         self._clock = clock
+        self._ahead = clock.now() / 1000 - clock.steady()
+        self._held_until = clock.steady()
         self._tasks = matches.tasks
         self._task: KeptTask | None = None
 
@@ -58,6 +62,12 @@ class Sweep(ABC):
         if self._task is not None:
             self._task.close()
 
+    def hold_off(self) -> None:
+        """Does nothing for a while: the clock may be wrong, and what is done is for good."""
+        seconds = min(HELD_SECONDS, self._seconds)
+        self._held_until = self._clock.steady() + seconds
+        _log.warning("%s: held off for %d seconds. Is the clock right?", self._name, seconds)
+
     async def _run(self) -> None:
         while True:
             with suppress(Refusal):  # The store logs its own failures.
@@ -65,8 +75,18 @@ class Sweep(ABC):
             await asyncio.sleep(self._pause)
 
     async def sweep(self) -> None:
-        """Does all that is to be done by now, a batch at a time, and logs of how many matches."""
-        count, before = 0, self._clock.now() - round(1000 * self._seconds)
+        """Does all that is to be done by now, a batch at a time, and logs of how many matches.
+
+        It does nothing where it is held off.
+        """
+        now, steady = self._clock.now(), self._clock.steady()
+        jump = now / 1000 - steady - self._ahead
+        self._ahead += jump
+        if jump > self._pause:
+            self.hold_off()
+        if steady < self._held_until:
+            return
+        count, before = 0, now - round(1000 * self._seconds)
         try:
             async for done in self._batches(before):
                 count += done

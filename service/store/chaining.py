@@ -32,7 +32,7 @@ def sparing_others(match_id: str) -> Iterator[None]:
     """Leaves a match without a head, so that it is refused as damaged, if it cannot be read."""
     try:
         yield
-    except (TypeError, ValueError, AttributeError, struct.error) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
         _log.error("match %a is damaged, and is refused from now on: %s", match_id, error)
 
 

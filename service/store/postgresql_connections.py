@@ -23,6 +23,9 @@ MAX_RETRY_SECONDS = 5.0
 # Of several hosts in the URL, or of several servers behind one, the one that takes writes.
 PRIMARY = "read-write"
 
+# What tells a database from another one that gets its name.
+_DATABASE = "SELECT oid FROM pg_database WHERE datname = current_database()"
+
 # How the database fails. The internal error is that of a connection which the database has told to
 # end, and which has not ended yet.
 FAILURES = (
@@ -51,6 +54,7 @@ class Connections:
     def __init__(self, url: str) -> None:
         self._url = url
         self._backoff = Backoff()
+        self._database: int | None = None  # What it calls itself, when it is known.
         self._all: list[Connection] = []
         self._lent = [self._add("") for _ in range(CONNECTIONS)]
         self._free = list(self._lent)  # The one that was used last comes last, and is used next.
@@ -58,7 +62,8 @@ class Connections:
         self.waiting = 0  # For a connection.
 
     def _add(self, settings: str) -> "Connection":
-        self._all.append(Connection(self._url, self._backoff, self._leave, settings))
+        arguments = self._url, self._backoff, self._leave, self._know, settings
+        self._all.append(Connection(*arguments))
         return self._all[-1]
 
     def keep_one(self) -> "Connection":
@@ -70,12 +75,17 @@ class Connections:
 
     async def open(self) -> None:
         """Brings the tables up to date; raises OSError or ValueError."""
+        await self._open(self._prepare)
 
-        async def prepare(connection: Any) -> None:
-            await tables.migrate(connection)
-            await postgresql_feed.begin_epoch(connection)
+    async def _prepare(self, connection: Any) -> None:
+        await tables.migrate(connection)
+        await postgresql_feed.begin_epoch(connection)
+        self._database = await connection.fetchval(_DATABASE)
 
-        await self._open(prepare)
+    async def _know(self, connection: Any) -> None:
+        # One that was restored behind this server, and got the name, begins as at a start.
+        if self._database not in (None, await connection.fetchval(_DATABASE)):
+            await self._prepare(connection)
 
     async def open_to_check(self) -> None:
         """Changes nothing; raises OSError, or ValueError if the tables are not up to date."""
@@ -143,15 +153,22 @@ class Connection:
     """A connection that is opened when it is used, and kept from one use to the next."""
 
     def __init__(
-        self, url: str, backoff: "Backoff", on_moved: Callable[[], None], settings: str
+        self,
+        url: str,
+        backoff: "Backoff",
+        on_moved: Callable[[], None],
+        know: Callable[[Any], Awaitable[None]],
+        settings: str,
     ) -> None:
         """`on_moved` is called when the database takes no writes here any more.
 
-        `settings` is a statement that is carried out first, if it is not empty.
+        `know` is awaited with it whenever it is opened. `settings` is a statement that is carried
+        out first, if it is not empty.
         """
         self._url = url
         self._backoff = backoff
         self._on_moved = on_moved
+        self._know = know
         self._settings = settings
         self._connection: Any = None
         self._used = 0.0
@@ -170,6 +187,7 @@ class Connection:
             try:
                 self._connection = await _connect(self._url, "croupier")
                 await _require_durability(self._connection)
+                await self._know(self._connection)
                 if self._settings:
                     await self._connection.execute(self._settings)
             except BaseException as error:

@@ -27,7 +27,7 @@ async def read_told(connection: Any, match_id: str) -> list[Update]:
 
 async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
     """At most `limit` of the matches that are due by a time, the most overdue first."""
-    return [DueMatch(*row) for row in await connection.fetch(queries.READ_DUE, until, limit)]
+    return queries.due_matches(await connection.fetch(queries.READ_DUE, until, limit))
 
 
 async def count_live(connection: Any, creator: str) -> int:

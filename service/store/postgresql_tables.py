@@ -517,7 +517,10 @@ async def _create_match(connection: Any, header: Header, status: MatchStatus) ->
         [queries.player_seal(match_id, each) for each in status.players],
         [each.seats for each in status.players],
     )
-    return await connection.fetchval(_CREATE, *values) is not None
+    # Of a match that is not in its table there may be the rest.
+    with suppress(asyncpg.UniqueViolationError):
+        return await connection.fetchval(_CREATE, *values) is not None
+    return False
 
 
 async def append_entries(connection: Any, appends: Sequence[Append]) -> set[str]:

@@ -7,6 +7,7 @@ from service.store import chain
 from service.store.chain import Entry
 from service.store.interface import (
     COLUMNS,
+    DueMatch,
     Head,
     Header,
     HeldSeats,
@@ -129,6 +130,11 @@ def _is_head(head: Sequence[Any]) -> bool:
     return head[-1] is not None and head[-1] == _head_seal(*head[:-1])
 
 
+def due_matches(rows: Iterable[Sequence[Any]]) -> list[DueMatch]:
+    """The matches in the rows of READ_DUE, whatever has become of their ids."""
+    return [DueMatch(_as_text(match_id), due) for match_id, due in rows]
+
+
 def idle_after(before: int, after: IdleMatch | None, limit: int) -> tuple[Any, ...]:
     """The parameters of READ_IDLE."""
     return (before, *(after or (0, "")), limit)
@@ -204,6 +210,7 @@ def held_seats(player: str, rows: Iterable[Sequence[Any]]) -> list[HeldSeats]:
 _NAMES = (
     "SELECT {columns}, heads.erased FROM heads JOIN matches USING (match_id) WHERE match_id = $1"
 )
+_IS_THERE = "SELECT 1 FROM matches WHERE match_id = $1"
 _JOINED = "SELECT version, seat FROM entries WHERE match_id = $1 AND length(names) > 0"
 _ERASE_JOINED = "UPDATE entries SET names = $1 WHERE match_id = $2 AND version = $3"
 _ERASE = "UPDATE matches SET key_names = $1, display_names = $2, salt = $3 WHERE match_id = $4"
@@ -221,6 +228,8 @@ def erasing(match_id: str, seats: int, lock: str = "") -> Erasing:
     """
     rows = yield _NAMES.format(columns=", ".join(COLUMNS)) + lock, match_id
     if not rows:
+        if (yield _IS_THERE, match_id):
+            raise chain.Damaged(match_id, 0, "the row of its head is missing")
         return b""
     *columns, erased = rows[0]
     header = _header(columns, erased)
@@ -424,6 +433,8 @@ def stored(row: Sequence[Any], entries: list[Entry], snapshot: Snapshot | None) 
     """A match from its header, `ended`, HEAD, `due`, `ahead` and `erased`; raises Damaged."""
     count = len(COLUMNS)
     ended, head, (due, ahead, erased) = row[count], row[count + 1 : -3], row[-3:]
+    if snapshot is not None and [*map(type, snapshot)] != [int, bytes]:
+        snapshot = None  # It has changed, and is not missed.
     header = _header(row[:count], erased)
     if not _is_head(head) or ended != (head[3] if head[4] else None):
         raise chain.Damaged(header.match_id, len(entries), "the row of its head was changed")

@@ -63,20 +63,26 @@ class Files:
 
     def __init__(self) -> None:
         self._found: dict[str, os.stat_result] = {}
+        self._log = ""  # The one that never becomes smaller.
 
     def remember(self, path: Path) -> None:
         """Remembers the files of a log that was opened, which are checked from now on."""
+        self._log = str(path)
         for each in (path, wal(path), path.with_name("lock")):
             self._found[str(each)] = each.stat()
 
     def check(self) -> None:
-        """Raises an error of SQLite if one of them is not there any more."""
+        """Raises an error of SQLite if one of them is not there any more, or was cut off."""
         for name, found in self._found.items():
             with suppress(OSError):
-                if os.path.samestat(os.stat(name), found):
+                there = os.stat(name)
+                grown = there.st_size - found.st_size
+                if os.path.samestat(there, found) and (grown >= 0 or name != self._log):
+                    if grown > 0:
+                        self._found[name] = there
                     continue
             error = sqlite3.OperationalError()
-            error.sqlite_errorname = f"{name} was moved, removed or replaced"
+            error.sqlite_errorname = f"{name} was moved, removed, replaced or cut off"
             raise error
 
 

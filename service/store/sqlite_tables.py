@@ -396,7 +396,7 @@ def _numbered(sql: str) -> str:
 
 def read_due(connection: sqlite3.Connection, until: int, limit: int) -> list[DueMatch]:
     """At most `limit` of the matches that are due by a time, the most overdue first."""
-    return [DueMatch(*row) for row in _fetch(connection, queries.READ_DUE, until, limit)]
+    return queries.due_matches(_fetch(connection, queries.READ_DUE, until, limit))
 
 
 def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:

@@ -401,7 +401,8 @@ class Requests(Target):
                     request = kind(ruleset=game_pb2.Ruleset.FromString(data))
                     yield bytes([number]) + request.SerializeToString()
             elif "created_since" in kind.DESCRIPTOR.fields_by_name:
-                token = page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2))
+                listed = ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2)
+                token = page_token(Query("", None), listed, listed)
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
                 named = {"name": "matches/fuzz"} if "name" in kind.DESCRIPTOR.fields_by_name else {}

@@ -23,7 +23,7 @@ class Offering:
             if not agree and rng.random() < 0.7:
                 return False
             request = match_pb2.AnswerOfferRequest(
-                name=name, offer_version=offer.version, agree=agree
+                name=name, offer_version=offer.version, agree=agree, etag=view.etag
             )
             what = "agreed" if agree else "declined"
             await self._consent("AnswerOffer", request, f"{offer.kind} {what}")

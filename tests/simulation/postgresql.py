@@ -174,6 +174,9 @@ class Database:
     def _process(self, data, session):
         return [(session.process,)]
 
+    def _database(self, data, session):
+        return [(1,)]
+
     def _schema(self, data, session):
         return [] if data.schema is None else [(data.schema,)]
 
@@ -511,6 +514,7 @@ _NAMES = {
     queries._ERASE_JOINED: "erase_joined",
     queries._ERASE: "erase",
     queries._MARK: "mark",
+    queries._IS_THERE: "nothing",
     queries.LIST_SEATS: "nothing",
     queries.READ_DUE: "due",
     queries.COUNT_LIVE: "live",
@@ -522,6 +526,7 @@ _NAMES = {
 _STARTS = (
     ("SELECT pg_notify", "notify"),
     ("SELECT pg_backend_pid", "process"),
+    ("SELECT oid FROM pg_database", "database"),
     ("SELECT pg_advisory", "nothing"),
     ("CREATE TABLE IF NOT EXISTS croupier_schema", "nothing"),
     ("SELECT version FROM croupier_schema", "schema"),

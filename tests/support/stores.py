@@ -214,14 +214,20 @@ def _losing(stored, version):
     ]
 
 
+async def execute(store, sql, *values):
+    """Carries out a statement on a log, as somebody does who knows nothing of its store."""
+    if isinstance(store, PostgresStore):
+        await store._use("write", "other", lambda file: file.execute(sql, *values))
+        return
+    await store._run_in_writer(lambda file: file.execute(sql.replace("$", "?"), values).rowcount)
+    store._writer.heads.clear()
+
+
 async def lose(store, match_id, version):
     """Loses the entries after a version, as a database does whose standby lacks the last."""
     stored = await store.load(match_id)
-    if not isinstance(store, PostgresStore):
-        await store._run_in_writer(lambda file: _lose(file, store, stored, version))
-        return
     for sql, *values in _losing(stored, version):
-        await store._use("write", "other", lambda file, sql=sql, to=values: file.execute(sql, *to))
+        await execute(store, sql, *values)
 
 
 def _lose(connection, store, stored, version):

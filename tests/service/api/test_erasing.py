@@ -3,15 +3,24 @@
 import itertools
 import threading
 import uuid
+from types import SimpleNamespace
 
 import pytest
 
 import wire
 from croupier.client import INVITED, Operator, Seat, bot, open_seat
-from croupier.v1 import feed_pb2, match_pb2
+from croupier.v1 import feed_pb2, match_pb2, review_pb2
 from service.api.paging import write_page_token
+from service.api.review_service import ReviewService
+from service.hosting.creation import NewMatch
+from service.hosting.entries import Resignation
+from service.hosting.matches import Matches
 from service.hosting.records import RecordError, digest, verify
+from service.hosting.seats import Caller
+from service.observability.metrics import Metrics
+from service.store import MemoryStore
 from tests.support.houses import OPERATOR, refusal
+from tests.support.scheduling import act
 from tests.support.serving import ruleset_of
 
 GAME = "skystones"
@@ -334,3 +343,33 @@ def test_a_record_verifies_before_and_after(house):
     forged.digest = digest(forged)
     with pytest.raises(RecordError, match="erased"):
         verify(forged)
+
+
+async def test_what_was_begun_before_shows_no_erased_name():
+    store = MemoryStore()
+    matches = Matches(store, Metrics())
+    names = ("Ann", "Bob")
+    state = await matches.create(NewMatch(ruleset_of(GAME), display_names=names))
+    match_id = state.header.match_id
+    for _ in range(3):
+        await act(matches, match_id)
+    await matches.carry_out(Caller(match_id, 0), Resignation.ask)
+
+    async def read(call, name):
+        return await matches.load(match_id)
+
+    service = ReviewService(matches, None, None, SimpleNamespace(read=read))
+    name = f"matches/{match_id}"
+    replay = service.ReplayMatch(review_pb2.ReplayMatchRequest(match_name=name), None)
+    summary = review_pb2.MatchReview(name=name)
+    for seat, each in enumerate(names):
+        summary.seats.add(seat=seat).player.display_name = each
+    assert b"Ann" in await anext(replay)
+    assert await store.erase_names(match_id, 1)
+    await matches.load(match_id)
+    later = [each async for each in replay]
+    assert len(later) == 4
+    assert not any(b"Ann" in each for each in later)
+    assert all(b"Bob" in each for each in later)
+    await service._name(summary)
+    assert [each.player.display_name for each in summary.seats] == ["", "Bob"]

@@ -73,6 +73,28 @@ async def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(store)
     assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
 
 
+async def test_nothing_is_ended_or_deleted_at_once_after_a_clock_was_set_forward(store, caplog):
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    retention = Retention(hosting.matches, HOUR / 1000, clock)
+    idle, over = [(await hosting.create()).header.match_id for _ in range(2)]
+    await hosting.matches.carry_out(Caller(over, 0), Resignation.ask)
+
+    async def sweep():
+        for each in (hosting.idle, retention):
+            await each.sweep()
+        return await hosting.matches.find(over) is not None, await hosting.result(idle)
+
+    clock.set_by(2 * HOUR // 1000)
+    assert await sweep() == (True, None)
+    assert caplog.text.count("held off for 3600 seconds") == 2
+    clock.advance(HOUR - 1)
+    assert await sweep() == (True, None)
+    clock.advance(1)
+    kept, result = await sweep()
+    assert (kept, result.reason) == (False, IDLE)
+
+
 async def test_what_sweeps_end_and_delete_is_counted_in_the_log_of_the_server(store, caplog):
     caplog.set_level(logging.INFO)
     clock = ManualClock()

@@ -1,6 +1,7 @@
 """Takebacks and pauses: what comes about by consent, and what is refused."""
 
 import itertools
+from functools import partial
 
 import pytest
 
@@ -290,6 +291,18 @@ def test_a_repeated_call_answers_for_its_own_offer_alone():
     for version in (0, offer - 1, offer):
         with pytest.raises(Refusal, match="does not wait"):
             AnswerOffer.ask(state, state.time, second, version, True)
+
+
+def test_an_answer_is_to_the_offer_of_its_branch_alone():
+    state = decide(begin("skystones", control(per_match=HOUR)), 0)
+    seen, other = offered(state, 0, PAUSE), offered(state, 0, PAUSE, state.time + 1)
+    answer = partial(AnswerOffer.ask, at=state.time, caller=Caller(state.header.match_id, 1))
+    answer = partial(answer, offer_version=seen.version, agreed=True, etag=seen.etag(seen.version))
+    assert answer(seen).state.consent.paused
+    assert answer(answer(seen).state).version == seen.version + 1
+    assert other.version == seen.version
+    with pytest.raises(Refusal, match="does not wait"):
+        answer(other)
 
 
 def test_there_is_no_pause_without_a_clock_and_no_offer_before_the_deal():

@@ -9,7 +9,7 @@ import pytest
 
 import wire
 from croupier.v1 import match_pb2
-from service.hosting.records import RecordError, digest, verify, write_record
+from service.hosting.records import MAX_TIME, RecordError, digest, verify, write_record
 from tests.support.changes import changed_by, changes
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import SKILLED, random_match
@@ -221,3 +221,14 @@ def test_times_must_not_decrease():
         assert rejected(with_new_digest(changed)) is None
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds() - 1)
         assert rejected(with_new_digest(changed)).field == f"entries[{number}].time"
+
+
+def test_a_time_is_rejected_of_which_no_deadline_could_follow():
+    record = record_of(0)
+    for each in record.entries:
+        if each.HasField("time"):
+            each.time.FromMilliseconds(MAX_TIME)
+    assert rejected(with_new_digest(record)) is None
+    last = max(n for n, each in enumerate(record.entries) if each.HasField("time"))
+    record.entries[last].time.FromMilliseconds(MAX_TIME + 1)
+    assert "too late" in str(rejected(with_new_digest(record)))

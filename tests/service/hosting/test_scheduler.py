@@ -3,6 +3,8 @@
 import asyncio
 from functools import partial
 
+import pytest
+
 import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from service.common.call import Call, current_call
@@ -21,7 +23,7 @@ from service.store import DueMatch
 from service.store.chain import Damaged
 from tests.support.manual_clock import ManualClock
 from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, act, create, ended
-from tests.support.stores import MemoryPlace, opened, wait_past
+from tests.support.stores import MemoryPlace, SqlitePlace, execute, opened, wait_past
 
 
 class FailingBots(Bots):
@@ -350,7 +352,8 @@ async def test_due_matches_are_not_kept_out_by_the_bots_of_others(store, monkeyp
         await wait_past(store, state.header.match_id, 0)
 
 
-async def test_a_refused_lease_does_not_keep_others_from_their_matches(store):
+@pytest.mark.parametrize("error", [store_unavailable(), RuntimeError("planted")])
+async def test_a_lease_that_fails_does_not_keep_others_from_their_matches(store, error):
     clock = ManualClock()
     dead = Matches(store, Metrics(), clock)
     refused, *names = [(await create(dead)).header.match_id for _ in range(3)]
@@ -359,13 +362,29 @@ async def test_a_refused_lease_does_not_keep_others_from_their_matches(store):
 
     async def refuse_one(due, to):
         if due.match_id == refused:
-            raise store_unavailable()
+            raise error
         return await reschedule(due, to)
 
     store.reschedule = refuse_one
     async with ActingServer(store, clock):
         for name in names:
             await wait_past(store, name, 0)
+
+
+async def test_an_id_that_has_changed_keeps_no_other_match_from_its_bots(tmp_path):
+    async with opened(SqlitePlace(tmp_path / "log")) as store:
+        matches = Matches(store, Metrics())
+        changed, other = [(await create(matches)).header.match_id for _ in range(2)]
+        await execute(store, "UPDATE heads SET due = 1")
+        await execute(
+            store,
+            "UPDATE heads SET match_id = CAST($1 AS TEXT) WHERE match_id = $2",
+            b"\xff" + changed[1:].encode(),
+            changed,
+        )
+        async with ActingServer(store) as server:
+            await ended(store, other)
+            assert not any(server.metrics.tasks.failures().values())
 
 
 async def test_a_match_of_another_rules_version_is_left_to_other_servers(store, caplog):

@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from service.common.event_loop import LongWork
+from service.hosting.delayed import Delayed, DelayedWatch
 from service.hosting.match_cache import SetBack, Watches
+from tests.support.manual_clock import ManualClock
 
 
 def state(version, match_id="one", branch=""):
@@ -81,3 +84,14 @@ async def test_waiting_ends_when_the_server_shuts_down():
         assert await waiting is known
         with watches.watch("one") as late:
             assert await late.newer(known) is known
+
+
+async def test_a_clock_that_is_set_back_does_not_keep_a_spectator_waiting():
+    clock, watches = ManualClock(), Watches()
+    with watches.watch("one") as watch:
+        waiting = asyncio.ensure_future(DelayedWatch(Delayed(clock, LongWork()), watch).any(10))
+        await clock.all_asleep(1)
+        clock.set_by(-3600)
+        clock.advance(10_000)
+        watch.nudge()
+        assert await waiting is None

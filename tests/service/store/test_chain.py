@@ -1,5 +1,6 @@
 """The chain of a match: a lost branch is known by its digests, and what was changed is told."""
 
+import contextlib
 import sqlite3
 from functools import partial
 
@@ -25,6 +26,7 @@ from tests.support.stores import (
     opened,
     read,
 )
+from tests.support.time_controls import control
 from wire.errors import Refusal
 
 DAMAGED = ErrorReason.ERROR_REASON_MATCH_DAMAGED
@@ -176,6 +178,26 @@ async def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tm
                     restore(log.file, table, keys, key, column, value, other)
         assert await log.told() == told
         print(table, "is damaged by", sorted(damaged), "and not by", set(columns) - damaged)
+
+
+@pytest.mark.parametrize("value", ["text", b"bytes", None, 7.5])
+async def test_what_is_beside_a_match_may_be_of_any_type(value, tmp_path):
+    async with opened(SqlitePlace(tmp_path / "log")) as store:
+        log = Log(store)
+        await log.fill()
+        matches = Matches(store, Metrics())
+        asked = NewMatch(ruleset_of("skystones"), time_control=control(per_decision=600_000))
+        match_id = (await matches.create(asked)).header.match_id
+        await act(matches, match_id)
+        true = await log.shown(match_id)
+        for change in (
+            "UPDATE heads SET due = ?1 WHERE match_id = ?2",
+            "INSERT OR REPLACE INTO snapshots VALUES (?2, ?1, x'00')",
+            "INSERT OR REPLACE INTO snapshots VALUES (?2, 1, ?1)",
+        ):
+            with contextlib.suppress(sqlite3.IntegrityError):
+                log.file.execute(change, (value, match_id))
+            assert await log.shown(match_id) == true, change
 
 
 def restore(file, table, keys, key, column, value, other):

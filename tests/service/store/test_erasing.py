@@ -20,7 +20,6 @@ from service.store import (
 )
 from service.store.chain import Damaged
 from service.store.interface import HeldSeats
-from service.store.postgresql import PostgresStore
 from tests.support.stores import (
     NOT_DUE,
     Branch,
@@ -28,6 +27,7 @@ from tests.support.stores import (
     PostgresPlace,
     SqlitePlace,
     action,
+    execute,
     header,
     opened,
     resignation,
@@ -133,14 +133,6 @@ async def test_some_names_go_and_all_else_stays(place, seed):
         assert not await store.erase_names("another", 3)
 
 
-async def execute(store, sql, *values):
-    """Executes a statement in the database of a store."""
-    if isinstance(store, PostgresStore):
-        await store._use("write", "other", lambda file: file.execute(sql, *values))
-    else:
-        await store._run_in_writer(lambda file: file.execute(sql.replace("$", "?"), values))
-
-
 async def test_whatever_changes_in_the_mark_or_in_what_is_left_is_noticed(place):
     async with opened(place) as store:
         left = header(key_names=("k", "key"), display_names=("Ann", "Bob")).salted()
@@ -203,6 +195,15 @@ async def test_a_failure_in_the_middle_leaves_all_names_or_none(place, monkeypat
             monkeypatch.setattr(queries, "erasing", erasing)
             assert await store.erase_names("one", 3)
         assert names_of(await store.load("one")) == [("", "")] * 2
+
+
+async def test_it_is_told_where_a_match_without_a_head_keeps_its_names(place):
+    async with opened(place) as store:
+        await store.create(header(display_names=("Ann", "Bob")).salted(), NOT_DUE)
+        await execute(store, "DELETE FROM heads WHERE match_id = $1", "one")
+        with pytest.raises(Damaged):
+            await store.erase_names("one", 3)
+        assert not await store.erase_names("two", 3)
 
 
 async def test_the_files_of_a_sqlite_log_have_no_erased_name(tmp_path):

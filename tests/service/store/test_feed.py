@@ -10,6 +10,7 @@ import pytest
 from service.store import MatchStatus, Position, postgresql_tables, sqlite
 from service.store.interface import ENTRIES_AT_ONCE
 from service.store.jobs import Append
+from service.store.postgresql import PostgresStore
 from tests.support.stores import (
     Branch,
     MemoryPlace,
@@ -22,6 +23,7 @@ from tests.support.stores import (
     opened,
     sealed,
 )
+from wire.errors import Refusal
 
 MATCHES, ROUNDS, READERS = 12, 12, 3
 OVER = MatchStatus(over=True)
@@ -284,3 +286,42 @@ async def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place
         assert (await end_of(store)).number >= last.number
     async with opened(place) as store:
         assert (await end_of(store)).number >= last.number
+
+
+async def test_a_cursor_means_nothing_in_a_database_that_was_restored_behind_a_server(postgres):
+    postgres.execute("CREATE DATABASE played")
+    store = PostgresStore(postgres.url("public").replace("/postgres?", "/played?"))
+    await store.open()
+    try:
+        await store.create(header("one"), MatchStatus(feed=b"0"))
+        lock_out(postgres)
+        postgres.execute("CREATE DATABASE restored TEMPLATE played")
+        postgres.execute("ALTER DATABASE played ALLOW_CONNECTIONS true")
+        assert await patiently(append, store, "one", 0, action(0))
+        told = await patiently(store.list_updates, None, 9)
+        # Its server goes on, and finds another database under the name.
+        lock_out(postgres)
+        postgres.execute("ALTER DATABASE played RENAME TO lost")
+        postgres.execute("ALTER DATABASE restored RENAME TO played")
+        # The feed passes what the other one has told.
+        await patiently(store.create, header("two"), MatchStatus(feed=b"0"))
+        assert await patiently(store.list_updates, Position(told.epoch, told.end), 9) is None
+    finally:
+        await store.close()
+
+
+def lock_out(postgres):
+    """Ends all connections to a database, which takes no others."""
+    postgres.execute("ALTER DATABASE played ALLOW_CONNECTIONS false")
+    postgres.execute(
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'played'"
+    )
+
+
+async def patiently(call, *arguments):
+    """The answer to a call, which may fail for a while."""
+    while True:
+        try:
+            return await call(*arguments)
+        except Refusal:
+            await asyncio.sleep(0.01)

@@ -159,7 +159,7 @@ async def set_back(place):
         await set_back_postgresql(place)
 
 
-@pytest.mark.parametrize("column", ["display_names", "key_names"])
+@pytest.mark.parametrize("column", ["display_names", "key_names", "feed_position"])
 async def test_a_match_of_schema_9_that_is_damaged_does_not_keep_the_others(place, column, caplog):
     async with opened(place) as store:
         ids = await play(store)
@@ -167,11 +167,12 @@ async def test_a_match_of_schema_9_that_is_damaged_does_not_keep_the_others(plac
     statement = f"UPDATE matches SET {column} = {{}} WHERE match_id = '{ids[0]}'"
     if isinstance(place, SqlitePlace):
         with sqlite3.connect(place.directory / sqlite.FILE) as file:
-            file.execute(statement.format("x'ff00'"))
+            file.execute(statement.format(-1 if column == "feed_position" else "x'ff00'"))
         file.close()
     else:
         file = await asyncpg.connect(place.url)
-        await file.execute(statement.format("'\\xff00'::bytea"))
+        value = -1 if column == "feed_position" else "'\\xff00'::bytea"
+        await file.execute(statement.format(value))
         await file.close()
     async with opened(place) as store:
         for match_id in ids[1:]:

@@ -409,7 +409,7 @@ async def test_no_entry_is_answered_whose_file_is_gone(store, tmp_path, caplog, 
             await append(store, "a", 1, action(0), NOT_DUE)
         with pytest.raises(Refusal):
             await store.load("b")
-    assert f"{name} was moved, removed or replaced" in caplog.text
+    assert f"{name} was moved, removed, replaced or cut off" in caplog.text
     assert not store.reads
     assert (file.read_bytes() if file.exists() else None) == there
     if change == "move":
@@ -480,3 +480,15 @@ def test_a_write_ahead_log_that_was_emptied_meanwhile_has_lost_nothing(tmp_path,
     frames = [sqlite_recovery.Frame(number, 1, commits=True) for number in range(2)]
     sqlite_recovery.checkpoint(connection, path, frames)
     assert "damaged" not in caplog.text
+
+
+async def test_no_entry_is_answered_whose_file_was_cut_off(tmp_path):
+    place, branch = SqlitePlace(tmp_path / "log"), Branch("a")
+    async with opened(place, "a"):
+        pass
+    async with opened(place) as store:
+        assert await branch.append(store, action(0))
+        os.truncate(place.directory / sqlite.FILE, 4096)
+        # Its pages may be in memory, and what is added comes to the write-ahead log first.
+        with pytest.raises(Refusal):
+            await branch.append(store, action(0))

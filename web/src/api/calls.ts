@@ -191,8 +191,8 @@ export const resignMatch = (access: Access) =>
 export const makeOffer = (access: Access, kind: OfferKind) =>
 	matches.makeOffer({ name: access.match, kind }, as(access));
 
-export const answerOffer = (access: Access, offerVersion: bigint, agree: boolean) =>
-	matches.answerOffer({ name: access.match, offerVersion, agree }, as(access));
+export const answerOffer = (access: Access, offerVersion: bigint, agree: boolean, etag: string) =>
+	matches.answerOffer({ name: access.match, offerVersion, agree, etag }, as(access));
 
 export const resumeMatch = (access: Access) =>
 	matches.resumeMatch({ name: access.match }, as(access));

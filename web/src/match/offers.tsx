@@ -37,7 +37,7 @@ export function Offered({ seat, context }: { seat: Seat; context: Context }) {
 	const { offer, pauseEndTime } = view;
 	if (!offer && !pauseEndTime) return null;
 	const own = offer?.seat === me;
-	const answer = (agree: boolean) => () => answerOffer(seat, offer!.version, agree);
+	const answer = (agree: boolean) => () => answerOffer(seat, offer!.version, agree, view.etag);
 	const who = offer && !own ? nameOfSeat(context, offer.seat) : undefined;
 	const ways: Way[] = pauseEndTime
 		? [["resume", t().resume, () => resumeMatch(seat)]]
