@@ -162,11 +162,13 @@ class Connections:
         context: Callable[[], ssl.SSLContext] | None,
         tasks: Tasks,
         holding: Callable[[str, int], tuple[Held, Held]] | None = None,
+        delay: Callable[[str], float] = lambda peer: 0.0,
     ) -> None:
         """`idle` is how long a connection may be silent between two requests, in seconds.
 
         `context` gives the TLS context for the next connection; None: in the clear. `holding` gives
         what holds a connection of a peer, of which its address may have so many, and its bytes.
+        `delay` is in how many seconds a handshake of TLS with it may begin, which is then counted.
         """
         self.config = Config(
             application,
@@ -190,6 +192,7 @@ class Connections:
         self.state = ServerState()
         self.arriving = 0  # Bytes of requests that have come in part.
         self.holding = holding or (lambda peer, most: (_Unlimited(), _Unlimited()))
+        self.delay = delay
         self.part = max(1, most // PARTS)
         self._most = most
         self._open: set[HttpConnection] = set()
@@ -271,6 +274,7 @@ class HttpConnection(H11Protocol):
         self._waits = False  # For its turn.
         self._answering = 0  # Bytes of the request whose response is not sent,
         self._unsent = 0  # and of responses that the other end does not take.
+        self._peer = ""
         self._place: Held
         self._kept: Held
         self._timer: TimerHandle | None = None  # Until when something must have happened.
@@ -280,12 +284,19 @@ class HttpConnection(H11Protocol):
         """Begins with an accepted socket, and the address of its other end."""
         self._accepted = accepted
         self._address = address
-        peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
-        self._place, self._kept = self._all.holding(peer, self._all.part)
+        self._peer = peer_of(str(address[0])) if address else ""  # Of a socket of this machine.
+        self._place, self._kept = self._all.holding(self._peer, self._all.part)
         self._expect(HANDSHAKE_SECONDS)
         self._opening = self._all.tasks.finish("handshake", self._open)
 
     async def _open(self) -> bool:
+        if self._all.context is not None:
+            delay = self._all.delay(self._peer)
+            if delay >= HANDSHAKE_SECONDS:
+                self._opening = None
+                self.abort()
+                return True
+            await asyncio.sleep(delay)
         accepted, self._accepted = self._accepted, None
         if accepted is None:
             return True  # It has failed before, and the connection is closed.
