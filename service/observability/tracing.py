@@ -50,7 +50,7 @@ def start() -> None:
         """Reads no more of an answer than its head: the body of one need not end."""
 
         def request(self, *what: Any, **named: Any) -> Any:
-            response = super().request(*what, stream=True, **named)
+            response = super().request(*what, **{**named, "stream": True})
             response.close()
             return response
 
