@@ -237,8 +237,7 @@ def guard_methods(cls):
     That is all that every game has, `__eq__` and the like too. The methods of the contract are
     guarded where the engine calls them.
     """
-    from engine.game import Game  # It imports what imports this.
-    for name in dir(Game):
+    for name in dir(next(each for each in cls.__mro__ if each.__module__ == "engine.game")):
         found = getattr(cls, name)
         if isinstance(found, property) and isinstance(found.fget, PLAIN):
             setattr(cls, name, property(guarded(found.fget, name)))

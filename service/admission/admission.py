@@ -10,7 +10,6 @@ from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Hel
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
-from service.listening.connections import HANDSHAKE_SECONDS
 from service.observability.metrics import Metrics
 from wire.errors import Refusal
 
@@ -208,11 +207,14 @@ class Admission:
             self._ledger.holding(payers, Budget.BYTES),
         )
 
-    def delay_handshake(self, peer: str) -> float:
-        """In how many seconds a connection of a peer may begin its handshake of TLS; counts it."""
+    def delay_handshake(self, peer: str, most: float) -> float:
+        """In how many seconds a connection of a peer may begin its handshake of TLS.
+
+        It is counted if that is less than `most`.
+        """
         payers = self.identification.peer_payers(peer)
         delay = self._ledger.delay(payers, Budget.PROCESSOR)
-        if delay < HANDSHAKE_SECONDS:  # Else it has ended by then.
+        if delay < most:
             self._ledger.charge(payers, Budget.PROCESSOR, HANDSHAKE_MILLISECONDS)
         return delay
 

@@ -162,13 +162,13 @@ class Connections:
         context: Callable[[], ssl.SSLContext] | None,
         tasks: Tasks,
         holding: Callable[[str, int], tuple[Held, Held]] | None = None,
-        delay: Callable[[str], float] = lambda peer: 0.0,
+        delay: Callable[[str, float], float] = lambda peer, most: 0.0,
     ) -> None:
         """`idle` is how long a connection may be silent between two requests, in seconds.
 
         `context` gives the TLS context for the next connection; None: in the clear. `holding` gives
         what holds a connection of a peer, of which its address may have so many, and its bytes.
-        `delay` is in how many seconds a handshake of TLS with it may begin, which is then counted.
+        `delay` is in how many seconds a handshake of TLS with it may begin: too late, it does not.
         """
         self.config = Config(
             application,
@@ -291,7 +291,7 @@ class HttpConnection(H11Protocol):
 
     async def _open(self) -> bool:
         if self._all.context is not None:
-            delay = self._all.delay(self._peer)
+            delay = self._all.delay(self._peer, HANDSHAKE_SECONDS)
             if delay >= HANDSHAKE_SECONDS:
                 self._opening = None
                 self.abort()

@@ -11,6 +11,7 @@ from croupier.v1 import puzzle_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from service.common.errors import log_failure
 from service.common.event_loop import LongWork
+from service.common.tasks import PROCESS
 from service.hosting.match_state import MatchState
 from service.puzzles.lines import playing_line
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
@@ -49,8 +50,7 @@ class Library:
             raise wire.game_not_found(game_id)
         if game_id not in self._packs:
             # Once, for all who ask meanwhile, whether or not one has gone: it takes seconds.
-            loop = asyncio.get_running_loop()
-            self._packs[game_id] = loop.run_in_executor(None, _read, game_id)
+            self._packs[game_id] = PROCESS.spawn("read", asyncio.to_thread, _read, game_id)
         await asyncio.wait([self._packs[game_id]])
         return self._packs[game_id].result()
 

@@ -28,7 +28,6 @@ from service.admission.callers_file import Callers, Key
 from service.api.calls import Calls, Service
 from service.api.grpc_services import HEALTH
 from service.common.call import Call, Kind, Principal
-from service.listening.connections import HANDSHAKE_SECONDS
 from service.observability.metrics import Metrics
 from tests.support.facts import facts_of
 from tests.support.serving import Player, read_error, refused, ruleset_of
@@ -474,7 +473,7 @@ def test_handshakes_of_an_address_take_turns_and_too_many_are_not_counted():
         Callers(address={Budget.PROCESSOR: 10}, loopback_is_limited=True), Metrics()
     )
     admission._ledger._now = lambda: 0.0
-    delays = [admission.delay_handshake("ipv4:192.0.2.1:0") for _ in range(500)]
+    delays = [admission.delay_handshake("ipv4:192.0.2.1:0", 10) for _ in range(500)]
     assert delays[:5] == pytest.approx([0, 0, 0, 0.1, 0.2])
-    assert max(delays) == pytest.approx(HANDSHAKE_SECONDS, abs=0.1)
-    assert admission.delay_handshake("ipv4:192.0.2.2:0") == 0
+    assert max(delays) == pytest.approx(10, abs=0.1)
+    assert admission.delay_handshake("ipv4:192.0.2.2:0", 10) == 0
