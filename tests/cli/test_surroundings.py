@@ -186,3 +186,10 @@ def test_a_record_is_written_nowhere_but_into_its_folder(tmp_path, name):
     record.name = name
     with pytest.raises(OSError, match="is no name of a match"):
         record_files.write(record, tmp_path, "json")
+
+
+def test_an_empty_file_is_said_to_be_no_record(tmp_path):
+    (tmp_path / "record.json").write_text("")
+    done = run("verify", tmp_path / "record.json", stdout=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.endswith("record.json: not true: it is empty, and so no record\n")
