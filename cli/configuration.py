@@ -168,6 +168,8 @@ class _TomlFile(configargparse.ConfigFileParser):  # type: ignore[misc]
         self.name = stream.name
         try:
             items = tomllib.loads(stream.read())
+        except RecursionError:
+            raise self._refusal("it is nested too deeply") from None
         except ValueError as error:
             raise self._refusal(str(error)) from None
         known = [option.key for option in self._options]

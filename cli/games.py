@@ -29,7 +29,8 @@ def run(chosen: argparse.Namespace) -> int:
         with Client(chosen.server, timeout=ANSWER_SECONDS, **connection) as client:
             games = client.games()
     else:
-        games = [describe(game()) for game in wire.hosted_games().values()]
+        described = wire.of_each("it cannot be described", lambda game: describe(game()))
+        games = list(described.values())
     for game in games:
         name = game.name.removeprefix("games/")
         origin = f", {game.origin}" if game.origin else ""

@@ -40,7 +40,7 @@ def add_parser(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Serves until it is interrupted, or until its standard input ends."""
     try:
-        from croupier.mcp import make_server, serve_http
+        from croupier.mcp import http_app, make_server
     except ModuleNotFoundError as missing:
         raise CommandError(str(missing)) from missing
     if chosen.http is not None and chosen.api_key != os.environ.get(arguments.API_KEY, ""):
@@ -61,5 +61,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.http is None:
         server.run("stdio")
     else:
-        serve_http(server, host, port, chosen.allowed_host)
+        from cli.mcp_http import serve_http  # Most of a server, which the other way needs not.
+
+        serve_http(http_app(server, host, chosen.allowed_host), host, port)
     return 0

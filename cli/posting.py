@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import httpx2
 
+from service.common.asking import answered
+
 TIMEOUT = 15.0  # Seconds of one attempt, from the look-up of the name to the end of the headers.
-MAX_REASON = 300  # Characters: what is no HTTP can be long.
 
 
 class Answer(NamedTuple):
@@ -65,27 +66,13 @@ class Endpoint:
             "webhook-signature": " ".join(f"v1,{base64.b64encode(s).decode()}" for s in signatures),
         }
         try:
-            async with (
-                asyncio.timeout(TIMEOUT),
-                httpx2.AsyncClient(verify=self._trust, trust_env=False, timeout=None) as client,
-                client.stream("POST", self._url, content=body, headers=headers) as response,
-            ):
+            async with answered(
+                "POST", self._url, TIMEOUT, self._trust, content=body, headers=headers
+            ) as response:
                 status, after = response.status_code, response.headers.get("retry-after", "")
-        except TimeoutError:
-            return Answer(0, f"no answer within {TIMEOUT:g} seconds", 0)
-        # A connection that is lost, or an answer that is no HTTP: an endpoint may answer anything.
-        except Exception as error:
-            return Answer(0, _reason(error)[:MAX_REASON], 0)
+        except OSError as error:
+            return Answer(0, str(error), 0)
         return Answer(status, "" if 200 <= status < 300 else f"status {status}", _seconds(after))
-
-
-def _reason(error: BaseException) -> str:
-    # Where a library has an error of the system, that one says more.
-    text, link = str(error), error.__cause__ or error.__context__
-    while link is not None:
-        text = str(link) if isinstance(link, OSError) else text
-        link = link.__cause__ or link.__context__
-    return text or type(error).__name__
 
 
 def _seconds(after: str) -> float:

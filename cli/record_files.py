@@ -7,6 +7,7 @@ from pathlib import Path
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
+from croupier.terminal.saved import MATCH
 from croupier.v1.match_pb2 import MatchRecord
 
 SUFFIXES = {"json": ".json", "binary": ".binpb"}
@@ -27,6 +28,8 @@ def find(paths: Iterable[Path]) -> Iterator[Path]:
 def read(path: Path) -> MatchRecord:
     """Reads the record in a file of either form; raises OSError or ValueError."""
     data = path.read_bytes()
+    if not data:
+        raise ValueError("it is empty, and so no record")
     record = MatchRecord()
     try:
         # No serialized message begins with a brace, which would mean the end of a group.
@@ -50,6 +53,9 @@ def read(path: Path) -> MatchRecord:
 
 def write(record: MatchRecord, directory: Path, form: str) -> Path:
     """Writes a record into a directory, as "json" or "binary"; returns its path. Raises OSError."""
+    # A name comes from the server, and becomes that of a file.
+    if not MATCH.fullmatch(record.name):
+        raise OSError(f"{record.name!r} is no name of a match")
     path = directory / f"{record.name.removeprefix('matches/')}{SUFFIXES[form]}"
     if form == "json":
         data = (json_format.MessageToJson(record, indent=1) + "\n").encode()

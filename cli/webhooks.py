@@ -7,7 +7,6 @@ verify it.
 
 import argparse
 import base64
-import binascii
 import errno
 import fcntl
 import hashlib
@@ -29,6 +28,7 @@ from croupier.client import UPDATE_FILTERS, Client
 from croupier.errors import CroupierError
 from croupier.retry import Retry
 from croupier.v1 import feed_pb2
+from service.common.files import read_once
 
 if TYPE_CHECKING:
     from cli.posting import Endpoint
@@ -146,9 +146,9 @@ def note(what: str, trouble: str = "") -> None:
 def read_secrets(path: Path) -> list[bytes]:
     """The keys in a file with secrets of Standard Webhooks, one a line; raises CommandError."""
     try:
-        lines = path.read_text("ascii").split()
+        lines = read_once(path).decode("ascii").split()
         keys = [base64.b64decode(s.removeprefix(SECRET_PREFIX), validate=True) for s in lines]
-    except (OSError, UnicodeDecodeError, binascii.Error) as error:
+    except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {error}") from None
     short = min(map(len, keys), default=0)
     if short < MIN_SECRET_BYTES:

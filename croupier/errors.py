@@ -1,11 +1,14 @@
 """The one exception of the client, with all that the server said."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
+MAX_RETRY_AFTER = 86_400.0  # Seconds: no server of ours names more.
 DETAILS = "grpc-status-details-bin"  # The key of the trailing metadata with a google.rpc.Status.
 
 
@@ -53,20 +56,24 @@ class CroupierError(Exception):
         """Returns the error of a failed call: a `grpc.RpcError` from a channel of this package."""
         error = cls(call.code(), call.details() or "")
         trailing = dict(call.trailing_metadata() or ())
-        status = status_pb2.Status.FromString(trailing.get(DETAILS, b""))
-        if (status.code, status.message) != (error.code.value[0], error.message):
-            return error  # There are no details, or a proxy has replaced the status they belong to.
+        with suppress(DecodeError):  # A proxy may send anything.
+            error._read(status_pb2.Status.FromString(trailing.get(DETAILS, b"")))
+        return error
+
+    def _read(self, status: status_pb2.Status) -> None:
+        if (status.code, status.message) != (self.code.value[0], self.message):
+            return  # There are no details, or a proxy has replaced the status they belong to.
         for detail in status.details:
             info = error_details_pb2.ErrorInfo()
             request = error_details_pb2.BadRequest()
             retry = error_details_pb2.RetryInfo()
             if detail.Unpack(info) and info.domain == "croupier.v1":
-                error.reason, error.metadata = info.reason, dict(info.metadata)
+                self.reason, self.metadata = info.reason, dict(info.metadata)
             elif detail.Unpack(request):
-                error.violations = tuple(
+                self.violations = tuple(
                     FieldViolation(v.field, v.description, v.reason)
                     for v in request.field_violations
                 )
             elif detail.Unpack(retry):
-                error.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
-        return error
+                delay = retry.retry_delay.seconds + retry.retry_delay.nanos / 1e9
+                self.retry_after = min(max(0.0, delay), MAX_RETRY_AFTER)

@@ -23,7 +23,6 @@ import anyio.to_thread
 from grpc import StatusCode
 
 try:
-    import uvicorn
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -86,7 +85,7 @@ MAX_WAIT = 60.0
 PAUSE = 1.0  # Seconds until a wait that the server refused is tried again.
 CALLERS = 64  # Whose connections are kept.
 THREADS = 200  # Calls of tools at once; one that waits for the other seat has none.
-GRACE = 5  # Seconds for which a server over HTTP that is to end goes on with calls.
+MAX_REQUEST_BYTES = 64 << 10  # Over HTTP: it is read before anybody knows who sends it.
 _PORT = re.compile(r":\d+$")
 INSTRUCTIONS = f"""\
 Plays card games with hidden information. Start with create_match, or with join_match if you have an
@@ -339,12 +338,12 @@ def make_server(
     return server
 
 
-def serve_http(server: MCPServer, host: str, port: int, names: Sequence[str] = ()) -> None:
-    """Serves streamable HTTP at /mcp until SIGINT or SIGTERM; calls then have `GRACE` seconds.
+def http_app(server: MCPServer, host: str, names: Sequence[str] = ()) -> Any:
+    """Returns the application of Starlette that serves streamable HTTP at /mcp, on a host.
 
     On an address of this machine alone, or with `names`, a request must name its host in `Host`:
     one of `names`, as "HOST" or "HOST:PORT", or this machine. So no page of another site, whose
-    name an attacker lets lead here, can call it. Raises SystemExit if it cannot listen there.
+    name an attacker lets lead here, can call it.
     """
     local = is_loopback(host)
     known = {*names, *(("localhost", "127.0.0.1", "[::1]", _bracketed(host)) if local else ())}
@@ -356,8 +355,9 @@ def serve_http(server: MCPServer, host: str, port: int, names: Sequence[str] = (
             f"{scheme}://{each}" for scheme in ("http", "https") for each in known
         ),
     )
-    app = server.streamable_http_app(stateless_http=True, transport_security=security)
-    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=GRACE)
+    return server.streamable_http_app(
+        stateless_http=True, max_request_body_size=MAX_REQUEST_BYTES, transport_security=security
+    )
 
 
 def _bracketed(host: str) -> str:

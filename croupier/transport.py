@@ -130,28 +130,45 @@ def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:
 
 def explained(error: CroupierError, address: str, security: Security) -> CroupierError:
     """Returns the error of a call; if TLS is why it could not connect, the message says so."""
-    if error.code is grpc.StatusCode.UNAVAILABLE and "connect" in error.message:
-        tls, speaks = any(security._replace(insecure=False)), _speaks_tls(address)
-        if speaks and not tls:
+    lost = "connect" in error.message or "Socket closed" in error.message
+    if error.code is grpc.StatusCode.UNAVAILABLE and lost:
+        tls, speaks = any(security._replace(insecure=False)), _spoken(address)
+        if speaks in (TLS, MUTUAL) and not tls:
             error.message = "the server speaks TLS: use --tls, in Python tls=True"
-        elif speaks is False and tls:
+        elif speaks == CLEAR and tls:
             error.message = "the server speaks no TLS: leave --tls and its files out"
+        elif speaks == MUTUAL and not security.cert:
+            error.message = (
+                "the server speaks TLS with clients that have a certificate: use --tls-cert and "
+                "--tls-key, in Python cert and key"
+            )
     return error
 
 
-def _speaks_tls(address: str) -> bool | None:
-    # None if that cannot be told. What gRPC says is about one of the server's addresses only.
+CLEAR, TLS, MUTUAL = "in the clear", "TLS", "mutual TLS"
+
+
+def _spoken(address: str) -> str:
+    # Empty if that cannot be told. What gRPC says is about one of the server's addresses only.
     host, _, port = _SCHEME.sub("", address).partition(",")[0].rpartition(":")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    found = ""
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS) as plain:
-            context.wrap_socket(plain, server_hostname=host).close()
+        with (
+            socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=host) as line,
+        ):
+            found = TLS
+            line.recv(1)  # Only now a server tells what it misses.
     except ssl.SSLError as error:
-        return False if error.reason == "WRONG_VERSION_NUMBER" else None
+        if error.reason == "WRONG_VERSION_NUMBER":
+            return CLEAR
+        return MUTUAL if "CERTIFICATE_REQUIRED" in str(error.reason) else found
     except (OSError, ValueError):
-        return None
-    return True
+        return found
+    return found
 
 
 def is_local(address: str) -> bool:

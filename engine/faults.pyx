@@ -157,11 +157,6 @@ cdef enum:
     TICKS = 8                  # Of a limit, at which the watch looks at the calls.
 
 cdef object PLAIN = types.FunctionType
-# The methods of the contract are guarded where the engine calls them.
-cdef tuple GUARDED = (
-    *("__init__", "cards", "explain", "make_action", "max_mixed_actions", "most_legal"),
-    *("read_action", "read_ruleset", "stand_in", "under"),
-)
 cdef double limited = 0        # The limit in force, in seconds; 0: no call is interrupted.
 cdef object changed = threading.Event()
 
@@ -212,6 +207,8 @@ def guarded(function, str method, game_id=None):
         begin_call_here()
         try:
             result = function(*args, **kwargs)
+            if hasattr(type(result), "__next__"):
+                result = list(result)  # A generator would go on outside of the guard.
         except BaseException as raised:
             error = raised
         end_call_here()
@@ -235,8 +232,12 @@ class Guarded:
 
 
 def guard_methods(cls):
-    """Guards what Python calls of the class of a game, as far as it is plain Python itself."""
-    for name in GUARDED:
+    """Guards what Python calls of the class of a game, as far as it is plain Python itself.
+
+    That is all that every game has, `__eq__` and the like too. The methods of the contract are
+    guarded where the engine calls them.
+    """
+    for name in dir(next(each for each in cls.__mro__ if each.__module__ == "engine.game")):
         found = getattr(cls, name)
         if isinstance(found, property) and isinstance(found.fget, PLAIN):
             setattr(cls, name, property(guarded(found.fget, name)))

@@ -5,6 +5,7 @@ game, and the package with its parts. The games of this repository are found in 
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from engine.game import ABI, Game
 from engine.parts import package_of, subclasses
 
 GROUP = "croupier.games"
+ID = re.compile("[a-z][a-z0-9_]{0,39}")  # Of a game, as the schema has it in names.
 # Of the environment: if it is set, a package that cannot be used is left out with a line on
 # standard error. In the environment, so that search processes leave it out too.
 SKIP_BROKEN = "CROUPIER_SKIP_BROKEN_GAMES"
@@ -30,11 +32,11 @@ def games() -> dict[str, type[Game]]:
 
     Raises PackageError if a package cannot be used.
     """
-    return _found(bool(os.environ.get(SKIP_BROKEN)))
+    return _found(os.environ.get(SKIP_BROKEN, ""))
 
 
 @cache
-def _found(skip_broken: bool) -> dict[str, type[Game]]:
+def _found(skip_broken: str) -> dict[str, type[Game]]:
     found: dict[str, type[Game]] = {}
     for entry in _entries():
         try:
@@ -42,10 +44,15 @@ def _found(skip_broken: bool) -> dict[str, type[Game]]:
                 raise fault(entry.name, "they have a game of the same id")
             found[entry.name] = load(entry)
         except PackageError as error:
-            if not skip_broken:
-                raise
-            print(f"left out: {error}", file=sys.stderr)
+            leave_out(error)
     return dict(sorted(found.items()))
+
+
+def leave_out(error: PackageError) -> None:
+    """Says that a game is left out, where the operator wants it so; else raises the error."""
+    if not os.environ.get(SKIP_BROKEN):
+        raise error
+    print(f"left out: {error}", file=sys.stderr)
 
 
 def load(entry: EntryPoint) -> type[Game]:
@@ -59,6 +66,9 @@ def load(entry: EntryPoint) -> type[Game]:
             entry.name, f"{entry.value}.rules.rules must have one game of this id, and has {ids}"
         )
     [game] = named
+    if not ID.fullmatch(game.id):
+        rule = "small letters, digits and _, at most 40, such as german_whist"
+        raise fault(entry.name, f"its id must be of {rule}")
     if package_of(game).partition(".")[0] != entry.value.partition(".")[0]:
         raise fault(entry.name, f"its class is in {game.__module__}, and not in {entry.value}")
     if game.abi != ABI:

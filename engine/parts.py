@@ -11,8 +11,10 @@ No list names the games or their parts: the code here finds them by their module
 import importlib
 import importlib.util
 import pkgutil
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TypeVar
 
 Part = TypeVar("Part")
@@ -50,10 +52,34 @@ def load_all(package: str) -> None:
     too: the terminal needs it, not the server.
     """
     path = getattr(importlib.import_module(package), "__path__", ())
-    for found in pkgutil.walk_packages(path, f"{package}.", onerror=lambda name: None):
-        if not found.name.endswith((".__main__", ".api.drawing")):
-            with suppress(Exception, SystemExit):
-                importlib.import_module(found.name)
+    for found in pkgutil.iter_modules(path, f"{package}."):
+        if found.name.endswith((".__main__", ".api.drawing")):
+            continue
+        try:
+            importlib.import_module(found.name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # What skips a module of tests is no Exception.
+            continue
+        if found.ispkg:
+            load_all(found.name)
+
+
+def contents(
+    folder: Traversable, place: str = "", above: Sequence[object] = ()
+) -> Iterator[tuple[str, Traversable]]:
+    """Yield the files of a folder and of the folders in it, by their paths there, in order.
+
+    Links are followed, but for those that lead back. What is no file, such as a pipe, is left out.
+    """
+    here = folder.resolve() if isinstance(folder, Path) else folder
+    if here in above:
+        return
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir() and each.name != "__pycache__":
+            yield from contents(each, f"{place}{each.name}/", (*above, here))
+        elif each.is_file():
+            yield place + each.name, each
 
 
 def subclasses(module: str, base: type[Part]) -> list[type[Part]]:

@@ -31,6 +31,7 @@ from wire.games import hosted_games as hosted_games
 from wire.games import is_over_games as is_over_games
 from wire.games import messages as messages
 from wire.games import no_such_game as no_such_game
+from wire.games import of_each as of_each
 from wire.games import packaged_type as packaged_type
 from wire.games import packaged_types as packaged_types
 from wire.games import rule_of as rule_of

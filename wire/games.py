@@ -7,13 +7,11 @@ The messages of the games of this repository are in `croupier.v1`, and each has 
 """
 
 import importlib
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from google.protobuf import any_pb2, descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
@@ -27,13 +25,15 @@ from engine.aspects import Aspects
 from engine.errors import GameError
 from engine.faults import Guarded
 from engine.game import Game
-from engine.packages import SKIP_BROKEN, PackageError, fault, using
+from engine.packages import PackageError, fault, leave_out, using
 from engine.parts import load_all, module_of, package_of, part
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from wire.errors import nearest, quoted
 from wire.translation import Translation
 from wire.validation import Violation, first_violation, unknown_sent
+
+_T = TypeVar("_T")
 
 MAX_NAME = 100  # Characters of the name of an unknown message that a refusal repeats.
 MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.
@@ -151,13 +151,27 @@ def hosted_games() -> dict[str, type[Game]]:
             if messages(game_id).field == PACKAGED:
                 _load_parts(game_id, game)
         except PackageError as error:
-            if not os.environ.get(SKIP_BROKEN):
-                raise
-            print(f"left out: {error}", file=sys.stderr)
+            leave_out(error)
         else:
             load_all(package_of(game))
             hosted[game_id] = game
     return hosted
+
+
+def of_each(fails: str, read: Callable[[type[Game]], _T]) -> dict[str, _T]:
+    """Returns what is read of each hosted game, by id.
+
+    Where that fails, a game is hosted no more, or PackageError is raised, which says what fails.
+    """
+    found = {}
+    for game_id, game in list(hosted_games().items()):
+        try:
+            with using(game_id, fails):
+                found[game_id] = read(game)
+        except PackageError as error:
+            leave_out(error)
+            del hosted_games()[game_id]
+    return found
 
 
 @cache

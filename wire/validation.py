@@ -12,8 +12,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.protobuf.unknown_fields import UnknownFieldSet
 from protovalidate import EvaluationError, Validator
 
+from buf.validate import validate_pb2
 from wire.errors import quoted
 
+_RULES: Any = validate_pb2.field
 _REFERENCE: Any = resource_pb2.resource_reference
 _RESOURCE: Any = resource_pb2.resource
 
@@ -64,13 +66,19 @@ def _told(message: Message, violation: Any) -> tuple[str, Message | None]:
     if last.subscript is not None:
         value = value[last.subscript.value]
     if field.enum_type is not None and violation.rule_id.startswith("enum."):
-        # The first value of every enum says that it is not set.
-        names = ", ".join(each.name for each in field.enum_type.values[1:])
+        names = ", ".join(choices(field))
         return f"must be a value of {field.enum_type.name}, not {value}: {names}", None
     form = _form(field)
     if form and not re.match(re.sub(r"{.*?}", "[^/]+", form[: form.rfind("/") + 1]), value):
         return f'must be as "{form}": {quoted(value)} lacks "{form[: form.rfind("/") + 1]}"', None
     return violation.message, None
+
+
+def choices(field: Any) -> list[str]:
+    """The names of the values of an enum that a field may have."""
+    refused: Any = field.GetOptions().Extensions[_RULES].enum.not_in
+    # The first value of every enum says that it is not set.
+    return [each.name for each in field.enum_type.values[1:] if each.number not in refused]
 
 
 def _empty_oneof(message: Message, oneof: str) -> str:

@@ -1,9 +1,7 @@
 """A command that plays a match in the terminal: `croupier play`, and alone `croupier-play`."""
 
 import argparse
-import os
-import sys
-from contextlib import suppress
+import shutil
 from dataclasses import fields, replace
 
 from rich.console import Console, ConsoleDimensions
@@ -18,7 +16,7 @@ from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.transport import CLEARTEXT, Security
 
 ALONE = "croupier-play"
-WIDTH = 100
+WIDTH, LINES = 100, 24
 MAX_SECONDS = 60
 MAX_CLOCK_SECONDS = 86400
 MAX_NAME = 32  # Characters.
@@ -182,13 +180,11 @@ def _name(text: str) -> str:
 
 
 def _console(no_color: bool) -> Console:
-    with suppress(AttributeError):  # A stream that a test has put in place of stdout.
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     console = Console(
         highlight=False, markup=False, emoji=False, color_system=None if no_color else "auto"
     )
     if console.is_dumb_terminal:  # Which is taken for one of 80 columns.
-        console.size = ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
+        console.size = ConsoleDimensions(*shutil.get_terminal_size((WIDTH, LINES)))
     if not console.is_terminal or console.width > WIDTH:
         console.width = WIDTH
     return console

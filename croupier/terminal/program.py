@@ -20,6 +20,8 @@ def begin() -> None:
         if getattr(sys, name) is None:
             stream = os.fdopen(number, "w" if number else "r", closefd=False)
             setattr(sys, name, stream)
+    # A name of a file or of a card may have letters that the output lacks.
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -48,10 +50,14 @@ def run(command: Callable[[], int], said: Callable[[Exception], str | None]) -> 
     except BrokenPipeError:  # The reader of the output has enough, as `head` does.
         status = UNREAD
     except Exception as error:
-        line = said(error)
+        # Whatever bytes an argument has, what is sent is UTF-8.
+        unsent = isinstance(error, UnicodeEncodeError)
+        line = said(OSError("an argument is not UTF-8") if unsent else error)
         if line is None:
             raise
-        print(line, file=sys.stderr)
+        # Much of it may come from a server, or from what stands before it.
+        shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in line)
+        print("".join(shown), file=sys.stderr)
         status = getattr(error, "status", UNUSABLE)
     try:
         sys.stdout.flush()

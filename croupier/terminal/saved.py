@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 _FOLDER = Path("croupier", "seats")
-_MATCH = re.compile(r"matches/[a-z0-9]{1,40}")
+MATCH = re.compile(r"matches/[a-z0-9]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SavedSeats:
     def keep(self, seat: SavedSeat) -> None:
         """Saves a seat; raises OSError."""
         # A name comes from the server, and becomes that of a file.
-        if not _MATCH.fullmatch(seat.match):
+        if not MATCH.fullmatch(seat.match):
             raise OSError(f"{seat.match!r} is no name of a match")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A temporary file has mode 0600 from the start. No reader sees half of it.
@@ -84,7 +84,7 @@ def _read(path: Path) -> SavedSeat | None:
         known = {each.name for each in fields(SavedSeat)}
         seat = SavedSeat(**{name: value for name, value in found.items() if name in known})
         datetime.fromisoformat(seat.created)
-        sound = _MATCH.fullmatch(seat.match) and isinstance(seat.seat, int)
+        sound = MATCH.fullmatch(seat.match) and isinstance(seat.seat, int)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
     return seat if sound else None

@@ -1,9 +1,11 @@
 """The terminal that a match is played on: nothing scrolls out of sight before it was read."""
 
 import select
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
@@ -41,6 +43,14 @@ class Screen:
         self._used = 0
         self._typed = ""  # At a stop, for the next question.
         self.say: Say = str  # Translates its questions.
+        # Whether what is told need not be read any more before the next thing.
+        self.moved_on: Callable[[], bool] = lambda: False
+        self._goes_on = False  # Whether the program was stopped since the question was shown.
+        if self._listens and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGCONT, self._note_going_on)
+
+    def _note_going_on(self, number: int, frame: object) -> None:
+        self._goes_on = True
 
     @property
     def height(self) -> int | None:
@@ -77,7 +87,10 @@ class Screen:
         What is typed there answers the next question, and nothing stops before it.
         """
         if self._stops and self._used and not self._typed:
-            self._typed = self.ask(self.say(ON), style="dim")
+            before = self.moved_on()
+            with suppress(MovedOn):
+                until = lambda: not before and self.moved_on()  # noqa: E731
+                self._typed = self.ask(self.say(ON), style="dim", until=until)
         self._used = 0
 
     def typed(self, seconds: float = 0.0) -> bool:
@@ -110,6 +123,9 @@ class Screen:
                 if until():
                     self.console.print()
                     raise MovedOn
+                if self._goes_on:
+                    self._goes_on = False
+                    self.console.print(Text(prompt, style=style), end="")
             return self.console.input().strip()
         except EOFError:
             raise Left from None

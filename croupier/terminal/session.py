@@ -55,6 +55,7 @@ class Session:
         # What the stream has brought, and at its end its error or None.
         self._came: SimpleQueue[match_pb2.WatchMatchResponse | Exception | None] = SimpleQueue()
         self._newest: game_pb2.View | None = None  # Of all that it has brought.
+        self.screen.moved_on = self._is_over
 
     @property
     def opponent(self) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens
 
 CALL_BYTES = 30_000  # Of a call that waits or is not read, besides its request and its response.
+HANDSHAKE_MILLISECONDS = 1.0  # Of a processor, for a handshake of TLS.
 MAX_WAITING_BYTES = 20_000_000  # Of all refusals that wait; more come at once.
 
 
@@ -62,8 +63,9 @@ class Admission:
             return None
         try:
             from service.admission.signed_tokens import SignedTokens
-        except ModuleNotFoundError:
-            raise ValueError("signed tokens need PyJWT: install croupier-server[jwt]") from None
+        except ModuleNotFoundError as missing:
+            needs = f"signed tokens need {missing.name}: install croupier-server[jwt]"
+            raise ValueError(needs) from None
         return SignedTokens(configured, self._tasks)
 
     def close(self) -> None:
@@ -205,6 +207,17 @@ class Admission:
             self._ledger.holding(payers, Budget.WEB_CONNECTIONS, most),
             self._ledger.holding(payers, Budget.BYTES),
         )
+
+    def delay_handshake(self, peer: str, most: float) -> float:
+        """In how many seconds a connection of a peer may begin its handshake of TLS.
+
+        It is counted if that is less than `most`.
+        """
+        payers = self.identification.peer_payers(peer)
+        delay = self._ledger.delay(payers, Budget.PROCESSOR)
+        if delay < most:
+            self._ledger.charge(payers, Budget.PROCESSOR, HANDSHAKE_MILLISECONDS)
+        return delay
 
     def hold(self, call: Call, budget: Budget) -> AbstractContextManager[None]:
         """Uses one of a budget until the block ends; raises Refusal when it is entered."""

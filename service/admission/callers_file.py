@@ -126,6 +126,9 @@ def _read(given: dict[str, Any]) -> Callers:
     _check_names(budgets, {"person", "address"}, "budgets.")
     keys: dict[str, Key] = {}
     for name, entry in _table(given, "keys", "").items():
+        # A view tells players who has issued their tokens, and NAME/PLAYER is the name of a player.
+        if not name or "/" in name or not name.isprintable():
+            raise ValueError(f"keys.{name!r}: a name can be printed, and has no /")
         digest, key = _read_key(name, entry)
         if digest in keys:
             raise ValueError(f"keys.{name}.sha256: the key is that of {keys[digest].name}")

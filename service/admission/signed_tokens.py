@@ -1,14 +1,12 @@
 """Signed tokens (JWT, RFC 7519): checks them by the keys that their issuer publishes."""
 
 import asyncio
-import http.client
 import json
 import logging
+import ssl
 import time
-import urllib.request
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import jwt
@@ -16,6 +14,7 @@ import jwt
 from croupier.transport import is_loopback
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
+from service.common.asking import answered
 from service.common.files import read_again
 from service.common.tasks import KeptTask, Tasks
 from service.common.urls import bare
@@ -36,6 +35,7 @@ class SignedTokens:
     def __init__(self, configured: Jwt, tasks: Tasks) -> None:
         self._configured = configured
         self._tasks = tasks
+        self._trust = ssl.create_default_context()
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._check = lru_cache(4096)(self._verify)  # Of valid tokens; errors are not cached.
         self._unknown_key = asyncio.Event()
@@ -104,29 +104,41 @@ class SignedTokens:
                 _log.warning("cannot read the keys of signed tokens: %s", error)
 
     async def _refresh(self) -> None:
-        data = await asyncio.to_thread(_read, self._configured.jwks)
+        where = self._configured.jwks
+        data = await _fetch(where, self._trust) if _is_url(where) else read_again(Path(where))
         try:
-            found: Any = jwt.PyJWKSet.from_dict(json.loads(data))
-        except (jwt.PyJWTError, ValueError, AttributeError) as error:
-            where = bare(self._configured.jwks)
-            raise ValueError(f"{where}: no JSON Web Key Set: {error}") from None
-        self._keys = {key.key_id: key for key in found.keys}
+            self._keys = await asyncio.to_thread(_read_keys, data)
+        except Exception as error:  # An issuer may answer anything.
+            raise ValueError(f"{bare(where)}: no JSON Web Key Set: {error}") from None
         self._check.cache_clear()  # A key may have been withdrawn.
 
 
-def _read(where: str) -> bytes:
-    if not _is_url(where):
-        return read_again(Path(where))
+async def _fetch(where: str, trust: ssl.SSLContext) -> bytes:
     # No proxy of the environment leads to this machine.
-    local = is_loopback(urlsplit(where).hostname or "")
-    proxies = urllib.request.ProxyHandler({} if local else None)
+    local, data = is_loopback(urlsplit(where).hostname or ""), b""
     try:
-        with urllib.request.build_opener(proxies).open(where, timeout=FETCH_SECONDS) as response:
-            data: bytes = response.read(MAX_KEYS_BYTES)
-    except (http.client.HTTPException, ValueError) as error:
-        # It is no URL, or the answer is no HTTP; the text of the error may be the URL.
-        raise OSError(f"{bare(where)}: {type(error).__name__}") from None
+        async with answered(
+            "GET",
+            where,
+            FETCH_SECONDS,
+            trust,
+            by_environment=not local,
+            redirected=True,
+            headers={"accept-encoding": "identity"},
+        ) as response:
+            if response.status_code != 200:
+                raise ValueError(f"status {response.status_code}")
+            async for piece in response.aiter_raw():
+                data += piece
+                if len(data) > MAX_KEYS_BYTES:
+                    raise ValueError(f"it has more than {MAX_KEYS_BYTES} bytes")
+    except OSError as error:
+        raise OSError(f"{bare(where)}: {error}") from None
     return data
+
+
+def _read_keys(data: bytes) -> dict[str | None, jwt.PyJWK]:
+    return {key.key_id: key for key in jwt.PyJWKSet.from_dict(json.loads(data)).keys}
 
 
 def _is_url(where: str) -> bool:

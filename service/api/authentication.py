@@ -19,6 +19,7 @@ from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.common.call import Call, Kind, Principal
+from service.common.files import read_once
 from service.hosting.delayed import DelayedWatch
 from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
@@ -187,7 +188,7 @@ def read_bearer(authorization: str) -> str:
 
 def read_operator_token(path: Path) -> str:
     """The operator's token, the one line of a file; raises OSError or ValueError."""
-    token = path.read_text(errors="replace").strip()
+    token = read_once(path).decode(errors="replace").strip()
     one_word = token.isascii() and token.isprintable() and " " not in token
     if len(token) < MIN_OPERATOR_TOKEN or not one_word:
         raise ValueError(
@@ -199,7 +200,7 @@ def read_operator_token(path: Path) -> str:
 
 def read_key(path: Path) -> bytes:
     """The key that is the content of a file; raises OSError or ValueError."""
-    key = path.read_bytes()
+    key = read_once(path)
     if len(key) < KEY_BYTES:
         raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")
     return key

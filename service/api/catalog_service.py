@@ -11,7 +11,7 @@ from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.aspects import AMOUNT, CHANCE, Aspects
 from engine.game import Game
 from engine.model import learned
-from engine.packages import origin, using
+from engine.packages import origin
 from engine.parts import package_of
 from service.common.call import Call
 
@@ -73,10 +73,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
 
     def __init__(self) -> None:
         # By game, then by language.
-        self._games: dict[str, dict[str, catalog_pb2.Game]] = {}
-        for game_id, game in wire.hosted_games().items():
-            with using(game_id, "it cannot be described"):
-                self._games[game_id] = in_all_languages(game())
+        self._games = wire.of_each("it cannot be described", lambda game: in_all_languages(game()))
 
     async def ListGames(
         self, request: catalog_pb2.ListGamesRequest, call: Call

@@ -10,8 +10,12 @@ import time
 import types
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+from weakref import WeakValueDictionary
+
+from service.common.call import current_call
 
 _T = TypeVar("_T")
 _Arguments = TypeVarTuple("_Arguments")
@@ -113,14 +117,36 @@ class Turns:
         work()
 
 
+class Lines:
+    """A line for each who pays for calls, where something has few places and gives none in advance.
+
+    Else whoever makes many calls at once, before they are charged, would let all others wait.
+    """
+
+    def __init__(self, most: int = 1) -> None:
+        """At the head of each line are so many."""
+        self._most = most
+        self._heads: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
+
+    def own(self) -> AbstractAsyncContextManager[object]:
+        """The head of the line of the current call; what belongs to no call is in none."""
+        call = current_call.get()
+        if call is None:
+            return nullcontext()
+        # An address or a key, which may have many seats and players.
+        payer = (call.payers or (call.principal,))[-1]
+        return self._heads.setdefault(payer, asyncio.Semaphore(self._most))
+
+
 Work: TypeAlias = Generator[None, None, _T]
 
 
 class LongWork:
-    """The long work of a server."""
+    """The long work of a server. Whoever pays for it takes turns with the others who do."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Lock()  # Fair: the longest wait ends first.
+        self._lines = Lines()
 
     async def finish(self, work: Work[_T]) -> _T:
         """Does work, and returns its result; raises what it raises."""
@@ -129,7 +155,7 @@ class LongWork:
                 _do_piece(work)
                 await asyncio.sleep(0)
             while True:
-                async with self._turns:
+                async with self._lines.own(), self._turns:
                     began = time.perf_counter()
                     _do_piece(work)
                     await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))

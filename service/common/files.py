@@ -1,6 +1,8 @@
-"""Files that an operator names, and that a running server reads again when they have changed."""
+"""Files that an operator names: read once, or again when they have changed."""
 
 from pathlib import Path
+
+MAX_SECRET_BYTES = 64 << 10
 
 
 def read_again(path: Path) -> bytes:
@@ -11,3 +13,14 @@ def read_again(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} must be a regular file, which can be read again")
     return path.read_bytes()
+
+
+def read_once(path: Path) -> bytes:
+    """The content of a file with a secret, or of a pipe; raises OSError, and ValueError if it is
+    too long, as what a device has is without an end.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_SECRET_BYTES + 1)
+    if len(data) > MAX_SECRET_BYTES:
+        raise ValueError(f"{path} has more than {MAX_SECRET_BYTES >> 10} KiB")
+    return data

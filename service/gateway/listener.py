@@ -64,6 +64,7 @@ class WebListener:
             self._context,
             self._tasks,
             self._calls.admission.holding_connection,
+            self._calls.admission.delay_handshake,
         )
         self._accepting = self._tasks.keep(
             "web port", accept, listening, self._connections.admit, needed=True

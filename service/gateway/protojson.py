@@ -24,6 +24,7 @@ import wire
 from buf.validate import validate_pb2
 from service.api.calls import unreadable
 from wire.errors import invalid_field, meant, nearest, quoted
+from wire.validation import choices
 
 _RULES: Any = validate_pb2.field
 _ONEOF: Any = validate_pb2.oneof
@@ -195,7 +196,7 @@ def _item_reader(field: FieldDescriptor, take_unknown: bool) -> Reader:
     if field.message_type is not None:
         return _message_reader(field.message_type, take_unknown)
     if field.enum_type is not None:
-        return _enum_reader(field.enum_type)
+        return _enum_reader(field.enum_type, choices(field))
     if field.type == FieldDescriptor.TYPE_BYTES:
         return _read_bytes
     return _READERS[field.cpp_type]
@@ -253,9 +254,8 @@ def _unquoted(value: Any) -> Any:
     return json.loads(value) if type(value) is str and _NUMBER.fullmatch(value) else value
 
 
-def _enum_reader(enum: EnumDescriptor) -> Reader:
+def _enum_reader(enum: EnumDescriptor, named: list[str]) -> Reader:
     numbers = {value.name: value.number for value in enum.values}
-    named = [value.name for value in enum.values[1:]]  # The first one says that it is not set.
 
     def read_enum(value: Any) -> int:
         number = numbers.get(value) if type(value) is str else value

@@ -16,15 +16,16 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from engine.parts import package_of
+import wire
+from engine.game import Game
+from engine.parts import contents, package_of
 from service.listening.http import Headers, Receive, Scope, Send, respond, respond_text
-from wire import hosted_games
 
 HASHED = "/assets/"
 DRAWING = "drawing.js"
@@ -96,14 +97,15 @@ class Site:
         drawings: Mapping[str, Traversable] | None = None,
     ) -> None:
         """Reads a folder, by default that of the package, and the drawings by game."""
-        drawings = _drawings() if drawings is None else drawings
-        folder = folder or files("service.gateway").joinpath("static")
-        found = {path: _file(path, content) for path, content in _contents(folder, "/")}
-        for game_id, drawing in drawings.items():
-            for path, content in _contents(drawing, f"/games/{game_id}/"):
-                found[path] = _file(path, content)
+        found = _read(folder or files("service.gateway").joinpath("static"), "/")
+        if drawings is None:
+            drawn = wire.of_each("its folder web cannot be read", _drawing_of)
+        else:
+            drawn = {each: _read(at, f"/games/{each}/") for each, at in drawings.items()}
+        for drawing in drawn.values():
+            found |= drawing
         listed = "/games/drawings.json"
-        found[listed] = _file(listed, json.dumps(sorted(drawings)).encode())
+        found[listed] = _file(listed, json.dumps(sorted(filter(drawn.get, drawn))).encode())
         if "/index.html" not in found:
             found["/index.html"] = _file("/index.html", NOT_BUILT.encode())
         found["/"] = found.pop("/index.html")
@@ -132,7 +134,7 @@ class Site:
         match = re.fullmatch(rf"{INVITATIONS}(\w{{0,64}})[^/]{{0,64}}/?", scope["path"])
         if match is None:
             return None
-        game = hosted_games().get(match[1])
+        game = wire.hosted_games().get(match[1])
         picture = f"{INVITATIONS}{match[1]}.png"
         if picture not in self._files:
             picture = f"{INVITATIONS}game.png"
@@ -153,23 +155,14 @@ class Site:
         return _file("/index.html", page.encode())
 
 
-def _drawings() -> dict[str, Traversable]:
-    folders = {
-        game_id: files(package_of(game)).joinpath("web") for game_id, game in hosted_games().items()
-    }
-    return {
-        game_id: folder for game_id, folder in folders.items() if folder.joinpath(DRAWING).is_file()
-    }
+def _drawing_of(game: type[Game]) -> dict[str, _File]:
+    folder = files(package_of(game)).joinpath("web")
+    return _read(folder, f"/games/{game.id}/") if folder.joinpath(DRAWING).is_file() else {}
 
 
-def _contents(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-    if not folder.is_dir():
-        return
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _contents(each, f"{path}{each.name}/")
-        else:
-            yield path + each.name, each.read_bytes()
+def _read(folder: Traversable, path: str) -> dict[str, _File]:
+    found = contents(folder, path) if folder.is_dir() else ()
+    return {path: _file(path, file.read_bytes()) for path, file in found}
 
 
 def _file(path: str, content: bytes) -> _File:

@@ -10,11 +10,10 @@ import hashlib
 import importlib
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.metadata import packages_distributions, version
-from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -26,6 +25,7 @@ from engine import games
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
+from engine.parts import contents
 from service.hosting.clocks import Clocks, Control
 from service.hosting.consent import NO_UNDO, Undo, Undos
 from service.store import Entry, Head, Header, Snapshot, chain
@@ -272,20 +272,11 @@ def _files_of(name: str) -> bytes:
     module: Any = importlib.import_module(name)
     digest = hashlib.sha256()
     if hasattr(module, "__path__"):
-        for part in _contents(resources.files(module)):
-            digest.update(part)
+        # All files, since code may read them, wherever links lead.
+        for path, file in contents(resources.files(module)):
+            data = file.read_bytes()
+            digest.update(b"/%s %d:" % (path.encode(), len(data)))
+            digest.update(data)
     else:
         digest.update(module.__spec__.loader.get_data(module.__file__))
     return digest.digest()
-
-
-def _contents(folder: Traversable, place: str = "") -> Iterator[bytes]:
-    # All files, since code may read them, wherever links lead.
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        name = f"{place}/{each.name}"
-        if each.is_dir() and each.name != "__pycache__":
-            yield from _contents(each, name)
-        elif each.is_file():
-            data = each.read_bytes()
-            yield b"%s %d:" % (name.encode(), len(data))
-            yield data

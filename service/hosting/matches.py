@@ -94,8 +94,7 @@ class Matches:
         self.tasks = metrics.tasks
         self._clock = clock or Clock()
         self._cache = MatchCache()
-        for game_id in wire.hosted_games():
-            code_of(game_id)
+        wire.of_each("its files cannot be read", lambda game: code_of(game.id))
         self._long_work = long_work or LongWork()
         self.delayed = Delayed(self._clock, self._long_work)
         metrics.add_match_cache(self._cache.__len__)

@@ -162,11 +162,13 @@ class Connections:
         context: Callable[[], ssl.SSLContext] | None,
         tasks: Tasks,
         holding: Callable[[str, int], tuple[Held, Held]] | None = None,
+        delay: Callable[[str, float], float] = lambda peer, most: 0.0,
     ) -> None:
         """`idle` is how long a connection may be silent between two requests, in seconds.
 
         `context` gives the TLS context for the next connection; None: in the clear. `holding` gives
         what holds a connection of a peer, of which its address may have so many, and its bytes.
+        `delay` is in how many seconds a handshake of TLS with it may begin: too late, it does not.
         """
         self.config = Config(
             application,
@@ -190,6 +192,7 @@ class Connections:
         self.state = ServerState()
         self.arriving = 0  # Bytes of requests that have come in part.
         self.holding = holding or (lambda peer, most: (_Unlimited(), _Unlimited()))
+        self.delay = delay
         self.part = max(1, most // PARTS)
         self._most = most
         self._open: set[HttpConnection] = set()
@@ -227,7 +230,7 @@ class Connections:
                 accepted.close()
                 return
             oldest.abort()
-        connection = HttpConnection(self, place, kept)
+        connection = HttpConnection(self, peer, place, kept)
         self._open.add(connection)
         self._silent[connection] = None
         connection.open(accepted, address)
@@ -268,8 +271,8 @@ class Connections:
 class HttpConnection(H11Protocol):
     """A connection: uvicorn's, with limits of time and size."""
 
-    def __init__(self, connections: Connections, place: Held, kept: Held) -> None:
-        """`place` holds its place among those of its address, `kept` the bytes in memory."""
+    def __init__(self, connections: Connections, peer: str, place: Held, kept: Held) -> None:
+        """`place` holds its place among those of the peer, `kept` its bytes in memory."""
         super().__init__(connections.config, connections.state, {})
         self.conn: Parser = Parser()
         self._all = connections
@@ -281,6 +284,7 @@ class HttpConnection(H11Protocol):
         self._waits = False  # For its turn.
         self._answering = 0  # Bytes of the request whose response is not sent,
         self._unsent = 0  # and of responses that the other end does not take.
+        self._peer = peer
         self._place = place
         self._kept = kept
         self._timer: TimerHandle | None = None  # Until when something must have happened.
@@ -294,6 +298,13 @@ class HttpConnection(H11Protocol):
         self._opening = self._all.tasks.finish("handshake", self._open)
 
     async def _open(self) -> bool:
+        if self._all.context is not None:
+            delay = self._all.delay(self._peer, HANDSHAKE_SECONDS)
+            if delay >= HANDSHAKE_SECONDS:
+                self._opening = None
+                self.abort()
+                return True
+            await asyncio.sleep(delay)
         accepted, self._accepted = self._accepted, None
         if accepted is None:
             return True  # It has failed before, and the connection is closed.

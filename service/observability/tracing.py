@@ -30,6 +30,7 @@ def start() -> None:
     """Makes spans from now on, and sends them where the variables OTEL_* say; raises ValueError."""
     global _provider, _tracer
     try:
+        import requests
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -44,8 +45,17 @@ def start() -> None:
     attributes = {"service.version": version}
     if "service.name" not in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", ""):
         attributes["service.name"] = os.environ.get("OTEL_SERVICE_NAME") or "croupier"
+
+    class Unread(requests.Session):
+        """Reads no more of an answer than its head: the body of one need not end."""
+
+        def request(self, *what: Any, **named: Any) -> Any:
+            response = super().request(*what, **{**named, "stream": True})
+            response.close()
+            return response
+
     _provider = TracerProvider(resource=Resource.create(attributes))
-    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=Unread())))
     _tracer = _provider.get_tracer("croupier", version)
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import wire
 from croupier.v1 import puzzle_pb2
 from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import log_failure
 from service.common.event_loop import LongWork
+from service.common.tasks import PROCESS
 from service.hosting.match_state import MatchState
 from service.puzzles.lines import playing_line
 from service.puzzles.packs import PackError, pack_of, replaying, write_view
@@ -35,7 +37,7 @@ class Library:
     def __init__(self, long_work: LongWork) -> None:
         self._long_work = long_work
         # By game, then by name, in the order of the names, which tells nothing of the answers.
-        self._packs: dict[str, dict[str, puzzle_pb2.PackedPuzzle]] = {}
+        self._packs: dict[str, asyncio.Future[dict[str, puzzle_pb2.PackedPuzzle]]] = {}
         self._settings: OrderedDict[str, Setting] = OrderedDict()
 
     async def puzzles(self, game: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
@@ -47,8 +49,10 @@ class Library:
         if game_id not in wire.hosted_games():
             raise wire.game_not_found(game_id)
         if game_id not in self._packs:
-            self._packs[game_id] = await asyncio.to_thread(_read, game_id)
-        return self._packs[game_id]
+            # Once, for all who ask meanwhile, whether or not one has gone: it takes seconds.
+            self._packs[game_id] = PROCESS.spawn("read", asyncio.to_thread, _read, game_id)
+        await asyncio.wait([self._packs[game_id]])
+        return self._packs[game_id].result()
 
     async def find(self, name: str) -> puzzle_pb2.PackedPuzzle:
         """The puzzle of a name; raises Refusal if there is none."""
@@ -87,6 +91,9 @@ def _read(game_id: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
         pack = pack_of(wire.hosted_games()[game_id])
     except PackError as error:
         _log.error("left out: %s", error)
+        pack = None
+    except Exception as error:  # Of the code of a package.
+        log_failure(f"the pack of puzzles of {game_id}", error)
         pack = None
     puzzles = [] if pack is None else pack.puzzles
     return dict(sorted((each.puzzle.name, each) for each in puzzles))

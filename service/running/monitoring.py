@@ -19,18 +19,19 @@ import time
 from pathlib import Path
 from typing import TypeAlias
 
-from prometheus_client import make_asgi_app
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
 
 import wire
 from service.common.tasks import KeptTask, Tasks
 from service.listening.connections import accept, cannot_listen, listen
 from service.listening.http import (
     UNREADABLE,
-    Application,
     Connections,
     Receive,
     Scope,
     Send,
+    respond,
     respond_text,
 )
 from service.observability.metrics import Metrics
@@ -58,8 +59,7 @@ class Monitoring:
         """`registry` is what to tell instead of the metrics alone."""
         self.state = "starting"  # READY, or what the server does instead of taking calls.
         self._metrics = metrics
-        shown = registry or metrics.registry
-        self._read_metrics: Application = make_asgi_app(shown, disable_compression=True)
+        self._shown: Collector = registry or metrics.registry
         self._turned = time.monotonic()  # When the event loop was last seen to turn.
         self._sampling: KeptTask | None = None
         self._port: _Port | None = None
@@ -99,7 +99,9 @@ class Monitoring:
         elif scope["method"] not in ("GET", "HEAD"):
             await respond_text(send, 405, "only GET", [(b"allow", b"GET, HEAD")])
         elif path == "/metrics":
-            await self._read_metrics(scope, receive, send)
+            # In one form, which all readers know, whatever they say that they accept.
+            kind = (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())
+            await respond(send, 200, [kind], generate_latest(self._shown))
         elif path == "/readyz":
             state = self._readiness()
             await respond_text(send, 200 if state == READY else 503, state)

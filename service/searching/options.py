@@ -19,9 +19,8 @@ MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 
 
 def read_models() -> None:
-    """Reads the models of all games. Raises ValueError if one is broken, with its file."""
-    for game in wire.hosted_games().values():
-        learned(game())
+    """Reads the models of all games. Raises PackageError if one is broken, with its file."""
+    wire.of_each("its model cannot be used", lambda game: learned(game()))
 
 
 BOT_STRENGTHS: dict[int, Strength] = {

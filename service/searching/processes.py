@@ -17,7 +17,7 @@ from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector
 
 from service.common.tasks import KeptTask, Tasks
 from service.observability import logs, tracing
@@ -45,12 +45,6 @@ class SummedRegistry:
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
         return self._sum(self._own.collect())
-
-    def restricted_registry(self, names: Iterable[str]) -> "SummedRegistry":
-        """The registry with only the metrics of these names."""
-        assert isinstance(self._own, CollectorRegistry)
-        restricted: Collector = self._own.restricted_registry(names)
-        return SummedRegistry(restricted, self._others)
 
     def _sum(self, metrics: Iterable[Metric]) -> Iterator[Metric]:
         added: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}

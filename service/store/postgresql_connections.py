@@ -10,6 +10,8 @@ from typing import Any
 import asyncpg
 
 from service.common.errors import store_full, store_unavailable
+from service.common.event_loop import Lines
+from service.common.urls import without_password
 from service.store import postgresql_feed
 from service.store import postgresql_tables as tables
 from wire.errors import Refusal
@@ -59,6 +61,7 @@ class Connections:
         self._lent = [self._add("") for _ in range(CONNECTIONS)]
         self._free = list(self._lent)  # The one that was used last comes last, and is used next.
         self._room = asyncio.Semaphore(CONNECTIONS)
+        self._lines = Lines(max(1, CONNECTIONS - 1))
         self.waiting = 0  # For a connection.
 
     def _add(self, settings: str) -> "Connection":
@@ -97,11 +100,11 @@ class Connections:
             async with _connected(self._url) as connection:
                 await prepare(connection)
         except FAILURES as error:
-            # Without the URL, which may hold a password.
             what = str(error) or "no answer"
             if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
                 what = "it takes no writes, as a standby"
-            raise OSError(f"cannot use the PostgreSQL database: {what}") from None
+            where = without_password(self._url)
+            raise OSError(f"cannot use the PostgreSQL database {where}: {what}") from None
 
     @property
     def open_connections(self) -> int:
@@ -125,23 +128,24 @@ class Connections:
     @asynccontextmanager
     async def one(self) -> AsyncIterator[Any]:
         """A connection; raises Refusal while the database is left alone, or one of FAILURES."""
-        self._backoff.check()
-        self.waiting += 1
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                await self._room.acquire()
-        except TimeoutError:
-            self._backoff.failed()
-            raise
-        finally:
-            self.waiting -= 1
-        lent = self._free.pop()
-        try:
-            async with lent.use() as connection:
-                yield connection
-        finally:
-            self._free.append(lent)
-            self._room.release()
+        async with self._lines.own():
+            self._backoff.check()
+            self.waiting += 1
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await self._room.acquire()
+            except TimeoutError:
+                self._backoff.failed()
+                raise
+            finally:
+                self.waiting -= 1
+            lent = self._free.pop()
+            try:
+                async with lent.use() as connection:
+                    yield connection
+            finally:
+                self._free.append(lent)
+                self._room.release()
 
     def _leave(self) -> None:
         # Replaces all connections before they are used again: the database has moved.

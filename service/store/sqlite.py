@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeVar
 
-from service.common.event_loop import paid
+from service.common.event_loop import Lines, paid
 from service.common.tasks import Threads
 from service.observability.metrics import Metrics
 from service.store import chain, faults, sqlite_recovery
@@ -83,6 +83,7 @@ class SqliteStore:
         # what a sync has failed for: with that, all that is written after it could be lost.
         self._anchor: sqlite3.Connection | None = None
         self._readers = Threads("store-reader", READERS)
+        self._lines = Lines(READERS - 1)
         self._reader = threading.local()
         # The connections of the readers. Python closes none that is merely dropped, since each is
         # part of a circle; an open one would keep the last from emptying the write-ahead log.
@@ -335,7 +336,8 @@ class SqliteStore:
         return self._changes.listen(listener)
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
-        return await self._readers.do(paid(self._query), query, arguments)
+        async with self._lines.own():
+            return await self._readers.do(paid(self._query), query, arguments)
 
     def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
         try:

@@ -1,10 +1,14 @@
 """A package of a game that cannot be used is told in one line, or left out."""
 
+import os
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from tests.support.planted_games import add_schema, plant, run
+from croupier.v1 import catalog_pb2, catalog_pb2_grpc
+from tests.support.planted_games import RULES, add_schema, environment_of, plant, run
+from tests.support.server_process import ServerProcess
 
 MESSAGES = "".join(
     f"message Planted{kind} {{}}\n" for kind in ("Ruleset", "Action", "Event", "View")
@@ -49,6 +53,14 @@ def test_a_package_without_the_game_that_it_names_is_refused(tmp_path):
     assert refusal(run(tmp_path, "games")) == (
         "acme_planted.rules.rules must have one game of this id, and has none"
     )
+
+
+@pytest.mark.parametrize("name", ["German", "acme.whist", "a/b", "w" * 41])
+def test_a_game_whose_id_no_request_could_name_is_refused(tmp_path, name):
+    plant(tmp_path, game_id=name)
+    done = run(tmp_path, "games")
+    assert done.returncode == 1
+    assert f"the game {name} of acme-planted 1.2 cannot be used: its id must be" in done.stderr
 
 
 def test_a_game_whose_class_is_in_another_package_is_refused(tmp_path):
@@ -134,3 +146,44 @@ def test_a_broken_package_can_be_left_out(tmp_path):
     assert "Skystones" in done.stdout
     [line] = done.stderr.splitlines()
     assert line.startswith("left out: the game planted of acme-planted 1.2 cannot be used: ")
+
+
+def test_a_module_that_no_server_needs_keeps_none_from_starting(tmp_path):
+    package = plant(tmp_path)
+    add_schema(package, SCHEMA)
+    (package / "tests").mkdir()
+    skips = "class Skipped(BaseException): pass\nraise Skipped"  # As pytest.importorskip does.
+    for place in ("tests/__init__.py", "tests/test_rules.py", "extra.py"):
+        (package / place).write_text(skips)
+    done = run(tmp_path, "games")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "acme-planted 1.2" in done.stdout
+
+
+NAMELESS = RULES.replace("abi =", "title = 5\n        abi =")
+
+
+def test_a_game_that_cannot_be_described_is_refused_or_left_out(tmp_path):
+    add_schema(plant(tmp_path, rules=NAMELESS.format(id="planted", abi=2, reference=False)), SCHEMA)
+    assert refusal(run(tmp_path, "games")).startswith("it cannot be described: TypeError: ")
+    done = run(tmp_path, "games", CROUPIER_SKIP_BROKEN_GAMES="true")
+    assert done.returncode == 0
+    assert "Skystones" in done.stdout and "planted" not in done.stdout
+    assert done.stderr.startswith("left out: the game planted of acme-planted 1.2 cannot be used: ")
+
+
+def test_a_server_goes_without_a_game_whose_texts_or_files_cannot_be_read(tmp_path):
+    package = plant(tmp_path)
+    add_schema(package, SCHEMA)
+    options = ("--store", "memory", "--web", "127.0.0.1:0", "--skip-broken-games")
+    for path in (package / "de.toml", Path(os.fsdecode(bytes(package) + b"/\xff"))):
+        path.write_text("rules = ")
+        with ServerProcess(*options, environment=environment_of(tmp_path)) as server:
+            found = catalog_pb2_grpc.CatalogServiceStub(server.client.channel).ListGames(
+                catalog_pb2.ListGamesRequest()
+            )
+            names = [each.name for each in found.games]
+            assert "games/skystones" in names and "games/planted" not in names
+            server.stop()
+            assert "left out: the game planted of acme-planted 1.2 cannot be used" in server.log
+        path.unlink()

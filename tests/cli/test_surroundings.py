@@ -131,3 +131,65 @@ def test_no_proxy_of_the_environment_leads_to_this_machine(shared_server):
             env={**os.environ, "http_proxy": "http://127.0.0.1:9", "no_proxy": ""},
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_what_the_output_or_utf_8_lacks_ends_no_command(shared_server, tmp_path):
+    record = write_record(random_match("champion_chess", "default", seeded("letters")))
+    path = record_files.write(record, tmp_path, "json").rename(tmp_path / os.fsdecode(b"\xe9.json"))
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for environment in (os.environ, ascii_only):
+        done = run("verify", path, stdout=subprocess.PIPE, env=environment)
+        assert (done.returncode, done.stderr) == (0, "") and "true: matches/" in done.stdout
+        words = ("champion_chess", "--auto", "--hint-iterations", "5", "--no-save")
+        done = run("play", *words, *at(shared_server), stdout=subprocess.PIPE, env=environment)
+        assert done.returncode == 0, done.stderr
+    for command in ([*COMMAND, "play"], PLAY):
+        done = run("--join", b"\xff", *at(shared_server), command=command, stdout=subprocess.PIPE)
+        assert done.returncode == 1
+        assert re.fullmatch(r"croupier\S*: .*an argument is not UTF-8\n", done.stderr)
+
+
+def test_a_terminal_that_is_only_said_to_be_one_has_a_size(shared_server):
+    """As in the logs of a build, whose colours somebody wants."""
+    words = ("play", "champion_chess", "--auto", "--hint-iterations", "5", "--no-save")
+    environment = {**os.environ, "TERM": "dumb", "FORCE_COLOR": "1"}
+    done = run(*words, *at(shared_server), stdout=subprocess.PIPE, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_server_says_tells_a_terminal_nothing():
+    program = (
+        "from croupier.terminal import program; import sys\n"
+        "def fail(): raise OSError('gr\u00fcn\\x1b[2J')\n"
+        "program.run(fail, str)"
+    )
+    done = run("-c", program, command=[sys.executable], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "gr\u00fcn\\x1b[2J\n")
+
+
+@pytest.mark.parametrize("option", ["--token-key-file", "--operator-token-file"])
+def test_a_device_is_no_secret(option):
+    done = run("serve", "--store", "memory", "--listen", "127.0.0.1:0", option, "/dev/zero")
+    assert (done.returncode, done.stderr) == (1, "croupier: /dev/zero has more than 64 KiB\n")
+
+
+def test_a_file_of_options_that_is_nested_too_deeply_is_refused(tmp_path):
+    (tmp_path / "options.toml").write_text(f"listen = {'[' * 9999}")
+    done = run("serve", "--config", tmp_path / "options.toml")
+    assert done.returncode == 2 and "nested too deeply" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["matches/../../x", "matches//etc/x", "matches/", "matches/a\0b"])
+def test_a_record_is_written_nowhere_but_into_its_folder(tmp_path, name):
+    record = write_record(random_match("champion_chess", "default", seeded("name")))
+    record.name = name
+    with pytest.raises(OSError, match="is no name of a match"):
+        record_files.write(record, tmp_path, "json")
+
+
+def test_an_empty_file_is_said_to_be_no_record(tmp_path):
+    (tmp_path / "record.json").write_text("")
+    done = run("verify", tmp_path / "record.json", stdout=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.endswith("record.json: not true: it is empty, and so no record\n")

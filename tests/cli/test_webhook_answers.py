@@ -17,6 +17,7 @@ from standardwebhooks import Webhook
 
 from cli import posting, webhooks
 from croupier.v1 import feed_pb2
+from service.common import asking
 from tests.support.certificates import Authority
 from tests.support.own_thread import patch_here
 
@@ -265,7 +266,7 @@ def test_what_is_not_taken_is_a_dead_letter_with_its_reason(peer, post, name, ca
     [dead] = post(url)
     over()  # The client has left, so that no attempt goes on.
     assert re.search(why, dead["why"]), dead["why"]
-    assert len(dead["why"]) <= posting.MAX_REASON
+    assert len(dead["why"]) <= asking.MAX_REASON
     assert dead["message"]["data"]["updates"] == [{"name": "matches/x", "version": "1"}]
     assert len(peer.requests) <= 1
     said = capsys.readouterr().err

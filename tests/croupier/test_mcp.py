@@ -530,6 +530,23 @@ def test_on_this_machine_only_its_names_and_those_of_a_proxy_are_served(shared_s
     anyio.run(run)
 
 
+def test_over_http_a_request_has_a_size_before_its_key_is_looked_at(shared_server):
+    async def run():
+        async with (
+            serving(shared_server[1], "--require-key") as url,
+            httpx2.AsyncClient() as http,
+        ):
+            accepted = "application/json, text/event-stream"
+            headers = {"content-type": "application/json", "accept": accepted}
+            large = await http.post(url, content=b" " * (65 << 10), headers=headers)
+            assert large.status_code == 413
+            many = {f"x-{number}": "" for number in range(101)}
+            assert (await http.get(url, headers=many)).status_code == 431
+            assert "KEY_REQUIRED" in (await post(http, url, "list_games"))[1]
+
+    anyio.run(run)
+
+
 def test_options_of_http_without_it_are_told():
     ended = run_command("mcp", "--require-key")
     assert ended.status == 2 and "belong to --http" in ended.err

@@ -62,6 +62,19 @@ def test_it_says_whether_to_use_tls(commands, replicas, tmp_path, monkeypatch):
         assert said.status == 1 and "the server speaks no TLS: leave --tls" in said.err, words
 
 
+def test_it_says_that_a_server_asks_for_a_certificate(replicas, tmp_path):
+    authority = Authority(tmp_path, "authority")
+    cert, key = authority.issue()
+    files = {"cert": cert, "key": key, "client-ca": authority.cert}
+    options = [word for name, path in files.items() for word in (f"--tls-{name}", str(path))]
+    secured = replicas("--store", "memory", *options)
+    secured.ready()
+    at = ("--server", secured.address, "--tls-ca", authority.cert)
+    said = croupier("games", *at)
+    assert said.status == 1 and "use --tls-cert and --tls-key" in said.err
+    assert croupier("games", *at, "--tls-cert", cert, "--tls-key", key).status == 0
+
+
 def test_its_calls_carry_the_key_that_it_is_given(commands, replicas, tmp_path, monkeypatch):
     monkeypatch.delenv(API_KEY, raising=False)
     (tmp_path / "callers.toml").write_text(CALLERS)

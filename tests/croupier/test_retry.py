@@ -1,8 +1,9 @@
 """Lost calls and streams are tried again, whatever status a proxy gives; refusals are not."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
+from typing import NamedTuple
 
 import grpc
 import pytest
@@ -11,6 +12,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from croupier.client import Client, CroupierError, Seat
+from croupier.errors import DETAILS, MAX_RETRY_AFTER
 from croupier.retry import LOST, may_pass
 from croupier.v1 import (
     game_pb2,
@@ -234,3 +236,33 @@ def test_the_status_of_a_lost_call_is_told_when_patience_ends(
     with Client(address, patience=patience) as client, pytest.raises(CroupierError) as caught:
         Seat(client, "matches/one", "token").view()
     assert (caught.value.code, caught.value.reason) == (grpc.StatusCode.INTERNAL, "")
+
+
+class Failed(NamedTuple):
+    """A failed call, with what a proxy or a server has sent of it."""
+
+    details_bin: bytes
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.RESOURCE_EXHAUSTED
+
+    def details(self) -> str:
+        return "later"
+
+    def trailing_metadata(self) -> Sequence[tuple[str, bytes]]:
+        return [(DETAILS, self.details_bin)]
+
+
+@pytest.mark.parametrize("seconds", [-5, 3, 10**13])
+def test_whatever_a_server_says_when_to_come_back_is_a_time(seconds: int) -> None:
+    status = status_pb2.Status(code=8, message="later")
+    status.details.add().Pack(error_details_pb2.RetryInfo(retry_delay={"seconds": seconds}))
+    error = CroupierError.from_call(Failed(status.SerializeToString()))
+    assert error.retry_after == min(max(0, seconds), MAX_RETRY_AFTER)
+
+
+def test_details_that_are_none_are_left_out() -> None:
+    broken = status_pb2.Status(code=8, message="later")
+    broken.details.add(type_url="x/google.rpc.RetryInfo", value=b"\xff")
+    for sent in (b"\xff", broken.SerializeToString()):
+        assert str(CroupierError.from_call(Failed(sent))) == "RESOURCE_EXHAUSTED: later"

@@ -378,3 +378,37 @@ def test_a_fault_of_a_playout_policy(hook):
     for each in (call, lambda: policy.playouts(position, 1 << 30, 0)):
         with pytest.raises(RulesFault, match=f"failed in {hook}: Bug"):
             each()
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("__eq__", lambda game: game == game),
+        ("__hash__", hash),
+        ("__repr__", repr),
+        ("phrases", lambda game: game.phrases),
+        ("cards", lambda game: game.cards()),
+        ("explain", lambda game: game.explain(None, 0, 0)),
+    ],
+)
+def test_what_every_game_has_is_guarded(name, use):
+    def fail(self, *args):
+        raise Bug("planted")
+
+    found = property(fail) if name == "phrases" else fail
+    cls = type("Broken", (PythonKuhn,), {"id": "broken", name: found})
+    faults.guard_methods(cls)
+    with pytest.raises(RulesFault, match=f"the rules of broken failed in {name}: Bug: planted"):
+        use(cls())
+
+
+def test_a_generator_is_read_within_the_guard(limited):
+    def endless(self):
+        while True:
+            yield time.sleep(0.001)
+
+    cls = type("Endless", (PythonKuhn,), {"id": "endless", "cards": endless})
+    faults.guard_methods(cls)
+    with pytest.raises(RulesFault, match="the rules of endless failed in cards: Overtime"):
+        cls().cards()
+    assert faults.guarded(lambda: (n for n in range(3)), "recorded", "whole")() == [0, 1, 2]

@@ -83,6 +83,11 @@ def test_each_path_has_its_answer(monitored):
     for path in ("/", "/metrics/", "/healthz", "/metrics.json", "/%2e%2e/metrics"):
         assert get(port, path)[0] == 404, path
     assert get(port, "/metrics", "POST")[0] == 405
+    for accept in ("application/openmetrics-text; version=x", "text/plain; version=;", "\xff"):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics?name[]=%ff")
+        request.add_header("accept", accept)
+        with urllib.request.urlopen(request) as answer:
+            assert "# TYPE croupier_" in answer.read().decode()
     assert get(port, "/livez", "HEAD") == (200, "")
 
 

@@ -8,7 +8,7 @@ from google.protobuf.empty_pb2 import Empty
 from protovalidate import Validator
 
 import wire
-from croupier.v1 import game_pb2
+from croupier.v1 import game_pb2, hint_pb2
 from engine.errors import ActionError, RulesetError, ViewError
 from engine.events import Event
 from engine.game import SPECTATOR
@@ -18,6 +18,7 @@ from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
 from wire.errors import Refusal
 from wire.translation import Translation
+from wire.validation import first_violation
 
 MATCHES = 3 if LONG_FORM else 1
 VALIDATOR = Validator()
@@ -202,3 +203,9 @@ def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
         assert f"view.{game_id}.{instead}x" in str(refusal)
         name = instead.partition("[")[0].rstrip(".")
         assert not name or name in view.DESCRIPTOR.fields_by_name
+
+
+def test_a_refusal_lists_no_value_that_it_refuses():
+    search = hint_pb2.Search(match_name="matches/a", strength="BOT_STRENGTH_RANDOM")
+    said = first_violation(search).rule
+    assert "BOT_STRENGTH_BEGINNER" in said and "RANDOM" not in said

@@ -2,6 +2,7 @@
 
 import random
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,24 @@ def test_what_is_typed_at_a_stop_answers_the_next_question(address: str, tmp_pat
         shown = session.read()
         assert "> 1" in shown
         assert any(line.startswith("You choose: ") for line in shown), shown
+
+
+def test_a_stop_is_shown_again_and_ends_with_the_match(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Again when the program goes on, which Ctrl-Z has stopped."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    words = ("champion_chess", "--seed", "5", "--opponent", "random")
+    with terminal(address, *words, state=tmp_path, rows=12, columns=40) as session:
+        assert session.read()[-1] == "Enter: go on "
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            session.process.send_signal(number)
+        assert session.read()[-1] == "Enter: go on "
+        [saved] = SavedSeats().read()
+        with Client(address) as client:
+            Seat(client, saved.match, saved.token).resign()
+        while "You resigned" not in " ".join(session.read()):
+            session.type("")
 
 
 def test_nobody_agrees_at_a_stop_to_what_is_asked_after_it(address: str, tmp_path: Path) -> None:

@@ -466,3 +466,14 @@ def test_the_python_client_sends_its_key_and_waits_for_its_budget(serve):
         finally:
             clock[0] += 1.0
         assert len(views.result()) == 30
+
+
+def test_handshakes_of_an_address_take_turns_and_too_many_are_not_counted():
+    admission = Admission(
+        Callers(address={Budget.PROCESSOR: 10}, loopback_is_limited=True), Metrics()
+    )
+    admission._ledger._now = lambda: 0.0
+    delays = [admission.delay_handshake("ipv4:192.0.2.1:0", 10) for _ in range(500)]
+    assert delays[:5] == pytest.approx([0, 0, 0, 0.1, 0.2])
+    assert max(delays) == pytest.approx(10, abs=0.1)
+    assert admission.delay_handshake("ipv4:192.0.2.2:0", 10) == 0

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,6 +13,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from service.admission import signed_tokens
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, Jwt
 from service.admission.signed_tokens import SignedTokens
@@ -169,6 +171,46 @@ async def test_an_answer_that_is_no_http_ends_no_server(caplog):
             tokens.close()
             assert "http://127.0.0.1" in caplog.text and "qz" not in caplog.text
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"[" * 100_000,
+        b'{"keys": [1]}',
+        b'{"keys": [{"kty": ["RSA"]}]}',
+        b'{"keys": [{"kty": "RSA", "alg": ["RS256"]}]}',
+        json.dumps({"keys": [{**public("ed"), "kid": ["ed"]}]}).encode(),
+        json.dumps({"keys": [{**public("ec"), "x": 5}]}).encode(),
+        b" " * (2 << 20),
+        b"\xff",
+        None,
+    ],
+)
+async def test_whatever_an_issuer_answers_the_server_starts(caplog, monkeypatch, answer):
+    """The last one sends a byte now and then, for ever."""
+    monkeypatch.setattr(signed_tokens, "FETCH_SECONDS", 0.5 if answer is None else 60.0)
+
+    class Issuer(SimpleHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(answer or b"{")
+                while answer is None and not gone.wait(0.1):
+                    self.wfile.write(b" ")
+
+    gone = threading.Event()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Issuer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tokens = configured(f"http://127.0.0.1:{server.server_port}/keys?key=qz")
+        await tokens.open()
+        tokens.close()
+        gone.set()
+        server.shutdown()
+    [line] = caplog.messages
+    assert line.startswith("cannot read the keys of signed tokens: http://127.0.0.1:")
+    assert "qz" not in line
 
 
 def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):

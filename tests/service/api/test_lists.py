@@ -1,5 +1,8 @@
 """A key and its players list their matches, on SQLite and on two servers over PostgreSQL."""
 
+import asyncio
+from collections import Counter
+
 import pytest
 
 from croupier.client import (
@@ -12,6 +15,8 @@ from croupier.client import (
 from croupier.v1 import match_pb2
 from croupier.v1.game_pb2 import END_REASON_ABORTED, END_REASON_RESIGNATION, END_REASON_RULES
 from service.admission.budgets import Budget, Ledger
+from service.api import match_service
+from service.hosting.views import write_match
 from service.store import Query, queries
 from tests.support.houses import GAME, OPERATOR, names, refusal, two
 
@@ -187,3 +192,24 @@ def test_a_list_reads_no_other_matches(house, query):
             assert any(f"{key}=?" in line or f"{key} = " in line for line in used), text
     if query.before:
         assert any("since<?" in line or "created<?" in line or " < " in line for line in used), text
+
+
+def test_a_long_list_is_written_in_pieces(house, monkeypatch):
+    turns, written = 0, Counter()
+
+    def count():
+        nonlocal turns
+        turns += 1
+
+    def write(*what):
+        asyncio.get_running_loop().call_soon(count)
+        written[turns] += 1
+        return write_match(*what)
+
+    monkeypatch.setattr(match_service, "WRITTEN_AT_ONCE", 2, raising=False)
+    monkeypatch.setattr(match_service, "write_match", write)
+    studio = house.client()
+    for _ in range(7):
+        studio.create_match(GAME, (open_seat("A"), bot("random")))
+    assert len(names(studio.matches())) == 7
+    assert max(written.values()) == 2

@@ -1,12 +1,15 @@
 """Puzzles: a position is shown without its answer, and the answer is told after an attempt."""
 
+import asyncio
 import random
+import threading
 
 import grpc
 import pytest
 
 import wire
 from croupier.v1 import match_pb2, puzzle_pb2
+from engine.errors import RulesFault
 from engine.match import Match
 from engine.sampler import Sampler
 from service.common.event_loop import LongWork, finish_now
@@ -165,6 +168,39 @@ async def test_a_line_is_played_once_however_often_it_is_asked_for(monkeypatch):
     lines = [await library.line(each) for each in (first, second, first, first)]
     assert lines[0] is lines[2] is lines[3] and lines[0] != lines[1]
     assert played == [first.puzzle.name, second.puzzle.name]
+
+
+async def test_a_pack_is_read_once_however_many_ask_and_whoever_goes(monkeypatch):
+    read, may_go_on = [], threading.Event()
+
+    def reading(game_id):
+        read.append(game_id)
+        may_go_on.wait()
+        return {}
+
+    monkeypatch.setattr(library_module, "_read", reading)
+    library = library_module.Library(LongWork())
+    asking = [asyncio.create_task(library.puzzles("games/skystones")) for _ in range(5)]
+    await asyncio.sleep(0)
+    asking[0].cancel()
+    await asyncio.sleep(0)
+    late = asyncio.create_task(library.puzzles("games/skystones"))
+    await asyncio.sleep(0)
+    may_go_on.set()
+    assert await asyncio.gather(*asking[1:], late) == [{}] * 5
+    assert asking[0].cancelled() and read == ["skystones"]
+
+
+async def test_a_pack_whose_game_fails_is_left_out_and_not_read_again(monkeypatch, caplog):
+    def fail(game):
+        raise RulesFault("planted", "skystones", "apply")
+
+    monkeypatch.setattr(library_module, "pack_of", fail)
+    library = library_module.Library(LongWork())
+    for _ in range(2):
+        assert await library.puzzles("games/skystones") == {}
+    [line] = caplog.messages
+    assert "the pack of puzzles of skystones failed: apply of the game skystones" in line
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from service.common import event_loop
+from service.common.call import Call, Kind, Principal, current_call
 from service.common.event_loop import FIRST_PIECES, PIECE_SECONDS, LongWork, finish_now
 from tests.support.own_thread import patch_here
 
@@ -99,3 +100,19 @@ async def test_work_that_is_cancelled_lets_others_have_their_turns(loop):
     for each in endless:
         with pytest.raises(asyncio.CancelledError):
             await each
+
+
+async def test_who_pays_takes_turns_with_the_others_who_do(loop):
+    """Seats of one address, or players of one key, are no more than another one together."""
+    work, ended = LongWork(), []
+
+    async def finish(payer, seat):
+        call = Call("", "")
+        call.payers = (Principal(Kind.SEAT, seat), Principal(Kind.ADDRESS, payer))
+        current_call.set(call)
+        await work.finish(spin(loop, 400))
+        ended.append(payer)
+
+    many = [asyncio.create_task(finish("many", f"{seat}")) for seat in range(20)]
+    await asyncio.gather(*many, asyncio.create_task(finish("one", "0")))
+    assert ended[0] == "one"

@@ -4,6 +4,7 @@ import gzip
 import html
 import http.client
 import json
+import os
 import re
 from urllib.parse import quote, unquote, urlsplit
 
@@ -113,6 +114,19 @@ def test_drawings_of_packages(tmp_path, web_servers):
     assert script.headers[b"cache-control"] == b"no-cache"
     assert b"script-src 'self'" in script.headers[b"content-security-policy"]
     assert get("/games/drawings.json").messages[1]["body"] == b'["acme_whist"]'
+
+
+def test_a_drawing_has_its_files_and_nothing_else(tmp_path, web_servers):
+    (web := tmp_path / "web").mkdir()
+    (web / "drawing.js").write_text("")
+    os.mkfifo(web / "pipe.js")
+    (web / ".#drawing.js").symlink_to("nowhere")  # As an editor leaves it.
+    for name in ("one", "two", "up"):
+        (web / name).symlink_to("../web" if name == "up" else ".")
+    get = getter(Site(tmp_path, {"acme_whist": web}), web_servers)
+    assert get("/games/acme_whist/drawing.js").messages[0]["status"] == 200
+    for path in ("pipe.js", ".%23drawing.js", "one/two/drawing.js"):
+        assert get(f"/games/acme_whist/{path}").messages[0]["status"] == 404
 
 
 def test_a_link_to_an_invitation_tells_a_preview_the_game(ask):

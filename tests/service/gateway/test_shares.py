@@ -2,6 +2,7 @@
 
 import gzip
 import socket
+import ssl
 from collections import Counter
 from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ from service.common.call import Kind, Principal
 from service.gateway import rpc
 from service.listening.connections import ConnectionLimits
 from service.listening.http import PARTS, PIECE_BYTES
+from service.listening.tls import Files
+from tests.support.certificates import Authority
 from tests.support.server_process import ServerProcess
 from tests.support.serving import ruleset_of
 from tests.support.waiting import wait_until
@@ -134,3 +137,20 @@ def test_a_connection_too_many_leaves_no_error(tmp_path):
                     assert read_all(another) == b""
         server.stop()
         assert "ERROR" not in server.log
+
+
+def test_a_handshake_is_paid_before_it_begins(start, tmp_path):
+    """As a call is: with what is left then, which is nothing for the second one."""
+    authority = Authority(tmp_path, "authority")
+    tls = Files(*authority.issue())
+    server, _ = start(f"{Budget.PROCESSOR} = 0.001", tls=tls)
+    context = ssl.create_default_context(cafile=authority.cert)
+    port = urlsplit(server.web_url).port
+    for served in (True, False):
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            try:
+                context.wrap_socket(plain, server_hostname="localhost").close()
+            except OSError:
+                assert not served
+            else:
+                assert served

@@ -1,9 +1,11 @@
 """Traces of a server process, as a collector receives them."""
 
 import os
+import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -114,6 +116,40 @@ def test_one_trace_from_the_caller_to_the_commit_and_the_searches(collector):
     assert {span.trace_id.hex() for span in collector.spans} > {TRACE}
     told = "".join(str(span) for span in collector.spans)
     assert not [each for each in table.everyone() if each.token in told]
+
+
+def test_the_answer_of_a_collector_need_not_end():
+    """It sends more and more, and is sent the next spans all the same."""
+    gone, asked = threading.Event(), queue.Queue()
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.end_headers()
+            asked.put(self.path)
+            with suppress(OSError):
+                while not gone.wait(0.01):
+                    self.wfile.write(b"more")
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{collector.server_port}"
+        environment = {
+            **os.environ,
+            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+            "OTEL_BSP_SCHEDULE_DELAY": "50",
+        }
+        with ServerProcess("--store", "memory", "--tracing", environment=environment) as server:
+            for _ in range(2):
+                server.client.create(ruleset_of("skystones"))
+                assert asked.get() == "/v1/traces"
+            gone.set()
+            server.stop()
+        collector.shutdown()
 
 
 def test_tracing_needs_a_collector():

@@ -10,6 +10,7 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
+from service.common.call import Call, Kind, Principal, current_call
 from service.common.tasks import TaskFailedError
 from service.hosting.creation import NewMatch
 from service.hosting.matches import Matches
@@ -42,6 +43,7 @@ from tests.support.stores import (
     refused,
     sealed,
 )
+from tests.support.waiting import PAUSE
 from wire.errors import Refusal
 
 LONG = 1000.0
@@ -186,7 +188,7 @@ async def test_servers_that_start_together_create_the_tables_once(place):
 def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
     url = f"postgresql://me:secret@/postgres?host={tmp_path}"
     line = refused_start("--store", url)
-    assert "cannot use the PostgreSQL database" in line
+    assert "cannot use the PostgreSQL database postgresql://me@/postgres?host=" in line
     assert "secret" not in line
 
 
@@ -381,3 +383,23 @@ async def test_a_server_that_cannot_hear_the_others_says_so(place, monkeypatch, 
         assert working.down() == {"notices"}
         assert not store.reads
         assert "TooManyConnectionsError" in caplog.text
+
+
+async def test_one_who_asks_for_much_leaves_a_connection_to_others(store):
+    may_go_on, lent = asyncio.Event(), []
+
+    async def hold(payer):
+        call = Call("", "")
+        call.payers = (Principal(Kind.ADDRESS, payer),)
+        current_call.set(call)
+        async with store._connections.one():
+            lent.append(payer)
+            await may_go_on.wait()
+
+    many = [asyncio.create_task(hold("many")) for _ in range(10)]
+    one = asyncio.create_task(hold("one"))
+    while "one" not in lent:
+        await asyncio.sleep(PAUSE)
+    assert lent.count("many") < postgresql_connections.CONNECTIONS
+    may_go_on.set()
+    await asyncio.gather(*many, one)

@@ -3,10 +3,12 @@
 import asyncio
 import sqlite3
 import stat
+import threading
 
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
+from service.common.call import Call, Kind, Principal, current_call
 from service.store import (
     DueMatch,
     MatchStatus,
@@ -240,3 +242,28 @@ async def test_a_head_that_was_set_back_fails_its_own_match_alone(place, caplog)
         tries = [Branch(name).append(store, action(0, b"other")) for name in ("one", "two")]
         assert await asyncio.gather(*tries) == [False, True]
     assert "cannot be written" not in caplog.text
+
+
+async def test_one_who_reads_much_leaves_a_reader_to_others(store):
+    may_go_on, reading = threading.Event(), 0
+
+    def read_long(connection):
+        nonlocal reading
+        reading += 1
+        may_go_on.wait()
+
+    async def read(payer, query, *arguments):
+        call = Call("", "")
+        call.payers = (Principal(Kind.ADDRESS, payer),)
+        current_call.set(call)
+        return await store._read(query, *arguments)
+
+    many = [asyncio.create_task(read("many", read_long)) for _ in range(5)]
+    await asyncio.sleep(0)
+    try:
+        await asyncio.create_task(read("one", sqlite_tables.read_ids, "", 1))
+        assert reading <= 1
+    finally:
+        may_go_on.set()
+    await asyncio.gather(*many)
+    assert reading == 5
