@@ -18,6 +18,7 @@ from google.protobuf.duration_pb2 import Duration
 from croupier.v1 import clock_pb2
 
 _MAX_CACHED = 256  # Time controls.
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # The first is Linux's.
 
 
 class Clock:
@@ -28,8 +29,8 @@ class Clock:
         return time.time_ns() // 1_000_000
 
     def steady(self) -> float:
-        """Seconds of a clock that nobody sets."""
-        return time.monotonic()
+        """Seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+        return time.clock_gettime(_STEADY)
 
     async def sleep(self, until: int, wake: asyncio.Event) -> None:
         """Returns at a time, or earlier when `wake` is set."""

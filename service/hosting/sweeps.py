@@ -62,12 +62,6 @@ class Sweep(ABC):
         if self._task is not None:
             self._task.close()
 
-    def hold_off(self) -> None:
-        """Does nothing for a while: the clock may be wrong, and what is done is for good."""
-        seconds = min(HELD_SECONDS, self._seconds)
-        self._held_until = self._clock.steady() + seconds
-        _log.warning("%s: held off for %d seconds. Is the clock right?", self._name, seconds)
-
     async def _run(self) -> None:
         while True:
             with suppress(Refusal):  # The store logs its own failures.
@@ -77,13 +71,15 @@ class Sweep(ABC):
     async def sweep(self) -> None:
         """Does all that is to be done by now, a batch at a time, and logs of how many matches.
 
-        It does nothing where it is held off.
+        It does nothing for a while after the clock was set forward: what it does is for good.
         """
         now, steady = self._clock.now(), self._clock.steady()
         jump = now / 1000 - steady - self._ahead
         self._ahead += jump
-        if jump > self._pause:
-            self.hold_off()
+        if jump > self._pause and steady >= self._held_until:
+            seconds = min(HELD_SECONDS, self._seconds)
+            self._held_until = steady + seconds
+            _log.warning("%s: held off for %d seconds. Is the clock right?", self._name, seconds)
         if steady < self._held_until:
             return
         count, before = 0, now - round(1000 * self._seconds)

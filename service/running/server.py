@@ -293,8 +293,6 @@ class Server:
                 if not newest.damaged and (ago < -OFF_SECONDS or ago > min(limits, default=ago)):
                     told = "is the clock right? It says %s; the newest match was played on at %s"
                     _log.warning(told, date(now), date(at))
-                    for sweep in self._sweeps():
-                        sweep.hold_off()
 
     def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)
