@@ -86,9 +86,16 @@ class Connections:
         self._database = await connection.fetchval(_DATABASE)
 
     async def _know(self, connection: Any) -> None:
-        # One that was restored behind this server, and got the name, begins as at a start.
-        if self._database not in (None, await connection.fetchval(_DATABASE)):
-            await self._prepare(connection)
+        # One that was restored behind this server, and got the name, begins an epoch as at a start.
+        # Where there is no log, none is made: one may be about to be restored.
+        database = await connection.fetchval(_DATABASE)
+        if self._database not in (None, database):
+            try:
+                await tables.check_open(connection)
+            except ValueError as error:
+                raise OSError(str(error)) from None
+            await postgresql_feed.begin_epoch(connection)
+            self._database = database
 
     async def open_to_check(self) -> None:
         """Changes nothing; raises OSError, or ValueError if the tables are not up to date."""

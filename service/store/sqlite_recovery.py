@@ -63,7 +63,7 @@ class Files:
 
     def __init__(self) -> None:
         self._found: dict[str, os.stat_result] = {}
-        self._log = ""  # The one that never becomes smaller.
+        self._log = ""  # The one whose end must not be lost.
 
     def remember(self, path: Path) -> None:
         """Remembers the files of a log that was opened, which are checked from now on."""
@@ -76,10 +76,11 @@ class Files:
         for name, found in self._found.items():
             with suppress(OSError):
                 there = os.stat(name)
-                grown = there.st_size - found.st_size
-                if os.path.samestat(there, found) and (grown >= 0 or name != self._log):
-                    if grown > 0:
-                        self._found[name] = there
+                if os.path.samestat(there, found):
+                    if name == self._log and there.st_size < found.st_size:
+                        # In order, as by VACUUM, or not.
+                        check_length(Path(name), read_frames(Path(name)))
+                    self._found[name] = there
                     continue
             error = sqlite3.OperationalError()
             error.sqlite_errorname = f"{name} was moved, removed, replaced or cut off"

@@ -290,7 +290,8 @@ async def test_the_end_stays_where_it_is_when_the_last_matches_are_deleted(place
 
 async def test_a_cursor_means_nothing_in_a_database_that_was_restored_behind_a_server(postgres):
     postgres.execute("CREATE DATABASE played")
-    store = PostgresStore(postgres.url("public").replace("/postgres?", "/played?"))
+    url = postgres.url("public").replace("/postgres?", "/played?")
+    store = PostgresStore(url)
     await store.open()
     try:
         await store.create(header("one"), MatchStatus(feed=b"0"))
@@ -306,6 +307,15 @@ async def test_a_cursor_means_nothing_in_a_database_that_was_restored_behind_a_s
         # The feed passes what the other one has told.
         await patiently(store.create, header("two"), MatchStatus(feed=b"0"))
         assert await patiently(store.list_updates, Position(told.epoch, told.end), 9) is None
+        # Nor does it begin a log in one that is empty.
+        lock_out(postgres)
+        postgres.execute("DROP DATABASE played")
+        postgres.execute("CREATE DATABASE played")
+        for name in ("three", "four", "five"):
+            with pytest.raises(Refusal):
+                await store.create(header(name), MatchStatus())
+        with pytest.raises(ValueError, match="the database"):
+            await PostgresStore(url).open_to_check()
     finally:
         await store.close()
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -492,3 +493,21 @@ async def test_no_entry_is_answered_whose_file_was_cut_off(tmp_path):
         # Its pages may be in memory, and what is added comes to the write-ahead log first.
         with pytest.raises(Refusal):
             await branch.append(store, action(0))
+
+
+async def test_a_log_that_was_made_smaller_in_order_goes_on(tmp_path):
+    place, branch = SqlitePlace(tmp_path / "log"), Branch("a")
+    file = place.directory / sqlite.FILE
+    async with opened(place, "a") as store:
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE large AS SELECT zeroblob(1000000) AS data")
+            connection.commit()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            large = file.stat().st_size
+            assert await branch.append(store, action(0))
+            connection.execute("DROP TABLE large")
+            connection.commit()
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert file.stat().st_size < large
+        assert await branch.append(store, action(1))
