@@ -124,10 +124,12 @@ function faults(roomy: boolean): string[] {
 		if (face.width > 0 && out > 1.5) found.push(`"${text.textContent}" of ${named(text)} is cut`);
 	});
 	each(".hand .face text", (text) => {
-		const { height } = text.getBoundingClientRect();
+		const face = text.closest("svg")!;
+		const scale = face.getBoundingClientRect().width / face.viewBox.baseVal.width;
+		const size = scale * Number.parseFloat(getComputedStyle(text).fontSize);
 		// What a number of a drawing without a hand of its own counts, its label says as well.
-		if (height > 0 && height < 7.5 && !text.matches(".what"))
-			found.push(`"${text.textContent}" of ${named(text)} is ${height.toFixed(1)} px high`);
+		if (size > 0 && size < 6 && !text.matches(".what"))
+			found.push(`"${text.textContent}" of ${named(text)} is written ${size.toFixed(1)} px high`);
 	});
 	each(".tablearea button, .tablearea a, .side button, .side summary", (target) => {
 		const { width, height } = target.getBoundingClientRect();
