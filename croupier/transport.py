@@ -130,9 +130,13 @@ def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:
 
 def explained(error: CroupierError, address: str, security: Security) -> CroupierError:
     """Returns the error of a call; if TLS is why it could not connect, the message says so."""
-    lost = "connect" in error.message or "Socket closed" in error.message
-    if error.code is grpc.StatusCode.UNAVAILABLE and lost:
-        tls, speaks = any(security._replace(insecure=False)), _spoken(address)
+    tls = any(security._replace(insecure=False))
+    # A server that wants a certificate closes the connection; so does one that stops.
+    refused = "connect" in error.message or (
+        "Socket closed" in error.message and tls and not security.cert
+    )
+    if error.code is grpc.StatusCode.UNAVAILABLE and refused:
+        speaks = _spoken(address)
         if speaks in (TLS, MUTUAL) and not tls:
             error.message = "the server speaks TLS: use --tls, in Python tls=True"
         elif speaks == CLEAR and tls:
@@ -161,14 +165,16 @@ def _spoken(address: str) -> str:
             context.wrap_socket(plain, server_hostname=host) as line,
         ):
             found = TLS
-            line.recv(1)  # Only now a server tells what it misses.
+            # Only now a server tells that it misses a certificate, or closes without a word.
+            return TLS if line.recv(1) else MUTUAL
     except ssl.SSLError as error:
         if error.reason == "WRONG_VERSION_NUMBER":
             return CLEAR
         return MUTUAL if "CERTIFICATE_REQUIRED" in str(error.reason) else found
+    except ConnectionError:
+        return found and MUTUAL
     except (OSError, ValueError):
         return found
-    return found
 
 
 def is_local(address: str) -> bool:

@@ -6,6 +6,7 @@ in Python is kept, by thread, and raised as soon as the engine is back in Python
 game says that the match is over, so that all loops over its decisions end.
 """
 
+import inspect
 import os
 import signal
 import threading
@@ -238,9 +239,11 @@ def guard_methods(cls):
     guarded where the engine calls them.
     """
     for name in dir(next(each for each in cls.__mro__ if each.__module__ == "engine.game")):
-        found = getattr(cls, name)
+        found = inspect.getattr_static(cls, name)
         if isinstance(found, property) and isinstance(found.fget, PLAIN):
-            setattr(cls, name, property(guarded(found.fget, name)))
+            setattr(cls, name, found.getter(guarded(found.fget, name)))
+        elif isinstance(found, staticmethod) and isinstance(found.__func__, PLAIN):
+            setattr(cls, name, staticmethod(guarded(found.__func__, name)))
         elif isinstance(found, PLAIN):
             setattr(cls, name, guarded(found, name))
 

@@ -51,8 +51,11 @@ class Library:
         if game_id not in self._packs:
             # Once, for all who ask meanwhile, whether or not one has gone: it takes seconds.
             self._packs[game_id] = PROCESS.spawn("read", asyncio.to_thread, _read, game_id)
-        await asyncio.wait([self._packs[game_id]])
-        return self._packs[game_id].result()
+        reading = self._packs[game_id]
+        await asyncio.wait([reading])
+        if reading.cancelled() or reading.exception() is not None:
+            self._packs.pop(game_id, None)  # The next one tries again.
+        return reading.result()
 
     async def find(self, name: str) -> puzzle_pb2.PackedPuzzle:
         """The puzzle of a name; raises Refusal if there is none."""
