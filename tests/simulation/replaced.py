@@ -78,6 +78,7 @@ _CLOCKS = {
     "perf_counter_ns": _nanoseconds(_now),
     "thread_time": _now,
     "process_time": _now,
+    "clock_gettime": lambda which: _now(),
 }
 
 
