@@ -384,8 +384,8 @@ class Seat(Spectator):
         Returns the view. Raises CroupierError with the reason OFFER_NOT_OPEN if the offer was
         answered, or a seat has decided since.
         """
-        # Of the view that the offer made, if that is the newest. A later one may be of a branch that
-        # the log has lost.
+        # Of the view that the offer made, if that is the newest: a later one may be of a branch
+        # that the log has lost.
         etag = self._etag if self._version == offer.version else ""
         request = match_pb2.AnswerOfferRequest(
             name=self.match, offer_version=offer.version, agree=agree, etag=etag
