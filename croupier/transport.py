@@ -141,7 +141,7 @@ def explained(error: CroupierError, address: str, security: Security) -> Croupie
             error.message = "the server speaks TLS: use --tls, in Python tls=True"
         elif speaks == CLEAR and tls:
             error.message = "the server speaks no TLS: leave --tls and its files out"
-        elif speaks == MUTUAL and not security.cert:
+        elif speaks == MUTUAL and not security.cert and "VERIFY" not in error.message:
             error.message = (
                 "the server speaks TLS with clients that have a certificate: use --tls-cert and "
                 "--tls-key, in Python cert and key"
