@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
+from croupier import transport
 from service.searching import memory
 from tests.support.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Replica
 from tests.support.serving import Client, Servers, starting
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+from tests.support.waiting import FOREVER
 
 
 def pytest_configure():
@@ -101,6 +103,12 @@ def replicas(tmp_path):
     yield start
     for replica in started:
         replica.kill()
+
+
+@pytest.fixture
+def patient_probe(monkeypatch):
+    """However slowly a server answers, a client that cannot connect finds out what it speaks."""
+    monkeypatch.setattr(transport, "PROBE_SECONDS", FOREVER)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from croupier.terminal.arguments import API_KEY
 from tests.support.certificates import Authority
 from tests.support.commands import croupier
 
+pytestmark = pytest.mark.usefixtures("patient_probe")
 KEY = "a key of a front end"
 CALLERS = f"""
 require_key = ["create_match"]

@@ -24,6 +24,7 @@ from tests.support.ports import own_port
 from tests.support.server_process import refused_start
 from tests.support.waiting import FOREVER
 
+pytestmark = pytest.mark.usefixtures("patient_probe")
 CONNECTIONS = 60  # During the reload.
 
 
