@@ -118,6 +118,7 @@ class Screen:
                 typed, self._typed = self._typed, ""
                 self.print_lines(self.lines(Text(f"{prompt}{typed}", style=style)))
                 return typed
+            self._goes_on = False
             self.console.print(Text(prompt, style=style), end="")
             while self._listens and not self.typed(LOOK):
                 if until():
