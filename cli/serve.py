@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,10 @@ from service.running.process import Reloadable, Served
 from service.running.process import run as run_server
 from service.running.search_server import SearchServer, SearchServerOptions
 from service.running.server import Options, Server
+
+# For so long a thread may keep the interpreter when others want it. With Python's 5 ms each step of
+# a commit, which is made in a thread, waits so long behind a busy event loop.
+SWITCH_SECONDS = 0.0005
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +52,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     _check_files(parser, chosen)
     if chosen.skip_broken_games:
         os.environ[SKIP_BROKEN] = "true"  # Search processes read it, too.
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         if chosen.tracing:
             tracing.start()

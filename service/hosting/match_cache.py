@@ -212,11 +212,20 @@ class Watch:
             raise self._lost
 
 
+class _Followed:
+    """A match that is watched, by whom, and the state that all but the new ones were handed."""
+
+    def __init__(self) -> None:
+        self.watches: set[Watch] = set()
+        self.new: set[Watch] = set()
+        self.told: MatchState | None = None
+
+
 class Watches:
     """All watches of a server."""
 
     def __init__(self) -> None:
-        self._watches: dict[str, set[Watch]] = {}
+        self._followed: dict[str, _Followed] = {}
         self._closed = False
 
     @contextmanager
@@ -225,49 +234,63 @@ class Watches:
         watch = Watch()
         if self._closed:
             watch.close()
-        watches = self._watches.setdefault(match_id, set())
-        watches.add(watch)
+        followed = self._followed.setdefault(match_id, _Followed())
+        followed.watches.add(watch)
+        followed.new.add(watch)
         try:
             yield watch
         finally:
-            watches.remove(watch)
-            if not watches:
-                del self._watches[match_id]
+            followed.watches.remove(watch)
+            followed.new.discard(watch)
+            if not followed.watches:
+                del self._followed[match_id]
 
     def watched(self) -> Collection[str]:
         """The ids of the matches that are watched."""
-        return self._watches.keys()
+        return self._followed.keys()
 
     def known(self, match_id: str) -> MatchState | None:
         """The newest state that those who watch a match have, if one of them has any."""
-        handed = (watch.handed for watch in self._watches.get(match_id, ()))
+        handed = (watch.handed for watch in self._of(match_id))
         states = [state for state in handed if state is not None]
         return max(states, key=lambda state: state.version, default=None)
 
     def forget(self, match_id: str) -> None:
         """Forgets what those who watch a match have: the log no longer has it."""
-        for watch in self._watches.get(match_id, ()):
+        for watch in self._of(match_id):
             watch.forget()
+        if match_id in self._followed:
+            self._followed[match_id].told = None
 
     def lose(self, match_id: str, refusal: Refusal) -> None:
         """Ends the waiting of those who had a match: the log no longer has it."""
-        for watch in self._watches.get(match_id, ()):
+        for watch in self._of(match_id):
             watch.lose(refusal)
 
     def nudge(self, match_id: str, seat: int) -> None:
         """Nudges those who watch a match for a seat."""
-        for watch in self._watches.get(match_id, ()):
+        for watch in self._of(match_id):
             if watch.seat == seat:
                 watch.nudge()
 
     def publish(self, state: MatchState) -> None:
         """Hands a state, which is in the log, to those who watch its match."""
-        for watch in self._watches.get(state.header.match_id, ()):
+        followed = self._followed.get(state.header.match_id)
+        if followed is None:
+            return
+        # Most reads find what is known: they must not cost more the more others wait.
+        for watch in followed.new if state is followed.told else followed.watches:
             watch.hand(state)
+        followed.new.clear()
+        followed.told = state
 
     def close(self) -> None:
         """Ends all waiting."""
         self._closed = True
-        for watches in self._watches.values():
-            for watch in watches:
+        for match_id in self._followed:
+            for watch in self._of(match_id):
                 watch.close()
+
+    def _of(self, match_id: str) -> Collection[Watch]:
+        followed = self._followed.get(match_id)
+        return () if followed is None else followed.watches

@@ -47,6 +47,7 @@ _log = logging.getLogger(__name__)
 BACKLOG = 1024
 PROBES = 4  # To a silent peer, before it counts as gone.
 ACCEPT_AGAIN_SECONDS = 0.1
+ACCEPTED_AT_ONCE = 8  # Before the loop turns to others: a flood of connections must not hold it.
 
 
 class ConnectionLimits(NamedTuple):
@@ -183,10 +184,23 @@ async def accept(listening: socket.socket, admit: Callable[[socket.socket, Any],
     A server of asyncio would count a connection only when its handshake is over.
     """
     loop = asyncio.get_running_loop()
-    while True:
-        try:
-            accepted, address = await loop.sock_accept(listening)
-        except OSError:  # The other end has gone, or the process has too many files.
-            await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-            continue
-        admit(accepted, address)
+    waiting = asyncio.Event()
+    # Not `sock_accept`, which tells the system anew for each connection that it waits for one.
+    loop.add_reader(listening, waiting.set)
+    try:
+        while True:
+            await waiting.wait()
+            waiting.clear()
+            try:
+                for _ in range(ACCEPTED_AT_ONCE):
+                    accepted, address = listening.accept()
+                    accepted.setblocking(False)
+                    admit(accepted, address)
+            except BlockingIOError:
+                pass
+            except OSError:  # The other end has gone, or the process has too many files.
+                loop.remove_reader(listening)
+                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                loop.add_reader(listening, waiting.set)
+    finally:
+        loop.remove_reader(listening)

@@ -7,7 +7,7 @@ import pytest
 
 from service.common.event_loop import LongWork
 from service.hosting.delayed import Delayed, DelayedWatch
-from service.hosting.match_cache import SetBack, Watches
+from service.hosting.match_cache import SetBack, Watch, Watches
 from tests.support.manual_clock import ManualClock
 
 
@@ -36,6 +36,26 @@ def test_every_watch_of_a_match_gets_its_newest_state():
         assert watches.known("one") is None
     assert not watches.watched()
     assert watches.known("one") is None
+
+
+def test_to_read_what_all_know_costs_no_more_the_more_are_waiting(monkeypatch):
+    handed = []
+    hand = Watch.hand
+    monkeypatch.setattr(Watch, "hand", lambda *args: (handed.append(args[0]), hand(*args)))
+    watches = Watches()
+    known = state(1)
+    with watches.watch("one") as first, watches.watch("one") as second:
+        watches.publish(known)
+        with watches.watch("one") as late:
+            for _ in range(3):
+                watches.publish(known)
+            assert handed.count(first) == handed.count(second) == handed.count(late) == 1
+            assert late.handed is known
+        watches.forget("one")
+        watches.publish(known)
+        assert first.handed is second.handed is known
+        watches.publish(state(2))
+        assert handed.count(first) == handed.count(second) == 3
 
 
 async def test_a_watch_waits_for_a_newer_state_only():

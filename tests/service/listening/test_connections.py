@@ -119,6 +119,25 @@ def test_metadata_that_is_too_large_is_refused(serve):
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+async def test_a_flood_of_connections_lets_others_have_their_turns(monkeypatch):
+    monkeypatch.setattr(connections, "ACCEPTED_AT_ONCE", 3)
+    accepted, in_turn = [], []
+    listening = connections.listen("127.0.0.1", 0)
+    flood = [socket.create_connection(listening.getsockname()) for _ in range(20)]
+    task = asyncio.create_task(
+        connections.accept(listening, lambda connected, address: accepted.append(connected))
+    )
+    while len(accepted) < len(flood):
+        before = len(accepted)
+        await asyncio.sleep(0)
+        in_turn.append(len(accepted) - before)
+    assert max(in_turn) == 3
+    task.cancel()
+    await asyncio.wait([task])
+    for each in (*accepted, *flood, listening):
+        each.close()
+
+
 def test_the_number_of_connections_leaves_room_for_other_files(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (1024, 4096))
     assert max_connections(ConnectionLimits()) == 1024 - connections.RESERVED_FILES
