@@ -1,4 +1,4 @@
-"""Admission: identifies each call, and counts what it uses of its budgets."""
+"""Admission: who pays for each call, and what it uses of whose budgets (`budgets.py` has them)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -61,7 +61,7 @@ _DOWN = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SH
 _log = logging.getLogger(__name__)
 
 
-MAX_SECONDS = 300.0  # That a search without a deadline may take, with its time in a queue.
+MAX_SECONDS = 300.0  # For a search without a deadline, such as a bot's; also in a queue.
 
 
 class NoSearchServerError(Exception):

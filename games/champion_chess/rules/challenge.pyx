@@ -1,4 +1,7 @@
-"""A challenge of Champion Chess: its phases, as the rule sheet names them."""
+"""A challenge of Champion Chess: who wins it, and what becomes of champions and aid.
+
+Its phases are functions with the names of the rule sheet.
+"""
 
 from libc.string cimport memset
 

@@ -4,7 +4,7 @@ WHITE (seat 0) and BLACK (seat 1) each have a battle deck of the same 52 cards: 
 and aid, which helps them. The seat that captures the opposing King wins. Both seats make every
 decision at the same time, then reveal it.
 
-A turn:
+A turn (its challenge is in `challenge.pyx`):
 
 1. *Draw.* Each hand is filled to 7 cards, one at a time. When the battle deck is empty, the reserve
    is shuffled into a new one; when both are empty, the hand stays short.

@@ -11,7 +11,8 @@ import {
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
 import { t } from "@app/i18n";
-import { ChessBoard, ChessCard, idOf, isNoble } from "./board";
+import { ChessBoard, idOf } from "./board";
+import { ChessCard, isNoble } from "./card";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";

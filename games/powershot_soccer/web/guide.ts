@@ -11,7 +11,7 @@ import {
 	type PowerShotSoccerRuleset,
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
-import { roleOf } from "./board";
+import { roleOf } from "./card";
 
 const gameOf = (now: Moment) => now.view.game.value as PowerShotSoccerView;
 const attacking = (now: Moment) =>

@@ -12,7 +12,8 @@ import {
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { t } from "@app/i18n";
-import { SoccerBoard, SoccerCard } from "./board";
+import { SoccerBoard } from "./board";
+import { SoccerCard } from "./card";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";

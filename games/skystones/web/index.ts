@@ -10,7 +10,8 @@ import {
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
-import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
+import { SkyBoard, squareName } from "./board";
+import { SkyCard, totalOf } from "./card";
 import { deal } from "./deal";
 import { say } from "./texts";
 import "./style.css";

@@ -1,4 +1,4 @@
-// What the cards of all games have in common: their paper, their title, and their back.
+// The paper, title and back of cards. The face of a card is its game's: games/<game>/web/card.tsx.
 import type { ComponentChildren } from "preact";
 import type { CatalogCard } from "../api/types";
 

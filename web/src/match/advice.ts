@@ -1,4 +1,4 @@
-// What a hint says in figures: an outcome that adds up, how each move compares, and which one is drawn.
+// What a hint says of its moves: an outcome that adds up, how each compares in words, and which is drawn.
 import { type ActionEvaluation, type Hint, Standing, StopReason } from "../api/types";
 import { margin, points, t } from "../i18n";
 
