@@ -55,9 +55,12 @@ async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Chec
         except UnicodeEncodeError:
             return Checked(match_id, Damaged(match_id, 0, "its id was changed"))
         except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_RULES_CHANGED:
-                raise  # The log cannot be read.
-            checked = Checked(match_id, rules=refusal)
+            if refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
+                checked = Checked(match_id, rules=refusal)
+            else:
+                await store.list_ids(before, 1)  # Raises Refusal if it is not this match alone.
+                what = "its rows cannot be read"
+                checked = Checked(match_id, Damaged(match_id, 0, what))
         else:
             return Checked(match_id)
         if seen == head:

@@ -51,6 +51,11 @@ def is_of_the_file(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error | MemoryError)
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite has found that a part of the file is not what was written."""
+    return _code(error) == sqlite3.SQLITE_CORRUPT
+
+
 def can_be_of_one(error: Exception) -> bool:
     """Whether one of the jobs that are committed together may be to blame, and not the file.
 

@@ -400,9 +400,11 @@ _SOME_IDS = (
 )
 
 
-def list_ids(after: str = "$1") -> str:
+WITH_IDS = ("matches", "heads", "entries")
+
+
+def list_ids(after: str = "$1", tables: Sequence[str] = WITH_IDS) -> str:
     """The statement that lists the ids of all matches of which a table has something."""
-    tables = ("matches", "heads", "entries")
     parts = (_SOME_IDS.format(table=table, after=after) for table in tables)
     return f"{' UNION '.join(parts)} ORDER BY match_id LIMIT $2"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from service.store import chain, chaining, queries
+from service.store import chain, chaining, faults, queries
 from service.store.chain import Entry
 from service.store.interface import (
     COLUMNS,
@@ -306,19 +306,34 @@ def _read_schema(connection: sqlite3.Connection, name: object) -> int:
 
 def check(connection: sqlite3.Connection) -> list[str]:
     """What is wrong with the file, and with the settings."""
-    found = [said for (said,) in connection.execute("PRAGMA integrity_check") if said != "ok"]
-    begins = [begin for (begin,) in _fetch(connection, queries.READ_EPOCHS)]
-    settings = _fetch(connection, queries.READ_SETTINGS)
-    return found + check_settings(settings, begins, read_feed_end(connection))
+    found: list[str] = []
+    try:
+        for (said,) in connection.execute("PRAGMA integrity_check"):
+            found += [said] if said != "ok" else []
+        begins = [begin for (begin,) in _fetch(connection, queries.READ_EPOCHS)]
+        settings = _fetch(connection, queries.READ_SETTINGS)
+        return found + check_settings(settings, begins, read_feed_end(connection))
+    except sqlite3.DatabaseError as error:
+        if not faults.is_damage(error):
+            raise
+        return [*found, "a part of the file cannot be read"]
 
 
 def read_ids(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
     """At most `limit` ids of matches after one, in order."""
     # An id that has changed may be no text.
     told = after.encode(errors="surrogateescape")
-    rows = _fetch(connection, queries.list_ids("CAST($1 AS TEXT)"), told, limit)
+    found = set()
+    for table in queries.WITH_IDS:
+        listed = queries.list_ids("CAST($1 AS TEXT)", [table])
+        try:
+            found |= set(_fetch(connection, listed, told, limit))
+        except sqlite3.DatabaseError as error:
+            # A table that is damaged must not hide what the others have.
+            if not faults.is_damage(error):
+                raise
     # What is of another type comes last, and `check` tells of it.
-    return [match_id for (match_id,) in rows if isinstance(match_id, str)]
+    return sorted(match_id for (match_id,) in found if isinstance(match_id, str))[:limit]
 
 
 def read_told(connection: sqlite3.Connection, match_id: str) -> list[Update]:

@@ -28,14 +28,18 @@ FLIPS = 10 if LONG_FORM else 2
 async def _write(store, state, *, close=True):
     await store.open()
     await store.key(bytes(32))
+    await _add(store, state)
+    if close:
+        await store.close()
+
+
+async def _add(store, state):
     before = MatchState.begin(state.header)
     await store.create(before.header, leased_status(before))
     for entry in state.entries:
         after = before.after(entry)
         assert await store.append(state.header.match_id, before.head, entry, leased_status(after))
         before = after
-    if close:
-        await store.close()
 
 
 @pytest.fixture
@@ -146,6 +150,38 @@ def test_damage_is_named(change, said, log, capsys):
     status, _, err = verify(log, capsys)
     assert status == 1
     assert said in err
+
+
+def test_a_page_that_cannot_be_read_hides_nothing_but_its_matches(log, servers, capsys):
+    states = [random_match("skystones", "default", seeded(n, "a log")) for n in range(2, 6)]
+
+    async def add():
+        store = SqliteStore(log)
+        await store.open()
+        for state in states:
+            await _add(store, state)
+        await store.close()
+
+    servers.run(add())
+    file = log / "croupier.db"
+    with sqlite3.connect(file) as connection:
+        listed = connection.execute("SELECT match_id FROM matches ORDER BY match_id")
+        damaged, *whole = [match_id for (match_id,) in listed]
+    connection.close()
+    data = bytearray(file.read_bytes())
+    for at in range(0, len(data), 4096):
+        page = data[at : at + 4096]
+        # A leaf of the entries, with those of this match alone.
+        of_others = any(other.encode() in page for other in whole)
+        if page[0] == 10 and page.count(damaged.encode()) > 9 and not of_others:
+            data[at : at + 4096] = bytes([255]) * 4096
+    file.write_bytes(data)
+    status, out, err = verify(log, capsys)
+    assert status == 1
+    assert out.startswith("5 matches, ")
+    assert f"matches/{damaged} is damaged at version 0: its rows cannot be read" in err
+    # SQLite looks at the page also where the rows of the next match begin.
+    assert not any(match_id in err for match_id in whole[1:])
 
 
 def test_older_schema_is_refused(log, capsys):
