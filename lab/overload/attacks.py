@@ -21,6 +21,7 @@ from lab.overload.web_attacks import WEB_ATTACKS
 
 SILENT = 3_000
 SELF_PLAYING = 1_000
+BY_DEFAULTS = {"per_decision": {"seconds": 1}, "on_expiry": "EXPIRY_POLICY_DEFAULT_ACTION"}
 BOT_MATCHES = 300
 WATCHERS = 10_000
 STREAMS = 64
@@ -46,8 +47,7 @@ async def nothing(attacker: Attacker) -> None:
 
 async def self_playing_matches(attacker: Attacker) -> None:
     """Creates matches that play themselves by default actions."""
-    control = {"per_decision": {"seconds": 1}, "on_expiry": "EXPIRY_POLICY_DEFAULT_ACTION"}
-    await _create(attacker, SELF_PLAYING, ruleset={"skystones": {}}, time_control=control)
+    await _create(attacker, SELF_PLAYING, ruleset={"skystones": {}}, time_control=BY_DEFAULTS)
 
 
 async def _create(attacker: Attacker, most: float = math.inf, **parameters: object) -> None:
@@ -134,9 +134,9 @@ async def silent_connections(attacker: Attacker) -> None:
 
 
 async def watchers(attacker: Attacker) -> None:
-    """Watches a match 10,000 times on one connection."""
+    """Watches a match that plays itself 10,000 times on one connection."""
     async with channel(attacker.near) as own:
-        created = await attacker.create(own, ruleset={"skystones": {}})
+        created = await attacker.create(own, ruleset={"skystones": {}}, time_control=BY_DEFAULTS)
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
         # As often as the schema allows.

@@ -101,6 +101,12 @@ class Turns:
         else:
             self._lines.setdefault(owner, deque()).append(work)
 
+    async def come(self, owner: Hashable) -> None:
+        """Returns when work of an owner may begin."""
+        come = asyncio.Event()
+        self.begin(owner, come.set)
+        await come.wait()
+
     def _go_on(self, turns: int) -> None:
         loop, self._begun = asyncio.get_running_loop(), bool(self._lines)
         if not self._begun:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from croupier.v1.error_pb2 import ErrorReason
+from service.common.event_loop import Turns
 from service.hosting.match_state import MatchState
 from wire.errors import Refusal
 
 MAX_CACHED = 1024  # Others are replayed from the log.
 # Of all cached matches together; each takes about a kilobyte. A match can have 160,000.
 MAX_ENTRIES = 250_000
+FEW = 8  # Those who follow a match and go on in the same turn of the event loop.
 
 
 class MatchCache:
@@ -82,10 +84,26 @@ class SetBack(Refusal):
         )
 
 
+class Crowd:
+    """Those who follow one match: what they all wait for must not let anybody else wait."""
+
+    def __init__(self) -> None:
+        self.watches: set[Watch] = set()
+        self.new: set[Watch] = set()  # Which were not handed what the others were.
+        self.told: MatchState | None = None
+        self._turns = Turns()
+
+    async def turn(self) -> None:
+        """Returns when one of them may go on; at once where they are few."""
+        if len(self.watches) > FEW:
+            await self._turns.come(None)
+
+
 class Watch:
     """One caller that follows a match, and the newest state that it was handed."""
 
-    def __init__(self) -> None:
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
         self.seat: int | None = None  # Who is told at once of what concerns this seat alone.
         self._newest: MatchState | None = None
         self._waiting: asyncio.Future[None] | None = None
@@ -198,56 +216,50 @@ class Watch:
 
     async def _wait(self, is_over: Callable[[], bool], timeout: float | None) -> None:
         loop = asyncio.get_running_loop()
-        self._late = False
+        self._late = waited = False
         # Not `asyncio.timeout`, which would cost an action a thirtieth of all that it takes.
         timer = None if timeout is None else loop.call_later(timeout, self._expire)
         try:
             while not (self._closed or self._late or self._lost or is_over()):
+                waited = True
                 self._waiting = loop.create_future()
                 await self._waiting
         finally:
             if timer is not None:
                 timer.cancel()
+        if waited:
+            await self.crowd.turn()
         if self._lost is not None:
             raise self._lost
-
-
-class _Followed:
-    """A match that is watched, by whom, and the state that all but the new ones were handed."""
-
-    def __init__(self) -> None:
-        self.watches: set[Watch] = set()
-        self.new: set[Watch] = set()
-        self.told: MatchState | None = None
 
 
 class Watches:
     """All watches of a server."""
 
     def __init__(self) -> None:
-        self._followed: dict[str, _Followed] = {}
+        self._crowds: dict[str, Crowd] = {}
         self._closed = False
 
     @contextmanager
     def watch(self, match_id: str) -> Iterator[Watch]:
         """Watches a match. What is read of it after this was entered misses no later state."""
-        watch = Watch()
+        crowd = self._crowds.setdefault(match_id, Crowd())
+        watch = Watch(crowd)
         if self._closed:
             watch.close()
-        followed = self._followed.setdefault(match_id, _Followed())
-        followed.watches.add(watch)
-        followed.new.add(watch)
+        crowd.watches.add(watch)
+        crowd.new.add(watch)
         try:
             yield watch
         finally:
-            followed.watches.remove(watch)
-            followed.new.discard(watch)
-            if not followed.watches:
-                del self._followed[match_id]
+            crowd.watches.remove(watch)
+            crowd.new.discard(watch)
+            if not crowd.watches:
+                del self._crowds[match_id]
 
     def watched(self) -> Collection[str]:
         """The ids of the matches that are watched."""
-        return self._followed.keys()
+        return self._crowds.keys()
 
     def known(self, match_id: str) -> MatchState | None:
         """The newest state that those who watch a match have, if one of them has any."""
@@ -259,8 +271,8 @@ class Watches:
         """Forgets what those who watch a match have: the log no longer has it."""
         for watch in self._of(match_id):
             watch.forget()
-        if match_id in self._followed:
-            self._followed[match_id].told = None
+        if match_id in self._crowds:
+            self._crowds[match_id].told = None
 
     def lose(self, match_id: str, refusal: Refusal) -> None:
         """Ends the waiting of those who had a match: the log no longer has it."""
@@ -275,22 +287,22 @@ class Watches:
 
     def publish(self, state: MatchState) -> None:
         """Hands a state, which is in the log, to those who watch its match."""
-        followed = self._followed.get(state.header.match_id)
-        if followed is None:
+        crowd = self._crowds.get(state.header.match_id)
+        if crowd is None:
             return
         # Most reads find what is known: they must not cost more the more others wait.
-        for watch in followed.new if state is followed.told else followed.watches:
+        for watch in crowd.new if state is crowd.told else crowd.watches:
             watch.hand(state)
-        followed.new.clear()
-        followed.told = state
+        crowd.new.clear()
+        crowd.told = state
 
     def close(self) -> None:
         """Ends all waiting."""
         self._closed = True
-        for match_id in self._followed:
+        for match_id in self._crowds:
             for watch in self._of(match_id):
                 watch.close()
 
     def _of(self, match_id: str) -> Collection[Watch]:
-        followed = self._followed.get(match_id)
-        return () if followed is None else followed.watches
+        crowd = self._crowds.get(match_id)
+        return () if crowd is None else crowd.watches

@@ -173,7 +173,7 @@ class Machine:
             yield f"has stopped, but goes on with {', '.join(names)}"
         if running := server._calls._running:
             yield f"counts {running} calls, but none run"
-        if watched := server.matches._watches._watches:
+        if watched := server.matches._watches.watched():
             yield f"keeps watches of {len(watched)} matches"
         accounts = server._admission._ledger._accounts
         if held := {str(who): +each.held for who, each in accounts.items() if +each.held}:

@@ -1,13 +1,14 @@
 """Watches: what is handed to those who follow a match."""
 
 import asyncio
+import contextlib
 from types import SimpleNamespace
 
 import pytest
 
 from service.common.event_loop import LongWork
 from service.hosting.delayed import Delayed, DelayedWatch
-from service.hosting.match_cache import SetBack, Watch, Watches
+from service.hosting.match_cache import FEW, SetBack, Watch, Watches
 from tests.support.manual_clock import ManualClock
 
 
@@ -72,6 +73,37 @@ async def test_a_watch_waits_for_a_newer_state_only():
         watches.publish(new)
         assert await waiting is new
         assert await watch.newer(known) is new
+
+
+@pytest.mark.parametrize("crowd", [FEW, FEW + 12])
+@pytest.mark.parametrize("delay", [None, 10])
+async def test_a_crowd_goes_on_one_after_another(crowd, delay):
+    watches, clock, known = Watches(), ManualClock(), state(0)
+    known.header.spectator_delay = delay or 0
+    known.time_of, known.entries = lambda version: 1000 * version, []
+    went_on = []
+
+    async def follow(watch):
+        if delay:
+            watch = DelayedWatch(Delayed(clock, LongWork()), watch)
+        await watch.any()
+        went_on.append(watch)
+
+    with contextlib.ExitStack() as stack:
+        waiting = [
+            asyncio.create_task(follow(stack.enter_context(watches.watch("one"))))
+            for _ in range(crowd)
+        ]
+        await asyncio.sleep(0)
+        watches.publish(known)
+        in_turn = []
+        while len(went_on) < crowd:
+            before = len(went_on)
+            await asyncio.sleep(0)
+            in_turn.append(len(went_on) - before)
+            clock.advance(delay or 0)
+        assert max(in_turn) == (1 if crowd > FEW else crowd)
+        await asyncio.gather(*waiting)
 
 
 @pytest.mark.parametrize("told", [True, False])
