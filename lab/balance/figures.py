@@ -49,7 +49,7 @@ COURSE = {
 # The regressions on cards, and how the report calls them.
 EFFECTS = {
     "opening": "in the opening hand",
-    "held": "ever in hand",
+    "drawn": "drawn",
     "played": "played",
     "left": "left in hand at the end",
 }
@@ -199,12 +199,14 @@ def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
             for seat, held in enumerate(line["cards"][group]):
                 found[seat, n, [int(card) for card in held]] = list(held.values())
     scores = [line["score"] for line in lines]
+    values = dict.fromkeys(EFFECTS, np.array(scores))
     # What a card is worth in the opening hand is no part of the luck that came later.
-    later = without_luck(scores, [line["sampled"] for line in lines])
+    values["opening"] = np.array(without_luck(scores, [line["sampled"] for line in lines]))
+    # Chance alone decides what is drawn, and its luck tells what that was worth, whoever won.
+    values["drawn"] = np.array([-line["deal"] - line["later"] for line in lines])
     for group in EFFECTS:
         own, other = counts[group]
-        values = np.array(later if group == "opening" else scores)
-        yield from effects(group, cards, own - other, own + other, values)
+        yield from effects(group, cards, own - other, own + other, values[group])
     could, did = (counts[group].sum(axis=0) for group in ("could", "did"))
     for place in (seen := np.flatnonzero(could.any(axis=0))):
         name, title = cards[place]

@@ -5,7 +5,8 @@ chance under two rulesets as far as both allow it. Pairs of a stronger player ex
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
 A card is *played* where an action names it, unless the action, its field, or another value of it is
-called so that it is not: "discard...", "decline" or "give_up".
+called so that it is not: "discard...", "decline" or "give_up". A card is *drawn* where it comes to a
+hand, and the seat's own action does not name it.
 """
 
 import re
@@ -34,7 +35,7 @@ LEADS = 0.6  # A seat that expects more leads.
 DECIDED = 0.9  # A match is decided once a seat expects more for good.
 THINKING, OBVIOUS = 8.0, 1.0  # Seconds of a person for a decision with a choice, and without.
 UNPLAYED = re.compile("discard|decline|give_up")
-NOTED = ("opening", "held", "played", "left", "could", "did")
+NOTED = ("opening", "drawn", "played", "left", "could", "did")
 
 
 def play(order: Order) -> Line:
@@ -66,8 +67,9 @@ class Trace(arena.Steps):
         self._cards = {name: (Counts(), Counts()) for name in NOTED}
         self._hands = [hand(match.position, seat) for seat in range(SEATS)]
         for seat, held in enumerate(self._hands):
-            self._cards["opening"][seat].update(held or hand(match.position, seat, elsewhere=True))
-            self._cards["held"][seat].update(held)
+            for name in ("opening", "drawn"):
+                found = held or hand(match.position, seat, elsewhere=True)
+                self._cards[name][seat].update(found)
         self._turn: tuple[int, ...] = ()
 
     def stepped(
@@ -94,7 +96,8 @@ class Trace(arena.Steps):
         self._values.append(self._luck.mean_score(after, self.chance("value")))
         for seat, held in enumerate(self._hands):
             self._hands[seat] = hand(after, seat)
-            self._cards["held"][seat].update(self._hands[seat] - held)
+            taken = Counter(named(before.game, joint[seat]) if seat in joint else ())
+            self._cards["drawn"][seat].update(self._hands[seat] - held - taken)
         if after.over and not after.game.reference:  # Those for study have no words.
             told = wire.write_ending(after.view(SPECTATOR), happened)
             noted["ending"] = told.id if told else ""

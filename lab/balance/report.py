@@ -37,7 +37,7 @@ TOLD = (
     "{who} scores {stronger} against {whom}.",
 )
 BEST = {
-    "held": "{} is worth most: one more ever in hand adds {} points.",
+    "drawn": "{} is worth most: drawing one more adds {} points.",
     "use": "{} is played most readily: in {} % of the decisions in which it could be.",
 }
 MOST_CHANGES = 12  # That are told in a sentence each.
@@ -49,8 +49,9 @@ DIFFERENCES = (
 )
 CARDS = (
     "Points of a hundred that one more copy adds, against an average card in its place, by a "
-    "regression on all cards; the intervals hold for all cards together. What is held late, played "
-    "or left is not drawn by chance alone: who wins has played more. A star: surely not 0."
+    "regression on all cards; the intervals hold for all cards together. What a draw is worth is told "
+    "by playouts, all else by results: who wins has played more, so that is no cause. A star: surely "
+    "not 0."
 )
 CAUTION = (
     "Bots play these matches. They do not tire, hope or bluff for fun, and see at once what takes "

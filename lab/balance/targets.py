@@ -2,8 +2,8 @@
 
     first_seat=49..51     a figure by its key
     turns=20..30
-    cards=-5..5           what each card adds, in the opening hand and ever in hand
-    use=10..90            how often each card is played when it could be; likewise held, ...
+    cards=-5..5           what each card adds, in the opening hand and drawn
+    use=10..90            how often each card is played when it could be; likewise drawn, ...
 
 The search for changes races all small changes of one number on the same deals, and gives more
 matches to the half that misses the targets least, as often as there are rivals (successive
@@ -28,7 +28,7 @@ from lab.balance.figures import ALARM, COURSE, EFFECTS, ENOUGH, FIRST_LOOK, Figu
 from lab.balance.study import Study
 from lab.rulesets import changed, numbers, titles
 
-CARDS = ("opening", "held")
+CARDS = ("opening", "drawn")
 KEYS = ("cards", "first_seat", "starter", "draws", "stronger", *COURSE)
 KEYS += ("luck_deal", "luck_later", "luck_none")
 MOST_STEPS = 12

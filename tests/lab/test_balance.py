@@ -61,7 +61,9 @@ def test_a_match_is_that_of_the_arena_and_notes_what_its_hands_held(game_id):
     for seat in (0, 1):
         for card, count in cards["did"][seat].items():
             assert count <= cards["could"][seat][card], "what was played could be played"
-        assert sum(cards["left"][seat].values()) <= sum(cards["held"][seat].values())
+        assert sum(cards["left"][seat].values()) <= sum(cards["drawn"][seat].values())
+        for card, count in cards["opening"][seat].items():
+            assert count <= cards["drawn"][seat][card]
 
 
 @pytest.mark.parametrize("game_id", GAMES)
@@ -168,13 +170,14 @@ def test_a_strong_card_is_named_first_and_no_other_one():
 def test_the_best_card_is_named_where_it_is_sure(planted):
     made, rng = study("champion_chess", 200), np.random.default_rng(5)
     for line in made.lines:
-        line["score"] = float(rng.random() < 0.5)
+        line["score"], better = float(rng.random() < 0.5), int(rng.integers(2))
+        line |= {"deal": 0.1 * rng.standard_normal() + planted * (0.2 * better - 0.1), "later": 0.0}
         for seat in (0, 1):
             could, did = line["cards"]["could"][seat], line["cards"]["did"][seat]
             did |= {card: int(rng.binomial(n, 0.5)) for card, n in could.items()}
             if planted:
                 did["3"] = could.get("3", 0)
-                line["cards"]["held"][seat]["2"] = int(seat != line["score"])
+                line["cards"]["drawn"][seat]["2"] = int(seat == better)
     said = [each for each in Report(made, []).sentences() if " most: " in each or "readily" in each]
     assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
 
