@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
         processes = arena.workers_for([Configuration.read(settings.player)], args.workers)
         played = [arena.game_of(settings.game_id, each) for each in settings.rulesets]
         targets = [read(text, played) for text in args.target or TARGETS]
+        if "stronger" in {each.key for each in targets} and (args.propose or not settings.stronger):
+            raise UsageError("a target of stronger needs --stronger, and is not for --propose")
         folder = args.folder or Path("build/balance", settings.game_id)
         study = Study(settings, folder, processes)
         for path in (*folder.glob("figures.jsonl"), *folder.glob("report.*")):
@@ -116,6 +118,8 @@ def _settings(args: argparse.Namespace) -> "Settings":
         raise UsageError("--until is for a comparison: it needs --vary")
     first = changed(game_id, args.option)
     rulesets = (first, changed(game_id, args.vary, first)) if args.vary else (first,)
+    if args.vary and first == rulesets[1]:
+        print("--vary changes nothing: both rulesets are equal", file=sys.stderr, flush=True)
     read = Configuration.read(args.player)
     iterations = int(read.options.get("iterations", 0)) if read.name == "search" else 0
     usual = f"search:iterations={TIMES * iterations}" if iterations else "none"

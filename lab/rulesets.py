@@ -47,8 +47,9 @@ def changed(game_id: str, texts: Sequence[str], ruleset: str = "{}") -> str:
             elif found := _CHANGE.fullmatch(text):
                 _change(game, options, *found.groups())
             else:
-                raise RulesetError(text, "is not PATH=VALUE, PATH*=FACTOR, PATH+=NUMBER or a file")
-        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+                known = "PATH=VALUE, PATH*=FACTOR, PATH+=NUMBER or a file, FILE.json"
+                raise RulesetError(text.strip() or "an empty change", f"is not {known}")
+        except (AttributeError, LookupError, TypeError) as error:
             raise RulesetError(text, f"cannot be done: {error}") from None
     for name, value in options.items():
         if isinstance(value, list):
@@ -146,12 +147,20 @@ def _change(game: Game, options: Options, path: str, how: str, text: str) -> Non
         near = get_close_matches(path, there) or get_close_matches(path, there, 3, 0)
         raise RulesetError(path, f"is not there; is it {' or '.join(near)}?")
     for of, name in found:
-        if how == "=":
-            of[name] = value
-        elif how == "+=":
-            of[name] += value
-        else:
-            of[name] = (math.ceil if value > 1 else math.floor)(of[name] * value)
+        before = of.get(name)
+        try:
+            if how == "=":
+                made = value
+            elif how == "+=":
+                made = before + value
+            else:
+                made = (math.ceil if value > 1 else math.floor)(before * value)
+            fits = type(before) is not int or type(made) is int
+        except (ArithmeticError, TypeError, ValueError):  # Of infinite numbers, and what is none.
+            fits = False
+        if not fits:
+            raise RulesetError(f"{path}{how}{text}", "must give a whole number")
+        of[name] = made
 
 
 def _has(made: Any, asked: Any) -> bool:
@@ -164,11 +173,16 @@ def _has(made: Any, asked: Any) -> bool:
 def _read_file(game_id: str, path: Path) -> Options:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(read, dict):
+            raise json_format.ParseError
         if read.keys() <= arena.game_of(game_id).ruleset.keys():
             return dict(read)
         game = wire.read_ruleset(json_format.ParseDict(read, Ruleset()), "ruleset")
         if game.id != game_id:
             raise ValueError(f"it is of {game.title}")
         return game.ruleset
-    except (OSError, ValueError, AttributeError, json_format.ParseError, Refusal) as error:
+    except json_format.ParseError:
+        known = ", ".join(arena.game_of(game_id).ruleset)
+        raise RulesetError(str(path), f"has neither options ({known}) nor a Ruleset") from None
+    except (OSError, ValueError, Refusal) as error:
         raise RulesetError(str(path), f"cannot be read: {error}") from None

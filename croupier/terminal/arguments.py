@@ -12,7 +12,16 @@ from croupier.transport import Security
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 MAX_UINT64 = 2**64 - 1
 MAX_ITERATIONS = 10_000_000  # Of a search that a server is asked for.
-_TYPES: Mapping[str, Any] = {"FILE": Path, "DIR": Path}
+
+
+def path(text: str) -> Path:
+    """Reads the path of a file or a directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path names nothing")
+    return Path(text)
+
+
+_TYPES: Mapping[str, Any] = {"FILE": path, "DIR": path}
 _DECLARED = re.compile(
     r"(?:(?P<short>-\w), )?(?P<flag>--[\w-]+)(?: (?P<metavar>[^\s\[(]\S*))?(?P<many> \.\.\.)?"
     r"(?: \[(?P<default>.*)\]| \((?P<otherwise>.*)\))?"

@@ -22,7 +22,10 @@ class State:
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         """Makes the folder, or continues in it. Raises StateError if it has other settings."""
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"{folder} cannot be made: {error.strerror}") from None
         before = self.read("settings.json")
         if before is None:
             self.write("settings.json", settings)

@@ -13,6 +13,8 @@ from engine import games
 from lab.balance.report import PAGE
 from tests.support.commands import croupier
 
+NO_NUMBERS = ("=abc", "=inf", "=nan", "=1e999", "=NaN", "=-Infinity", "=2.5", "=null", "=[]")
+NO_NUMBERS += ("*=1e308", "*=inf", "*=nan", "*=NaN", "*=1e999", "+=abc", "+=0.5", "+=Infinity")
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
 
 
@@ -108,24 +110,61 @@ def test_a_proposal_is_made_again_without_a_match(tmp_path):
         (("skystones", "--target", "use.foo=1..2"), "use.foo is no figure: there are cards"),
         (
             ("skystones", "--option", "hand_size=abc"),
-            "hand_size: must be a whole number, not 'abc'",
+            "hand_size=abc: must give a whole number",
         ),
-        (("skystones", "--option", "board_size=1.5"), "board_size: must be a whole number"),
+        (("skystones", "--option", "board_size=1.5"), "board_size=1.5: must give a whole number"),
         (("skystones", "--option", "cards=5"), "cards: must be a list, not 5"),
         (("castle_rampage", "--option", "cards=[{}]"), "cards[0].card: must be 1 to"),
         (("champion_chess", "--option", 'cards=[{"card":0}]'), "cards[0].copies: must be a whole"),
         (("champion_chess", "--option", "castling=abc"), "castling: must be true or false"),
-        (("champion_chess", "--vary", "cards.KING.defend=abc"), "defend: must be a whole number"),
-        (
-            ("champion_chess", "--vary", "cards.KING.defend*=1e308"),
-            "cards.KING.defend*=1e308: cannot",
+        *(
+            (("champion_chess", "--vary", f"cards.KING.defend{each}"), f"{each}: must give a whole")
+            for each in NO_NUMBERS
         ),
+        (("champion_chess", "--vary", ""), "an empty change: is not PATH=VALUE, PATH*=FACTOR"),
+        (("champion_chess", "--vary", "list.json"), "list.json: has neither options (castling,"),
+        (("champion_chess", "--vary", "other.json"), "other.json: has neither options (castling,"),
+        (("skystones", "--target", "stronger=60..70", "--stronger", "none"), "needs --stronger"),
+        (("skystones", "--target", "stronger=60..70", "--propose"), "is not for --propose"),
         (("skystones", "--propose", "--vary", "hand_size=3"), "do not go together"),
     ],
 )
-def test_what_cannot_be_played_is_refused(given, said, tmp_path):
-    assert said in run(*given, "--folder", tmp_path, status=2)
-    assert not any(tmp_path.iterdir())
+def test_what_cannot_be_played_is_refused(given, said, tmp_path, monkeypatch):
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "other.json").write_text('{"size": 1}')
+    monkeypatch.chdir(tmp_path)
+    told = run(*given, "--folder", tmp_path / "folder", status=2)
+    assert said in told and told.count("\n") == 1, "one line, and nothing of Python"
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("", "an empty path names nothing"),
+        ("file", "file cannot be made: File exists"),
+        ("file/in", "file/in cannot be made: Not a directory"),
+        ("arena", "was begun with format 'croupier-arena/1'"),
+    ],
+)
+def test_a_folder_that_is_none_or_of_another_command_is_refused(
+    folder, said, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    (tmp_path / "arena").mkdir()
+    (tmp_path / "arena" / "settings.json").write_text('{"format": "croupier-arena/1"}')
+    monkeypatch.chdir(tmp_path)
+    assert said in run("skystones", "--player", "random", "--folder", folder, status=2)
+    assert len(list(tmp_path.rglob("*"))) == 3
+
+
+def test_a_change_that_changes_nothing_is_told_before_a_match_is_played(tmp_path):
+    command = ("champion_chess", "--player", "random", "--workers", "1", "--matches", "8")
+    for changes, equal in (("hand_size=7", True), ("hand_size=6", False)):
+        words = (*command, "--folder", tmp_path / changes, "--vary", changes)
+        ended = croupier("balance", *words)
+        assert ended.status == 0
+        assert ended.err.startswith("--vary changes nothing") == equal
 
 
 def test_a_report_that_cannot_be_written_is_told_before_a_match_is_played(tmp_path):
