@@ -5,7 +5,7 @@ chance under two rulesets as far as both allow it. Pairs of a stronger player ex
 
 What lies in a hand is told by the hidden places of the contract: what a seat hides from the other.
 A card is *played* where an action names it, unless the action, its field, or another value of it is
-called so that it is not: "discard...", "decline" or "give_up". A card is *drawn* where it comes to a
+called so that it is not: "discard...", "decline" or "give_up". It is *drawn* where it comes to a
 hand, and the seat's own action does not name it.
 """
 
@@ -67,9 +67,9 @@ class Trace(arena.Steps):
         self._cards = {name: (Counts(), Counts()) for name in NOTED}
         self._hands = [hand(match.position, seat) for seat in range(SEATS)]
         for seat, held in enumerate(self._hands):
+            dealt = held or hand(match.position, seat, elsewhere=True)
             for name in ("opening", "drawn"):
-                found = held or hand(match.position, seat, elsewhere=True)
-                self._cards[name][seat].update(found)
+                self._cards[name][seat].update(dealt)
         self._turn: tuple[int, ...] = ()
 
     def stepped(

@@ -49,9 +49,8 @@ DIFFERENCES = (
 )
 CARDS = (
     "Points of a hundred that one more copy adds, against an average card in its place, by a "
-    "regression on all cards; the intervals hold for all cards together. What a draw is worth is told "
-    "by playouts, all else by results: who wins has played more, so that is no cause. A star: surely "
-    "not 0."
+    "regression on all cards; the intervals hold for all cards together. What is drawn is told by "
+    "its luck, in playouts, the rest by results: who wins has played more. A star: surely not 0."
 )
 CAUTION = (
     "Bots play these matches. They do not tire, hope or bluff for fun, and see at once what takes "

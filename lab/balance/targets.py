@@ -8,7 +8,8 @@
 The search for changes races all small changes of one number on the same deals, and gives more
 matches to the half that misses the targets least, as often as there are rivals (successive
 halving); takes the best one, if it is better than no change; and begins again from there, until the
-targets hold or nothing helps. In the end it takes back each change without which they hold too.
+targets hold or nothing helps. In the end it makes each change as small as they allow, or takes it
+back. They hold if nothing stands out, and what once did seems to be inside.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
@@ -31,7 +32,6 @@ from lab.rulesets import changed, numbers, titles
 CARDS = ("opening", "drawn")
 KEYS = ("cards", "first_seat", "starter", "draws", "stronger", *COURSE)
 KEYS += ("luck_deal", "luck_later", "luck_none")
-MOST_STEPS = 12
 SMALL = 0.3  # A small change is at most so much of a number, or 1.
 RIVALS = 2  # How many are left when a race ends.
 Changes = dict[str, int]  # New numbers, by the paths of lab/rulesets.py.
@@ -103,19 +103,30 @@ class Search:
     folder: Path  # Each ruleset that is tried has a folder in it, where the same search continues.
     tell: Callable[[str], None] = lambda text: None
     studies: dict[str, Study] = field(default_factory=dict)
+    wanted: set[str] = field(default_factory=set)  # Keys of what has stood out.
 
     def run(self) -> Proposal:
         """Searches until the targets hold, or nothing helps. Raises StateError."""
         made: Changes = {}
-        for _ in range(MOST_STEPS):
-            better = self._best(made) if self._findings(made) else None
-            if better is None:
-                break
+        while self._outside(made) and (better := self._best(made)):
             made = better
-        for path in list(made) if len(made) > 1 else ():
-            fewer = {name: value for name, value in made.items() if name != path}
-            made = made if self._findings(fewer) else fewer
-        return Proposal(made, self._findings(made), len(self.studies), self._compared(made))
+        first = numbers(self.begun.games[0])
+        for path in list(made) if not self._outside(made) else ():
+            fails = first[path] - (1 if made[path] > first[path] else -1)
+            while abs(made[path] - fails) > 1:
+                middle = (made[path] + fails) // 2
+                outside = self._outside(made | {path: middle})
+                fails, made[path] = (middle, made[path]) if outside else (fails, middle)
+        made = {path: number for path, number in made.items() if number != first[path]}
+        left = findings(self._figures(made, self.count), self.targets)
+        return Proposal(made, left, len(self.studies), self._compared(made))
+
+    def _outside(self, made: Changes) -> list[Figure]:
+        # What stands out, and what did so in the search and still seems to be outside.
+        all_ = self._figures(made, self.count)
+        self.wanted |= {each.key for each, _ in findings(all_, self.targets)}
+        aims = [(each, target) for each in all_ for target in self.targets if target.aims_at(each)]
+        return [each for each, of in aims if each.key in self.wanted and of.miss(each.estimate)]
 
     def _compared(self, made: Changes) -> Study:
         # No match is played for it: both rulesets were judged.
@@ -133,7 +144,7 @@ class Search:
         game = arena.game_of(self.begun.settings.game_id, self._ruleset(made))
         # Changes are of the ruleset that it began with, where a card may be called otherwise.
         called = titles(self.begun.games[0])
-        stand_out = {called.get(each.key.partition(".")[2]) for each, _ in self._findings(made)}
+        stand_out = {called.get(each.key.partition(".")[2]) for each in self._outside(made)}
         near, rest = {}, numbers(game, self.begun.games[0])
         for path in list(rest):
             if (path.split(".")[1] if "." in path else None) in stand_out:
@@ -147,18 +158,18 @@ class Search:
             for step in sorted({-most, -1, 1, most}):
                 with contextlib.suppress(RulesetError):
                     self._ruleset(made | {path: number + step})
-                    rivals.append(made | {path: number + step})
-        wanted = {figure.key for figure, _ in self._findings(made)}
+                    if number + step or not path.endswith(".copies"):  # No card is left out.
+                        rivals.append(made | {path: number + step})
         # Fewer matches have no figures of cards, by which rivals could be told apart.
         least = max(FIRST_LOOK, ENOUGH * len(self.begun.games[0].cards()))
         count = max(self.count >> max(len(rivals) // RIVALS, 1).bit_length(), least)
         while rivals and count < self.count:
-            rivals.sort(key=lambda each: self._miss(each, count, wanted))
+            rivals.sort(key=lambda each: self._miss(each, count))
             rivals = rivals[: max(len(rivals) // 2, RIVALS)]
             count *= 2
-        best = min(rivals, key=lambda each: self._miss(each, self.count, wanted), default=made)
-        left = self._miss(best, self.count, wanted)
-        return best if left < self._miss(made, self.count, wanted) else None
+        best = min(rivals, key=lambda each: self._miss(each, self.count), default=made)
+        left = self._miss(best, self.count)
+        return best if left < self._miss(made, self.count) else None
 
     def _ruleset(self, made: Changes) -> str:
         texts = [f"{path}={number}" for path, number in made.items()]
@@ -169,7 +180,8 @@ class Search:
         if ruleset not in self.studies:
             folder = self.folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
             settings = self.begun.settings._replace(rulesets=(ruleset,), stronger="")
-            begun = self.begun if not made else Study(settings, folder, self.begun.processes)
+            same = ruleset == self.begun.settings.rulesets[0]
+            begun = self.begun if same else Study(settings, folder, self.begun.processes)
             self.studies[ruleset] = begun
         study = self.studies[ruleset]
         named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
@@ -177,10 +189,7 @@ class Search:
         # Not of more, which an earlier search may have played.
         return figures(study.of(0)[:count], (), study.games[0])
 
-    def _findings(self, made: Changes) -> list[tuple[Figure, Target]]:
-        return findings(self._figures(made, self.count), self.targets)
-
-    def _miss(self, made: Changes, count: int, wanted: set[str]) -> float:
+    def _miss(self, made: Changes, count: int) -> float:
         # What is to be mended counts as it seems; all else as far as it is surely outside.
         missed = 0.0
         for figure in self._figures(made, count):
@@ -188,5 +197,5 @@ class Search:
             for target in self.targets:
                 if target.aims_at(figure):
                     nearest = min(max((target.low + target.high) / 2, low), high)
-                    missed += target.miss(estimate if figure.key in wanted else nearest)
+                    missed += target.miss(estimate if figure.key in self.wanted else nearest)
         return missed
