@@ -87,6 +87,6 @@ def _svg(canvas: Any, title: str) -> str:
     canvas.savefig(out, format="svg", transparent=True, metadata=nothing)
     # Ids are of the page, which has several plots; those that are used tell their contents.
     text = re.sub(r' id="[a-z0-9]+_\d+"', "", out.getvalue())
-    told = f'<svg role="img" aria-label="{escape(title)}"'
+    told = f'<div><svg role="img" aria-label="{escape(title)}"'
     # A block of HTML in Markdown ends with an empty line.
-    return re.sub(r"\n\s*\n", "\n", told + text.split("<svg", 1)[1]).strip()
+    return re.sub(r"\n\s*\n", "\n", told + text.split("<svg", 1)[1]).strip() + "</div>"

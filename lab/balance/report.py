@@ -44,13 +44,13 @@ MOST_CHANGES = 12  # That are told in a sentence each.
 PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 DIFFERENCES = (
     "{same:,} of {count:,} deals gave A and B the same opening hands. The intervals of differences "
-    "{hold}. A star marks what has surely changed: at most one report in a hundred has one by "
+    "{hold}. What has surely changed is bold: at most one report in a hundred has some by "
     "chance. In the plots A is blue and B is orange."
 )
 CARDS = (
     "Points of a hundred that one more copy adds, against an average card in its place, by a "
     "regression on all cards; the intervals hold for all cards together. What is drawn is told by "
-    "its luck, in playouts, the rest by results: who wins has played more. A star: surely not 0."
+    "its luck, in playouts, the rest by results: who wins has played more. Bold: surely not 0."
 )
 CAUTION = (
     "Bots play these matches. They do not tire, hope or bluff for fun, and see at once what takes "
@@ -115,15 +115,15 @@ class Report:
             named = ", ".join(filter(None, [figure.title, COLUMNS.get(figure.group)]))
             text = f"{_spread(figure)} {figure.unit}, {more} than {target.low:g} to {target.high:g}"
             yield f"Stands out: {named}: {text}."
+        if not found:
+            texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
+            yield f"Nothing is surely outside of its target ({texts})."
         for group, text in BEST.items():
             cards = [each for each in self.figures[-1] if each.group == group]
             usual = sum(each.estimate for each in cards) / max(len(cards), 1)
             for best in sorted(cards, key=lambda each: each.estimate)[-1:]:
                 if best.estimate - best.half(ALARM / len(cards)) > usual:
                     yield text.format(best.title, _spread(best))
-        if not found:
-            texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
-            yield f"Nothing is surely outside of its target ({texts})."
         if self.proposal is not None:
             _, left, tried, study = self.proposal
             texts = ", ".join(differences(study.games[0], study.games[-1])) or "no change"
@@ -148,7 +148,7 @@ class Report:
             opening = ([line["cards"]["opening"] for line in self.study.of(arm)] for arm in (0, 1))
             same = sum(a == b for a, b in zip(*opening, strict=False))
             yield DIFFERENCES.format(hold=hold, same=same, count=self.study.count)
-        head = ("", "A", "B", "B less A", "") if self.changes else ("", "95 %", "")
+        head = ("", "A", "B", "B less A", "") if self.changes else ("", "± 95 %", "")
         for group, title in GROUPS.items():
             rows = [self._row(each) for each in self.figures[-1] if each.group == group]
             if rows:
@@ -159,7 +159,7 @@ class Report:
         for figure in self.figures[-1]:
             if figure.group in COLUMNS:
                 _, low, high = figure.interval
-                effect = _spread(figure, "+") + " *" * (low > 0 or high < 0)
+                effect = _bold(_spread(figure, "+"), low > 0 or high < 0)
                 shown = f"{_spread(figure)} %" if figure.unit == "%" else effect
                 cards.setdefault(figure.title, dict.fromkeys(COLUMNS, "-"))[figure.group] = shown
         if cards:
@@ -177,17 +177,17 @@ class Report:
 
     def _row(self, figure: Figure) -> Sequence[str]:
         before = {each.key: _spread(each) for each in self.figures[0]}.get(figure.key, "-")
-        change, star = self.changes.get(figure.key), " *" * (figure.key in self.sure)
-        less = [before, _spread(figure), f"{_spread(change, '+')}{star}" if change else "-"]
+        change, sure = self.changes.get(figure.key), figure.key in self.sure
+        less = [before, _spread(figure), _bold(_spread(change, "+"), sure) if change else "-"]
         return figure.title, *(less if self.changes else less[:1]), figure.unit
 
     def _plots(self) -> dict[str, list[str]]:
         from lab.balance import plots
 
         arms = [self.study.of(arm) for arm in range(len(self.study.games))]
-        opening = [each for each in self.figures[-1] if each.group == "opening"]
-        rows = [(f.title, f.interval) for f in sorted(opening, key=lambda each: each.estimate)]
-        title = f"points of one more copy {EFFECTS['opening']}"
+        drawn = [each for each in self.figures[-1] if each.group == "drawn"]
+        rows = [(f.title, f.interval) for f in sorted(drawn, key=lambda each: each.estimate)]
+        title = f"points of one more copy {EFFECTS['drawn']}"
         cards = [plots.intervals(rows, title)] if rows else []
         return {"course": [plots.course(arms), *plots.lengths(arms)], "cards": cards}
 
@@ -219,7 +219,11 @@ def _spread(figure: Figure, sign: str = "") -> str:
     return f"{estimate:{sign}.1f} ± {estimate - low:.1f}".replace("-", "−")
 
 
+def _bold(text: str, sure: bool) -> str:
+    return f"**{text}**" if sure else text
+
+
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     line = ["---", *("---:" if name else "---" for name in head[1:])]
-    escaped = [[cell.replace("|", "\\|").replace("*", "\\*") for cell in row] for row in rows]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, line, *escaped])
