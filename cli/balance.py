@@ -118,7 +118,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
         raise UsageError("--until is for a comparison: it needs --vary")
     first = changed(game_id, args.option)
     rulesets = (first, changed(game_id, args.vary, first)) if args.vary else (first,)
-    if args.vary and first == rulesets[1]:
+    if args.vary and first == rulesets[-1]:
         print("--vary changes nothing: both rulesets are equal", file=sys.stderr, flush=True)
     read = Configuration.read(args.player)
     iterations = int(read.options.get("iterations", 0)) if read.name == "search" else 0

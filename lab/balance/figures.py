@@ -1,9 +1,8 @@
 """Figures with intervals: each is an estimate, and what each match has added to it.
 
-An estimate from many matches is, but for terms that vanish, a mean of one number for each match,
-its *influence*: of a mean the value itself, of a ratio or a regression what the delta method says.
-So the error of any figure, and of the difference of two figures over the same deals, which is where
-pairing takes luck away, follow in one way.
+An estimate is, but for terms that vanish, a mean of one number for each match, its *influence*: of
+a ratio or a regression what the delta method says. So the errors of all figures, and of differences
+over the same deals, where pairing takes luck away, follow in one way.
 
     Influence functions: F. R. Hampel, "The influence curve and its role in robust estimation",
     Journal of the American Statistical Association 69, 1974. Of a regression with leverage, HC3:
@@ -47,12 +46,8 @@ COURSE = {
     "forced": ("decisions without a choice", "%"),
 }
 # The regressions on cards, and how the report calls them.
-EFFECTS = {
-    "opening": "in the opening hand",
-    "drawn": "drawn",
-    "played": "played",
-    "left": "left in hand at the end",
-}
+EFFECTS = {"opening": "in the opening hand", "drawn": "drawn", "played": "played"}
+EFFECTS |= {"left": "left in hand at the end"}
 
 
 class Figure(NamedTuple):

@@ -18,12 +18,8 @@ from lab.balance.study import Study
 from lab.balance.targets import Proposal, Target, findings
 from lab.rulesets import differences
 
-GROUPS = {
-    "fairness": "Fairness",
-    "course": "Course and length",
-    "luck": "Luck and decisions",
-    "endings": "Endings",
-}
+GROUPS = {"fairness": "Fairness", "course": "Course and length", "luck": "Luck and decisions"}
+GROUPS |= {"endings": "Endings"}
 COLUMNS = EFFECTS | {"use": "played when it could be"}
 # What is told in short, of the figures that there are.
 TOLD = (
@@ -159,7 +155,7 @@ class Report:
         for figure in self.figures[-1]:
             if figure.group in COLUMNS:
                 _, low, high = figure.interval
-                effect = _bold(_spread(figure, "+"), low > 0 or high < 0)
+                effect = _spread(figure, "+", low > 0 or high < 0)
                 shown = f"{_spread(figure)} %" if figure.unit == "%" else effect
                 cards.setdefault(figure.title, dict.fromkeys(COLUMNS, "-"))[figure.group] = shown
         if cards:
@@ -178,7 +174,7 @@ class Report:
     def _row(self, figure: Figure) -> Sequence[str]:
         before = {each.key: _spread(each) for each in self.figures[0]}.get(figure.key, "-")
         change, sure = self.changes.get(figure.key), figure.key in self.sure
-        less = [before, _spread(figure), _bold(_spread(change, "+"), sure) if change else "-"]
+        less = [before, _spread(figure), _spread(change, "+", sure) if change else "-"]
         return figure.title, *(less if self.changes else less[:1]), figure.unit
 
     def _plots(self) -> dict[str, list[str]]:
@@ -188,8 +184,8 @@ class Report:
         drawn = [each for each in self.figures[-1] if each.group == "drawn"]
         rows = [(f.title, f.interval) for f in sorted(drawn, key=lambda each: each.estimate)]
         title = f"points of one more copy {EFFECTS['drawn']}"
-        cards = [plots.intervals(rows, title)] if rows else []
-        return {"course": [plots.course(arms), *plots.lengths(arms)], "cards": cards}
+        course = [plots.course(arms), *plots.lengths(arms)]
+        return {"course": course, "cards": [plots.intervals(rows, title)] if rows else []}
 
     def write(self, folder: Path, plots: bool) -> list[Path]:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""
@@ -214,13 +210,10 @@ class Report:
             yield {"arm": arm} | named | found
 
 
-def _spread(figure: Figure, sign: str = "") -> str:
+def _spread(figure: Figure, sign: str = "", bold: bool = False) -> str:
     estimate, low, _ = figure.interval
-    return f"{estimate:{sign}.1f} ± {estimate - low:.1f}".replace("-", "−")
-
-
-def _bold(text: str, sure: bool) -> str:
-    return f"**{text}**" if sure else text
+    mark = "**" * bold
+    return f"{mark}{estimate:{sign}.1f} ± {estimate - low:.1f}{mark}".replace("-", "−")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

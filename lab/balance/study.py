@@ -70,10 +70,8 @@ class Study:
     def play(
         self, count: int, until: float = 0.0, tell: Callable[[str], None] = lambda text: None
     ) -> None:
-        """Plays until there are so many matches of each ruleset.
-
-        With `until` it stops as soon as the difference of the first seat's score is known to so
-        many points, by an interval that allows for looking often.
+        """Plays until there are so many matches of each ruleset, or, with `until`, the change of
+        the first seat's score is known to so many points, by an interval that allows for looking.
         """
         orders = list(self.settings.orders(count))
         left = orders[len(self.lines) :]

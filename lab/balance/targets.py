@@ -5,11 +5,10 @@
     cards=-5..5           what each card adds, in the opening hand and drawn
     use=10..90            how often each card is played when it could be; likewise drawn, ...
 
-The search for changes races all small changes of one number on the same deals, and gives more
-matches to the half that misses the targets least, as often as there are rivals (successive
-halving); takes the best one, if it is better than no change; and begins again from there, until the
-targets hold or nothing helps. In the end it makes each change as small as they allow, or takes it
-back. They hold if nothing stands out, and what once did seems to be inside.
+The search for changes races all small changes of one number on the same deals, gives more matches
+to the better half until few are left (successive halving), takes the best if it is better than
+none, and begins again until the targets hold or nothing helps. They hold if nothing stands out, and
+what once did seems to be inside. Then each change is made as small as they allow, or taken back.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
@@ -46,8 +45,7 @@ class Target(NamedTuple):
 
     def aims_at(self, figure: Figure) -> bool:
         """Whether it is about this figure."""
-        cards = self.key == "cards" and figure.group in CARDS
-        return cards or self.key in (figure.key, figure.group)
+        return self.key in (figure.key, figure.group, "cards" if figure.group in CARDS else "")
 
     def miss(self, value: float) -> float:
         """How far a value is outside, in half widths of the range."""
@@ -108,6 +106,7 @@ class Search:
     def run(self) -> Proposal:
         """Searches until the targets hold, or nothing helps. Raises StateError."""
         made: Changes = {}
+        self.studies[self.begun.settings.rulesets[0]] = self.begun
         while self._outside(made) and (better := self._best(made)):
             made = better
         first = numbers(self.begun.games[0])
@@ -145,11 +144,10 @@ class Search:
         # Changes are of the ruleset that it began with, where a card may be called otherwise.
         called = titles(self.begun.games[0])
         stand_out = {called.get(each.key.partition(".")[2]) for each in self._outside(made)}
-        near, rest = {}, numbers(game, self.begun.games[0])
-        for path in list(rest):
-            if (path.split(".")[1] if "." in path else None) in stand_out:
-                near[path] = rest.pop(path)
-        return self._race(made, near) or self._race(made, rest)
+        all_ = numbers(game, self.begun.games[0])
+        of = {path: path.split(".")[1] if "." in path else None for path in all_}
+        near = {path: number for path, number in all_.items() if of[path] in stand_out}
+        return self._race(made, near) or self._race(made, all_)
 
     def _race(self, made: Changes, of: Changes) -> Changes | None:
         rivals = []
@@ -180,9 +178,7 @@ class Search:
         if ruleset not in self.studies:
             folder = self.folder / hashlib.sha256(ruleset.encode()).hexdigest()[:16]
             settings = self.begun.settings._replace(rulesets=(ruleset,), stronger="")
-            same = ruleset == self.begun.settings.rulesets[0]
-            begun = self.begun if same else Study(settings, folder, self.begun.processes)
-            self.studies[ruleset] = begun
+            self.studies[ruleset] = Study(settings, folder, self.begun.processes)
         study = self.studies[ruleset]
         named = ", ".join(f"{path}={number}" for path, number in made.items()) or "no change"
         study.play(count, tell=lambda text: self.tell(f"{named}: {text}"))
