@@ -182,6 +182,16 @@ def test_the_best_card_is_named_where_it_is_sure(planted):
     assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
 
 
+def test_the_luck_of_a_draw_tells_a_strong_card_before_results_do():
+    strong = rulesets.changed("skystones", ["cards.Cloud Heron.west=6"])
+    found = study("skystones", 150, strong).figures()
+    drawn = [each for each in found if each.group == "drawn"]
+    assert len(drawn) == 45 and max(drawn, key=lambda each: each.estimate).title == "Cloud Heron"
+    results = [each for each in found if each.group == "opening"]
+    halves = [sum(each.half(RISK) for each in group) for group in (drawn, results)]
+    assert halves[0] < halves[1] / 2
+
+
 def test_effects_are_of_a_card_against_an_average_card():
     rng = np.random.default_rng(3)
     more, both = hands(rng, 8, 4000)
