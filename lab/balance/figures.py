@@ -194,14 +194,20 @@ def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
             for seat, held in enumerate(line["cards"][group]):
                 found[seat, n, [int(card) for card in held]] = list(held.values())
     scores = [line["score"] for line in lines]
-    values = dict.fromkeys(EFFECTS, np.array(scores))
+    more = {group: [own - other] for group, (own, other) in counts.items()}
+    values = {group: [np.array(scores)] for group in EFFECTS}
     # What a card is worth in the opening hand is no part of the luck that came later.
-    values["opening"] = np.array(without_luck(scores, [line["sampled"] for line in lines]))
-    # Chance alone decides what is drawn, and its luck tells what that was worth, whoever won.
-    values["drawn"] = np.array([-line["deal"] - line["later"] for line in lines])
+    values["opening"] = [np.array(without_luck(scores, _column(lines, "sampled").tolist()))]
+    # Chance alone decides what is drawn, and its luck, of the deal and later, tells its worth.
+    more["drawn"] = [more["opening"][0], more["drawn"][0] - more["opening"][0]]
+    values["drawn"] = [-_column(lines, "deal"), -_column(lines, "later")]
     for group in EFFECTS:
-        own, other = counts[group]
-        yield from effects(group, cards, own - other, own + other, values[group])
+        weights = [1 / each.std() if each.std() > NOTHING else 0.0 for each in values[group]]
+        x = np.concatenate([w * each for w, each in zip(weights, more[group], strict=True)])
+        y = np.concatenate([w * each for w, each in zip(weights, values[group], strict=True)])
+        for figure in effects(group, cards, x, counts[group].sum(axis=0), y):
+            parts = figure.influence.reshape(len(weights), -1)
+            yield figure._replace(influence=parts.mean(axis=0))
     could, did = (counts[group].sum(axis=0) for group in ("could", "did"))
     for place in (seen := np.flatnonzero(could.any(axis=0))):
         name, title = cards[place]

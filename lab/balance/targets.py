@@ -1,7 +1,6 @@
 """Targets: what figures should be, what stands out of them, and which few changes would mend it.
 
     first_seat=49..51     a figure by its key
-    turns=20..30
     cards=-5..5           what each card adds, in the opening hand and drawn
     use=10..90            how often each card is played when it could be; likewise drawn, ...
 

@@ -177,7 +177,8 @@ def test_the_best_card_is_named_where_it_is_sure(planted):
             did |= {card: int(rng.binomial(n, 0.5)) for card, n in could.items()}
             if planted:
                 did["3"] = could.get("3", 0)
-                line["cards"]["drawn"][seat]["2"] = int(seat == better)
+                for group in ("opening", "drawn"):
+                    line["cards"][group][seat]["2"] = int(seat == better)
     said = [each for each in Report(made, []).sentences() if " most: " in each or "readily" in each]
     assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
 
@@ -190,6 +191,17 @@ def test_the_luck_of_a_draw_tells_a_strong_card_before_results_do():
     results = [each for each in found if each.group == "opening"]
     halves = [sum(each.half(RISK) for each in group) for group in (drawn, results)]
     assert halves[0] < halves[1] / 2
+
+
+def test_the_luck_of_a_deal_is_known_though_all_cards_are_drawn_in_the_end():
+    made, rng = study("skystones", 150), np.random.default_rng(6)
+    for line in made.lines:  # Whoever is not dealt a card draws it later, with much other luck.
+        own, other = (held.get("3", 0) for held in line["cards"]["opening"])
+        line["deal"] = -0.1 * (own - other) + 0.02 * rng.standard_normal()
+        line["later"] = 0.1 * (own - other) + 0.5 * rng.standard_normal()
+        line["cards"]["drawn"] = [{str(card): 1 for card in range(45)} for _ in (0, 1)]
+    best = max((f for f in made.figures() if f.group == "drawn"), key=lambda f: f.estimate)
+    assert best.key == "drawn.3" and abs(best.estimate - 10) < 2 and best.half(RISK) < 2
 
 
 def test_effects_are_of_a_card_against_an_average_card():
