@@ -7,8 +7,9 @@ from collections import defaultdict
 from contextlib import contextmanager
 
 import wire
-from croupier.v1 import game_pb2
+from croupier.v1 import game_pb2, hint_pb2
 from service.searching.options import BOT_STRENGTHS
+from service.searching.pool import Limits
 from service.searching.tasks import Kind
 from tests.simulation.course import course_of
 
@@ -29,9 +30,9 @@ class SearchFailure(Exception):
 class Try:
     """A search for a decision of a bot."""
 
-    def __init__(self, server, begin, search):
+    def __init__(self, server, begin, task):
         self.server, self.begin = server, begin
-        self.seat, self.iterations = search.view.seat, search.limits.iterations
+        self.seat, self.task = task.search.view.seat, task
         self._end = None
         self.failed = False
         self.cut = False  # Whether its server has stopped.
@@ -83,11 +84,11 @@ class Bots:
             yield
             return
         world, match_id = self.world, task.requester.owner
-        self.searched[match_id, sent.version].append(sent)
+        self.searched[match_id, sent.version].append(task.search)
         view = sent.SerializeToString(deterministic=True)
         if self._seeds.setdefault((match_id, view), task.search.seed) != task.search.seed:
             world.loop.failures.append(f"a bot of {match_id} decides with another seed than before")
-        noted = Try(world.loop.owner, world.now, task.search)
+        noted = Try(world.loop.owner, world.now, task)
         self._tries[match_id].append(noted)
         try:
             yield
@@ -145,9 +146,20 @@ class Bots:
     def wrong(self, header):
         """What is wrong with the searches for a match of a header."""
         for each in self._tries.get(header.match_id, ()):
-            strength = BOT_STRENGTHS.get(header.bots[each.seat])
-            if strength is None or strength.iterations != each.iterations:
-                yield f"a bot in seat {each.seat} searches with {each.iterations} iterations"
+            strength, task = BOT_STRENGTHS.get(header.bots[each.seat]), each.task
+            iterations = getattr(strength, "iterations", 0)
+            right = strength and task._replace(
+                search=hint_pb2.Search(
+                    view=task.search.view, limits={"iterations": iterations}, seed=task.search.seed
+                ),
+                limits=Limits(iterations),
+                details=False,
+                deadline=math.inf,
+                every=0.0,
+                temperature=strength.temperature(task.view.game),
+            )
+            if task != right:
+                yield f"a bot in seat {each.seat} searches as {task[0]}, {task[3:]} says"
 
     def late(self, match_id, since, at):
         """What was late in a turn that was due from one time on, and ended at another."""

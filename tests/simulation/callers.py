@@ -5,20 +5,35 @@ Each keeps to one connection, as each server counts for itself. Nobody else has 
 
 import asyncio
 import random
+from collections import deque
 
-from croupier.v1 import catalog_pb2, feed_pb2, match_pb2, review_pb2
+from google.protobuf.message_factory import GetMessageClass
+
+from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from tests.simulation.clients import RESPONSES, Client, new_id
+from tests.simulation.loop import LOOK_SECONDS
 from tests.simulation.network import CallError
 from tests.support.serving import ruleset_of
 
 LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
 FEED = "/croupier.v1.FeedService/WatchMatches"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
+# All calls with one answer, and their requests.
+_UNARY = [
+    (f"/{service.full_name}/{each.name}", GetMessageClass(each.input_type))
+    for schema in (catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2)
+    for service in schema.DESCRIPTOR.services_by_name.values()
+    for each in service.methods
+    if not each.server_streaming
+]
+OVER = "BUDGET_EXHAUSTED"
 CALLS = 6  # Of the one that `calls_per_second` allows at once.
 SEARCH_SECONDS = 60  # A minute, of each player.
 LIVE_MATCHES = 3  # Those of the key, as the callers file has it.
 STREAMS = 3  # The same of another key, whose players share them.
 HOUR, MATCHES_PER_HOUR = 3600.0, 3
+MISERLY = 0.01  # Milliseconds of the processor that it may have each second,
+BURST_SECONDS = 0.2  # and those of so many seconds at once.
 REVIEWS = 4  # Of one caller at a time, as the server has it.
 LATE_SECONDS = 2.0  # By which an answer may be late.
 LONG_SECONDS = 30.0  # So long a call waits for an answer: refusals of some take ten seconds.
@@ -30,6 +45,9 @@ sha256 = "{front}"
 names_players = true
 [keys.front.budgets]
 live_matches = {live}
+[keys.house]
+sha256 = "{house}"
+names_players = true
 [keys.hasty]
 sha256 = "{hasty}"
 [keys.hasty.budgets]
@@ -46,7 +64,7 @@ streams = 3
 [keys.miser]
 sha256 = "{miser}"
 [keys.miser.budgets]
-processor_milliseconds_per_second = 0.01
+processor_milliseconds_per_second = {miserly}
 [keys.thrifty]
 sha256 = "{thrifty}"
 [keys.thrifty.budgets]
@@ -71,6 +89,7 @@ class Greedy:
         self._idle = self.world.end_idle * 2 / 3
         self._unsure = []  # When others were asked for, of which it does not know whether they run.
         self._opened = {}  # Tokens of the matches of the club, and when it was given them, by name.
+        self._ended = deque(maxlen=LIVE_MATCHES + 1)  # The names of those that it has ended.
 
     async def live(self):
         """Asks for too much until this is cancelled."""
@@ -92,22 +111,25 @@ class Greedy:
 
     async def _call_too_often(self):
         # When the time has come that a refusal tells, the next call is answered. After too many at
-        # once, refusals come late.
+        # once, refusals come late. Any call counts, whatever it asks for.
         world, connection = self.world, self._hasty.connect()
-        call = (LIST_GAMES, catalog_pb2.ListGamesRequest(), "")
+        path, request = self.rng.choice(_UNARY)
+        call = (path, request(), "")
         for _ in range(CALLS):
             [answer] = await self._all(self._hasty, [call], connection)
-            if isinstance(answer, CallError):
+            if not _is_let_in(answer):
                 break
         else:
             return  # Answers took their time.
         await asyncio.sleep(answer.retry_seconds + 0.01)
         [again] = await self._all(self._hasty, [call], connection)
-        if isinstance(again, CallError) and again.reason == "BUDGET_EXHAUSTED":
+        if isinstance(again, CallError) and again.reason == OVER:
             world.fail(f"a caller who has waited as long as it was told is refused: {again}")
         called = world.now
         answers = await self._all(self._hasty, [call] * CALLS, connection)
-        refused, waited = sum(isinstance(each, CallError) for each in answers), world.now - called
+        refused, waited = [each for each in answers if not _is_let_in(each)], world.now - called
+        self._judge(refused, "calls_per_second")
+        refused = len(refused)
         world.counts["calls over a budget"] += refused
         if CALLS - refused > 2 + waited:
             world.fail(f"of {CALLS} calls at once, {refused} are refused after {waited:.1f} s")
@@ -128,7 +150,9 @@ class Greedy:
         called = world.now
         answers = await self._all(self._miser, [call] * CALLS, connection)
         told = [each for each in answers if isinstance(each, CallError)]
-        if len(answers) - len(told) > 1 + 3 * (world.now - called) and world.is_well(60.0):
+        # A call looks at the clock of the processor at least once, and the next one pays for that.
+        most = 1 + (BURST_SECONDS + world.now - called) * MISERLY / (1000 * LOOK_SECONDS)
+        if len(answers) - len(told) > most and world.is_well(60.0):
             world.fail(f"of {CALLS} calls at once, {len(told)} find no time of the processor")
         self._judge(told, "processor_milliseconds_per_second")
 
@@ -191,7 +215,9 @@ class Greedy:
             self._unsure = [at for at in self._unsure if world.now - at < 3 * self._idle]
             most = len(self._opened) + len(self._unsure)
             if refused and most < LIVE_MATCHES:
-                world.fail(f"a caller has {most} matches, and is refused another of {number}")
+                ended = ", ".join(self._ended)
+                what = f"a caller has {most} matches, has ended {ended}, and is refused another"
+                world.fail(f"{what} of {number}")
         running = [at for _, at in self._opened.values() if world.now - at < self._idle]
         world.counts["matches of the club"] += len(running)
         if len(running) > LIVE_MATCHES:
@@ -224,6 +250,12 @@ class Greedy:
             if error.reason != "MATCH_OVER":
                 raise
         del self._opened[name]
+        self._ended.append(name)
+
+
+def _is_let_in(answer):
+    # Whether it was answered, if only with what is wrong in the request.
+    return not isinstance(answer, CallError) or not (answer.unanswered or answer.reason == OVER)
 
 
 async def _first(call):

@@ -13,12 +13,14 @@ from tests.simulation.web import Browser
 ATTEMPT_SECONDS = 10.0
 PATIENCE_SECONDS = 180.0  # With a server that does not answer.
 LOST_SECONDS = 25.0  # After which a stream that is silent is lost,
-LATE_SECONDS = 5.0  # and by which a heartbeat may be late.
+LATE_SECONDS = 5.0  # and by which a heartbeat may be late,
+BEAT_SECONDS = 0.5  # or sent late.
 GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
 MATCH_SERVICE = "/croupier.v1.MatchService/"
 FEED_SERVICE = "/croupier.v1.FeedService/"
 KEYS = {
-    name: f"the-key-of-{name}" for name in ("front", "hasty", "club", "crowd", "miser", "thrifty")
+    name: f"the-key-of-{name}"
+    for name in ("front", "house", "hasty", "club", "crowd", "miser", "thrifty")
 }  # By their names.
 CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
@@ -41,9 +43,11 @@ class Client:
         self.rng = rng
         self.number = inhabitants.clients
         self.key = key
+        self.player = f"player-{self.number}"  # Whom it names, with a key.
         self.newer = False  # Whether it calls for a match of rules that only a newer server has.
         self._connection = None
-        self._peer = f"ipv4:192.0.2.{self.number % 250}:{40000 + self.number % 20000}"
+        self.address = f"192.0.2.{self.number % 250}"
+        self._peer = f"ipv4:{self.address}:{40000 + self.number % 20000}"
         world = self.world
         self._browser = Browser(world.network, world.loop.world, self._peer, web) if web else None
 
@@ -90,7 +94,7 @@ class Client:
             metadata.append(("authorization", f"Bearer {token}"))
         if self.key:
             metadata.append(("x-api-key", KEYS[self.key]))
-            metadata.append(("x-player-id", f"player-{self.number}"))
+            metadata.append(("x-player-id", self.player))
         metadata = tuple(metadata)
         if self._browser is not None and connection is None:
             host = self.rng.choice(self._machines()).host
@@ -107,26 +111,35 @@ class Client:
             noted = (self.world.now, self.number, method, shown, address)
             self.world.sent[request.name].append(noted)
 
-    async def once(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
-        """Calls once; raises CallError."""
+    async def once(
+        self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None, since=None
+    ):
+        """Calls once, for the first time or again since some time; raises CallError."""
+        since = self.world.now if since is None else since
         call = self.begin(method, request, token, timeout)
         try:
             data = await call.read()
             if data is not None:
                 await call.read()  # The status.
+        except CallError as error:
+            self.world.noted.note(self, method, request, token, since, error)
+            raise
         finally:
             call.cancel()
         if data is None:
             raise CallError("INTERNAL", "a call without a response")
-        return (response or RESPONSES[method]).FromString(data)
+        answer = (response or RESPONSES[method]).FromString(data)
+        self.world.noted.note(self, method, request, token, since, answer)
+        return answer
 
     async def call(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls until there is an answer; raises CallError for a refusal."""
-        until = self.world.now + max(PATIENCE_SECONDS, 8 * timeout)  # Some calls wait.
+        since = self.world.now
+        until = since + max(PATIENCE_SECONDS, 8 * timeout)  # Some calls wait.
         pause = 0.1
         while True:
             try:
-                return await self.once(method, request, token, timeout, response)
+                return await self.once(method, request, token, timeout, response, since)
             except CallError as error:
                 again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "STORE_FULL")
                 if error.reason == "RULES_CHANGED" and self.world.upgrading:
@@ -152,12 +165,17 @@ class Client:
 async def hear(call, interval, who):
     """The next message of a stream, None at its end; raises TimeoutError if the stream is lost.
 
-    Fails where all is well and the heartbeats of an interval, in seconds, do not come.
+    Fails where all is well and the heartbeats of an interval, in seconds, do not come, or are sent
+    later than it says.
     """
-    world, began = who.world, who.world.now
+    world, began, before = who.world, who.world.now, call.sent
     try:
         async with asyncio.timeout(LOST_SECONDS):
-            return await call.read()
+            data = await call.read()
+        late = call.sent - max(before, call.asked) - interval
+        if data is not None and before and late > BEAT_SECONDS and world.is_well(60.0 + interval):
+            world.fail(f"{who}: a stream sends nothing for {late:.1f} s more than {interval}")
+        return data
     finally:
         silent = world.now - began
         if silent > interval + LATE_SECONDS and world.answers(silent):

@@ -50,7 +50,9 @@ class Course:
         begun = MatchState.begin(header)
         self.header, self.game, self._start = header, begun.game, begun.start
         self.version, self.time = 0, header.created
-        self.joined, self.hashes, self.entropy, self._replaced = set(), {}, {}, 0
+        self.joined, self.hashes, self.entropy = set(), {}, {}
+        self.generations = [0, 0]  # Of the tokens of its seats.
+        self.decided = set()  # The seats that have, also where it was taken back.
         # By seat: the names of the API key and of the player.
         self.names = list(zip(header.key_names, header.display_names, strict=True))
         self.match = None
@@ -79,7 +81,7 @@ class Course:
             self._known = list(self.match.since)
 
     def _deal(self, secret):
-        version = self.version - self._replaced
+        version = self.version - sum(self.generations)
         self.match = Match(self.game, secret, self.header.chance_id, version, self._start)
 
     @property
@@ -104,6 +106,12 @@ class Course:
     def back_to(self, seat):
         """The version to which the takeback of a seat leads."""
         return self._back[seat][0]
+
+    def seed_of_bot(self, seat):
+        """By which a bot searches now, which follows from the secret."""
+        what = f"croupier/bot/v1\0{self.header.chance_id}\0{self.match.since[seat]}\0{seat}\0"
+        drawn = hashlib.shake_256(what.encode() + self.header.secret).digest(32)
+        return int.from_bytes(drawn, "big") % 2**64
 
     def owed(self, contributed):
         """The seats that have not contributed something yet."""
@@ -186,7 +194,7 @@ class Course:
         self.version += 1
         self.time = entry.at
         if entry.kind == EntryKind.TOKEN:
-            self._replaced += 1
+            self.generations[entry.seat] += 1
         elif entry.kind == EntryKind.JOIN:
             self.joined.add(entry.seat)
             self.names[entry.seat] = entry.names[SALT_BYTES:].decode().partition("\0")[::2]
@@ -203,6 +211,7 @@ class Course:
                 events = self._begin(mixed.digest(32))
         elif entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY) and entry.action:
             number = wire.parse_action(self.game, entry.action)
+            self.decided.add(entry.seat)
             here = self.version - 1, self.match.copy(), list(self.since), [0, 0], [None, None]
             took = entry.at - self.since[entry.seat]
             if self.left[entry.seat] is not None:

@@ -7,7 +7,7 @@ import random
 import sqlite3
 from contextlib import closing
 
-from croupier.v1 import feed_pb2, match_pb2
+from croupier.v1 import error_pb2, feed_pb2, match_pb2
 from engine.game import SPECTATOR
 from service.api.authentication import Tokens
 from service.hosting.seats import Caller
@@ -28,6 +28,7 @@ COLUMNS = {
 }
 MOST = 6
 WHAT, DAMAGED = "damage", "MATCH_DAMAGED"
+ERROR = error_pb2.ERROR_REASON_MATCH_DAMAGED
 
 
 async def damage(inhabitants):
@@ -96,6 +97,8 @@ async def _list(world, client, hurt, known):
     request, seen = match_pb2.ListMatchesRequest(page_size=1000), {}
     response = await client.call("ListMatches", request, world.operator_token)
     errors = {each.name for each in response.errors}
+    if wrong := [each for each in response.errors if each.reason != ERROR]:
+        world.fail(f"a list of matches that were changed has the errors {wrong}")
     for match in response.matches:
         match_id = match.name.removeprefix("matches/")
         seen[match_id] = match

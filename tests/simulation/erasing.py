@@ -2,6 +2,7 @@
 
 from croupier.v1 import match_pb2
 from service.hosting.records import verify
+from tests.simulation.course import course_of
 from tests.simulation.network import CallError
 
 SHARE = 0.3  # Of the matches.
@@ -15,12 +16,19 @@ async def erase(table):
         return
     seat, token = rng.choice(sorted(table.tokens.items()))
     request = match_pb2.EraseNamesRequest(name=table.name)
+    response, told = match_pb2.EraseNamesResponse, []
+    had = any(course_of(table.world.stored(table.name.removeprefix("matches/"))).names[seat])
     try:
-        await table.client().call("EraseNames", request, token)
+        for _ in range(2):
+            told.append(await table.client().call("EraseNames", request, token, response=response))
     except CallError as error:
         if error.reason != "TOKEN_REPLACED":
             raise
         return
+    # A call that was repeated finds nothing more.
+    right = [[response(erased_matches=each), response()] for each in {int(had), 0}]
+    if told not in right or (told != right[-1 if had else 0] and table.world.is_well(60.0)):
+        table.world.fail(f"{table}: who erases names, of which there {had=}, is told {told}")
     table.world.counts["names erased"] += 1
     for _ in range(LOOKS):
         client = table.client()

@@ -23,11 +23,11 @@ class SimulatedClock(Clock):
     """
 
     def __init__(self, loop, error, drift, tick):
-        self._loop, self.error, self._drift, self._tick = loop, error, drift, tick
+        self._loop, self.error, self._drift, self.tick = loop, error, drift, tick
 
     def now(self):
         time = int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
-        return time - time % self._tick
+        return time - time % self.tick
 
 
 class Machine:

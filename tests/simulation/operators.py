@@ -87,19 +87,26 @@ class Operator:
             oracles.check_match(self.world, match)
         order = [(each.create_time.ToMilliseconds(), each.name) for each in response.matches]
         await self._look_at_some_time()
-        others = [each.name for each in response.matches if each.game != game]
+        others = [
+            each.name
+            for each in response.matches
+            if each.game != game or state not in (match_pb2.MATCH_STATE_UNSPECIFIED, each.state)
+        ]
         if others or order != sorted(order, reverse=True):
             self.world.fail(f"a list of {game} is {response}")
 
     async def _look_at_some_time(self):
-        # All matches of some time, as the log has them.
+        # All matches of some time, as the log has them: between two of them, with or without these.
         world = self.world
-        since, before = sorted(self.rng.uniform(0.0, world.now - 5.0) for _ in range(2))
-        request = match_pb2.ListMatchesRequest(page_size=MANY)
-        request.created_since.FromMilliseconds(int(1000 * (world.epoch + since)))
-        request.created_before.FromMilliseconds(int(1000 * (world.epoch + before)))
-        times = request.created_since.ToMilliseconds(), request.created_before.ToMilliseconds()
         headers = [each.header for each in world.all_stored()]
+        now = 1000 * (world.epoch + world.now - 5.0)
+        marks = [each.created for each in headers if each.created < now]
+        if not marks:
+            return
+        times = sorted(self.rng.choice(marks) + self.rng.choice((0, 1)) for _ in range(2))
+        request = match_pb2.ListMatchesRequest(page_size=MANY)
+        request.created_since.FromMilliseconds(times[0])
+        request.created_before.FromMilliseconds(times[1])
         right = [
             (each.created, f"matches/{each.match_id}")
             for each in headers
@@ -109,9 +116,7 @@ class Operator:
         foreign = {f"matches/{each}" for each in world.unreadable}
         told = [each.name for each in listed if each.name not in foreign]
         if told != [name for _, name in sorted(right, reverse=True)] and not world.forgets:
-            world.fail(
-                f"the list of the matches between {since} and {before} is {told}, not {right}"
-            )
+            world.fail(f"the list of the matches between {times} is {told}, not {right}")
 
     async def _call(self, method, request):
         return await self.client.call(method, request, self.world.operator_token)

@@ -12,10 +12,11 @@ import wire
 from croupier.v1 import clock_pb2, game_pb2
 from engine import games
 from engine.game import SPECTATOR
+from service.hosting.checking import check_matches
 from service.hosting.entries import EntryKind
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
-from service.store import chain
+from service.store import SqliteStore, chain
 from service.store.chain import Damaged
 from tests.simulation import endings, shown
 from tests.simulation.ahead import is_made_ahead
@@ -26,7 +27,6 @@ from wire.errors import Refusal
 MENDED_SECONDS = 10.0  # For which it may be late once the log takes entries again.
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.
 NEVER_SECONDS = 240.0  # So late it never is, whatever goes wrong.
-MAX_DEFAULT_ACTIONS = 20  # Of a match whose creator has set no limit, as the servers have it.
 LEASE_MILLISECONDS = 5000
 HELD = 5  # Examples that are told.
 
@@ -62,7 +62,6 @@ async def judge_match(table):
     found = [
         *_of_skipping(table, stored),
         *violations(table.history, _decisions(stored)),
-        *_of_request(table, stored.header),
         *_of_heartbeats(table, stored),
         *_of_etags(table, stored),
         *_of_reading(stored),
@@ -73,6 +72,7 @@ async def judge_match(table):
     ]
     if found:
         world.fail(f"{table}: {'; '.join(found[:HELD])}")
+    world.noted.judge(stored)
 
 
 def _decisions(stored):
@@ -109,57 +109,6 @@ def _is_submitted(entry, seat):
     return entry[:2] == (EntryKind.ACTION, seat) and entry.request_id != ""
 
 
-def _of_request(table, header):
-    # The match is the one that was asked for.
-    asked = table.request
-    bots = [seat.bot.strength for seat in asked.seats] or [0, 0]
-    right = {
-        "game": asked.ruleset.WhichOneof("game"),
-        "bots": tuple(bots),
-        "invited": tuple(n for n, seat in enumerate(asked.seats) if seat.HasField("invited")),
-        "entropy_from_seats": asked.entropy_from_seats,
-        "time_control": time_control_of(asked).SerializeToString(deterministic=True),
-        "hint_policy": hint_policy_of(asked),
-        "display_names": tuple(seat.display_name for seat in asked.seats) or ("", ""),
-        "ruleset": asked.ruleset.SerializeToString(deterministic=True),
-        "start": b"",
-        "rematch_of": "",
-        "spectator_delay": asked.spectator_delay.ToMilliseconds(),
-        "forbidden_offers": bytes(sorted(asked.forbidden_offers)),
-    }
-    right["key_names"] = tuple(
-        "" if bots[seat] or seat in right["invited"] else table.key for seat in (0, 1)
-    )
-    for name, value in right.items():
-        if getattr(header, name) != value:
-            yield f"its {name} is {getattr(header, name)}, and {value} was asked for"
-    if unasked := set(header._fields) - {*right, *_NOT_ASKED_FOR}:
-        yield f"nobody has said what its {', '.join(unasked)} must be"
-
-
-# What follows from nothing in the request.
-_NOT_ASKED_FOR = (
-    *("match_id", "rules_version", "secret", "chance_id", "created", "creator", "model", "owner"),
-    *("salt", "names_hash", "course", "erased"),
-)
-
-
-def time_control_of(asked):
-    """The time control of a match that is asked for."""
-    control = clock_pb2.TimeControl()
-    control.CopyFrom(asked.time_control)
-    if control.on_expiry == clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION:
-        control.max_default_actions = control.max_default_actions or MAX_DEFAULT_ACTIONS
-    return control
-
-
-def hint_policy_of(asked):
-    """The hint policy of a match that is asked for."""
-    helped = any(seat.HasField("bot") for seat in asked.seats)
-    default = game_pb2.HINT_POLICY_ALLOWED if helped else game_pb2.HINT_POLICY_AFTER_END
-    return asked.hint_policy or default
-
-
 def _of_heartbeats(table, stored):
     # One names what its stream has sent last, or the own actions after it that were left out.
     for viewer, sent, version in table.heartbeats:
@@ -170,10 +119,12 @@ def _of_heartbeats(table, stored):
 
 
 def _of_etags(table, stored):
-    # A stream tells versions apart as views do.
-    for version, etag in sorted(table.etags):
+    # A stream tells versions apart as views do, and which of them its seat has made.
+    for version, etag, viewer, own in sorted(table.etags):
         if etag != etag_at(stored, version):
             yield f"a stream has the etag {etag} at version {version}"
+        elif own != bool(version and _is_submitted(stored.entries[version - 1], viewer)):
+            yield f"a stream is wrong about whether viewer {viewer} has made version {version}"
 
 
 def _of_reading(stored):
@@ -223,10 +174,13 @@ def _of_views(table, stored):
         seen[version].add((what, viewer, data))
     for course, entry, happened in courses(stored):
         version = course.version
-        for sent in table.world.search.bots.searched.pop((stored.header.match_id, version), ()):
+        for search in table.world.search.bots.searched.pop((stored.header.match_id, version), ()):
+            sent = search.view
             right = shown.view(course, sent.seat, etag_at(stored, version))
             if sent.deciders != right.deciders or sent.ruleset != table.request.ruleset:
                 yield f"a bot decides in version {version} by other deciders or another ruleset"
+            if search.seed != course.seed_of_bot(sent.seat):
+                yield f"a bot decides in version {version} by another seed"
         for what, viewer, data in sorted(seen.pop(version, ())):
             if what == "views":
                 view = game_pb2.View.FromString(data)
@@ -329,6 +283,7 @@ async def judge_log(world):
     all_stored = {each.header.match_id: each for each in world.all_stored()}
     due, rematches = world.due(), set()
     for match_id, stored in all_stored.items():
+        world.noted.judge(stored)
         header, course = stored.header, course_of(stored)
         if header.rematch_of:
             if header.rematch_of in rematches:
@@ -357,6 +312,22 @@ async def judge_log(world):
             world.fail(f"matches/{match_id} is due at {due.get(match_id)}, and not at {deadline}")
         if (deadline is not None or bots_owe) != (match_id in due):
             world.fail(f"matches/{match_id}: the schedule is wrong about whether it is due")
+    if world.store == "sqlite":
+        await _verify_all(world)
+
+
+async def _verify_all(world):
+    # All that the log tells of its matches, as `croupier verify --data` does it, in a copy.
+    copy = world.directory / "copy.db"
+    copy.write_bytes(world.disk.back_up())
+    store = SqliteStore(copy)
+    await store.open_to_check()
+    found = await store.check()
+    async for each in check_matches(store, world.machines[0].clock):
+        found += [f"matches/{each.match_id}: {each.damage}"] if each.damage else []
+    await store.close()
+    if found:
+        world.fail(f"the log is damaged: {'; '.join(found[:HELD])}")
 
 
 def _judge_rematch(world, header, before):

@@ -390,6 +390,7 @@ class Database:
         columns = {name: place for place, name in enumerate(Header._fields)}
         values = list(values)
         game = values.pop(0) if "game = $" in sql else None
+        owner = values.pop(0) if "owner = $" in sql else None
         since = values.pop(0) if "created >= $" in sql else 0
         until = values.pop(0) if "created < $" in sql else math.inf
         before = tuple(values) if "(created, match_id) <" in sql else None
@@ -397,6 +398,8 @@ class Database:
         for match_id, row in data.matches.items():
             ended = data.ended.get(match_id)
             if game not in (None, row[columns["game"]]):
+                continue
+            if owner not in (None, row[columns["owner"]]):
                 continue
             if "ended IS" in sql and ("ended IS NOT NULL" in sql) == (ended is None):
                 continue

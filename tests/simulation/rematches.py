@@ -38,6 +38,7 @@ class _Rematch:
         self.client = table.client()
         self.request = match_pb2.RematchRequest(name=table.name)
         self.name, self.told, self.asked_at, self.first = "", None, 0.0, None
+        self.named = set()  # By streams.
         self.known = {}  # Since when the state of the rematch is known, by an answer.
 
     async def ask(self):
@@ -83,6 +84,8 @@ class _Rematch:
             following.cancel()
         if following.done() and not following.cancelled():
             following.result()
+        if self.named - {self.name}:
+            self.world.fail(f"{table}: streams name {self.named} as the rematch {self.name}")
 
     async def _ask(self, seat, state):
         # Twice, as a client does that has heard no answer.
@@ -90,7 +93,7 @@ class _Rematch:
         for _ in range(self.rng.choice((1, 2))):
             response = await table.client().call("Rematch", self.request, table.tokens[seat])
             told = response.name, response.secret_hash, response.spectator_token
-            if response.seat_token.seat != 1 - seat or told != (self.told or told):
+            if told != (self.told or told):
                 self.world.fail(f"{table}: seat {seat} is answered {response}, after {self.told}")
             self.name, self.told = response.name, told
             number = match_pb2.RematchState.Value(f"REMATCH_STATE_{state}")
@@ -181,6 +184,8 @@ class _Rematch:
     def _judge_told(self, message, states):
         told, right = message.rematch, match_pb2.WatchMatchResponse(version=message.version)
         right.rematch.CopyFrom(told)
-        wrong = self.name and told.name != self.name
-        if wrong or message != right or states != sorted(set(states)):
+        self.named.add(told.name)
+        asking = [self.first] if told.state != match_pb2.REMATCH_STATE_ACCEPTED else [0, 1]
+        wrong = message != right or told.asking_seats != asking
+        if wrong or states != sorted(set(states)):
             self.world.fail(f"{self.table}: a stream tells of the rematch {message} ({states})")

@@ -37,6 +37,7 @@ import service.api.grpc_listener
 import service.common.call
 import service.common.event_loop
 import service.common.memory
+import service.hosting.erasing
 import service.hosting.feed
 import service.hosting.match_cache
 import service.hosting.matches
@@ -205,6 +206,7 @@ def tune(snapshot_every, max_cached, page, batch):
     service.hosting.sweeps.DELETE_BATCH = service.hosting.sweeps.IDLE_BATCH = batch
     service.hosting.matches.SNAPSHOT_EVERY = snapshot_every
     service.hosting.match_cache.MAX_CACHED = max_cached
+    service.hosting.erasing.PAGE = 2  # Of the matches of a player.
 
 
 def end():

@@ -13,12 +13,15 @@ import wire
 from croupier.v1 import hint_pb2, match_pb2
 from service.common.errors import shutting_down
 from service.searching.hints import _report, check
+from service.searching.pool import Limits
 from service.searching.search_servers import NoSearchServerError
-from service.searching.tasks import Kind
+from service.searching.tasks import Kind, Requester
 from tests.simulation import shown
 from tests.simulation.bots import Bots
+from tests.simulation.clients import ATTEMPT_SECONDS
 
 ROUNDING_SECONDS = 0.001
+LONGEST_SECONDS = 5.0  # Of a search while all is well.
 # Of a hint without an effort, and the iterations of one with a strength, as the API has them.
 HINT_SECONDS, ANALYSIS_SECONDS, REPORT_SECONDS = 1.0, 10.0, 0.2
 ITERATIONS = {"BEGINNER": 200, "CASUAL": 400, "REGULAR": 1000, "SKILLED": 3000, "EXPERT": 10000}
@@ -116,29 +119,42 @@ class SimulatedSearchServers:
         self._ending = True
 
 
-def _wrong_task(task, request):
-    # Each option of a request has reached the search; a view takes the place of a match.
-    asked, analyzed = request.search, isinstance(request, hint_pb2.AnalyzePositionRequest)
+def _wrong_task(task, request, paths, asked):
+    # Each option of a request has reached the search; a view takes the place of a match. `asked`
+    # has when that was, and who has asked.
+    search, analyzed = request.search, isinstance(request, hint_pb2.AnalyzePositionRequest)
+    since, who = asked
     right = hint_pb2.Search()
-    right.CopyFrom(asked)
-    right.view.CopyFrom(task.search.view if asked.HasField("match_name") else asked.view)
-    if not asked.HasField("seed"):
+    right.CopyFrom(search)
+    right.view.CopyFrom(task.search.view if search.HasField("match_name") else search.view)
+    if not search.HasField("seed"):
         right.seed = task.search.seed
     if wrong := shown.wrong(task.search, right):
         return f"search, by another {wrong}"
-    limits, every = asked.limits, 0.0
-    effort = limits.iterations, limits.time.ToMilliseconds() / 1000
-    if asked.HasField("strength"):
-        strength = match_pb2.BotStrength.Name(asked.strength).removeprefix("BOT_STRENGTH_")
-        effort = ITERATIONS[strength], 0.0
-    elif not asked.HasField("limits"):
-        effort = 0, ANALYSIS_SECONDS if analyzed else HINT_SECONDS
-    if analyzed:
-        every = request.report_interval.ToMilliseconds() / 1000 or REPORT_SECONDS
-    told = (*task.limits[:2], task.limits.nodes, task.every)
-    if told != (*effort, limits.nodes, every):
-        return f"effort, {told}"
-    return ""
+    limits = search.limits
+    limits = Limits(
+        limits.iterations,
+        limits.time.ToMilliseconds() / 1000,
+        max(limits.threads, 1),
+        limits.nodes,
+    )
+    if search.HasField("strength"):
+        strength = match_pb2.BotStrength.Name(search.strength).removeprefix("BOT_STRENGTH_")
+        limits = Limits(ITERATIONS[strength])
+    elif not search.HasField("limits"):
+        limits = Limits(seconds=ANALYSIS_SECONDS if analyzed else HINT_SECONDS)
+    right = task._replace(
+        requester=Requester(Kind.HINT, who),
+        limits=limits,
+        details=not paths or "hint" in paths or "hint.actions" in paths,
+        every=(request.report_interval.ToMilliseconds() / 1000 or REPORT_SECONDS)
+        if analyzed
+        else 0.0,
+        temperature=0.0,
+    )
+    told = [name for name in task._fields if getattr(task, name) != getattr(right, name)]
+    in_time = since <= task.deadline - ATTEMPT_SECONDS + ROUNDING_SECONDS <= time.monotonic()
+    return ", ".join(told) or ("" if in_time else "deadline")
 
 
 class SearchState:
@@ -163,25 +179,37 @@ class SearchState:
         found = report.hint.SerializeToString(deterministic=True)
         self._found[found] = task, seconds
 
-    def wrong(self, response, view, request):
+    def wrong(self, response, view, request, asked):
         """What is wrong in the answer to the request of a player who had a view when it asked."""
-        noted = self._found.get(response.hint.SerializeToString(deterministic=True))
-        if noted is None:
-            return "hint, which no search has found"
-        task, seconds = noted
+        paths = request.read_mask.paths if hasattr(request, "read_mask") else ()
+        noted = [self._found.get(response.hint.SerializeToString(deterministic=True))]
+        if paths:
+            # Some of what one search or another has found.
+            noted = [
+                each
+                for found, each in self._found.items()
+                if shown.masked(type(response)(hint=hint_pb2.Hint.FromString(found)), paths).hint
+                == response.hint
+            ]
+        found = [
+            self._wrong(response, view, request, paths, asked, *each) for each in noted if each
+        ]
+        return min(found, key=len, default="hint, which no search has found")
+
+    def _wrong(self, response, view, request, paths, asked, task, seconds):
         searched = task.search.view
-        for name, right in zip(("search", "queue", "paused"), seconds, strict=True):
-            told = getattr(response, f"{name}_time").ToNanoseconds() / 1e9
-            if abs(told - right) > ROUNDING_SECONDS:
-                return f"{name}_time, {told}, not {right}"
-        if wrong := _wrong_task(task, request):
+        for name, right in zip(("search_time", "queue_time", "paused_time"), seconds, strict=True):
+            told = getattr(response, name).ToNanoseconds() / 1e9
+            if (not paths or name in paths) and abs(told - right) > ROUNDING_SECONDS:
+                return f"{name}, {told}, not {right}"
+        if wrong := _wrong_task(task, request, paths, asked):
             return wrong
         if searched.version != view.version:
             return ""
-        asked = request.search
-        if view.legal_actions:
-            chosen = asked.include_actions or view.legal_actions
-            chosen = [each for each in chosen if each not in asked.exclude_actions]
+        search = request.search
+        if view.legal_actions and (not paths or "hint.actions" in paths):
+            chosen = search.include_actions or view.legal_actions
+            chosen = [each for each in chosen if each not in search.exclude_actions]
             told = [each.action for each in response.hint.actions]
             if len(told) != len(chosen) or any(each not in chosen for each in told):
                 return "choice of actions"
@@ -199,4 +227,5 @@ class SearchState:
 
     def seconds(self):
         """How long it takes."""
-        return self._rng.expovariate(1 / self.mean)
+        seconds = self._rng.expovariate(1 / self.mean)
+        return min(seconds, LONGEST_SECONDS) if self.mean == self.usual else seconds

@@ -10,14 +10,16 @@ or fills it in from another seat or another moment, is found, wherever that is r
 - A `MatchUpdate` of the feed: `update`, by `judge_updates`; its cursors and filters: `Follower`.
 - A `Match`, of GetMatch and ListMatches: `match`, by `oracles.check_match`; the order, the filters
   and the pages of a list: `Operator`.
-- CreateMatch, JoinMatch, GetInvitation: `Table`; that the match is as it was asked for:
-  `oracles._of_request`; that a rematch is as its match: `oracles._judge_rematch`.
+- What was created, joined, offered, answered, resigned or replaced, by whoever has asked for it;
+  what tokens are for, what an invitation and GetMatch tell, and whether the reason of a refusal
+  held: `Answers`. That a rematch is as its match: `oracles._judge_rematch`.
 - The version of an answer: `tests/support/history.py`; of a heartbeat: `oracles._of_heartbeats`.
 - GetView: `timed_out` and `server_time`: `Player._look`, `Waiter`; `rematch`: `rematches.py`, with
   those of WatchMatch, Rematch and DeclineRematch.
-- ReplaceSeatToken, BatchGetViews: `Player._replace_token`; reasons of refusals: `Table.refused`.
-- GetRecord: `oracles.judge_match`. A hint: `SearchState.wrong`, `Player._ask`; what a bot is shown:
-  `oracles._of_views`; a review: `Table._judge_review`; when a match is due: `oracles._due`.
+- ReplaceSeatToken, BatchGetViews: `Player._replace_token`; what is refused: `Table.refused`.
+- GetRecord: `oracles.judge_match`. A hint, and the whole task of its search: `SearchState.wrong`,
+  `Player._ask`; that of a bot: `Bots.wrong`, `oracles._of_views`; a review: `reviewing.py`; when a
+  match is due: `oracles._due`. Lists of a player, EraseNames: `FrontEnd`, `erasing.py`.
 - Games, puzzles, health, reflection: `Visitor`. ReplayMatch, what is played on: `afterwards.py`;
   what spectators hear late: `delays.py`; all of it where the log was changed: `damaging.py`.
 """
@@ -57,8 +59,9 @@ def masked(message, paths):
     left = type(message)()
     FieldMask(paths=paths).MergeMessage(message, left)
     for path in paths:
-        if "." in path and message.HasField(name := path.partition(".")[0]):
-            getattr(left, name).SetInParent()
+        field = message.DESCRIPTOR.fields_by_name[path.partition(".")[0]]
+        if field.message_type and not field.is_repeated and message.HasField(field.name):
+            getattr(left, field.name).SetInParent()
     return left
 
 

@@ -19,6 +19,8 @@ from croupier.v1 import catalog_pb2, game_pb2, match_pb2, puzzle_pb2
 from engine.aspects import Aspects
 from engine.model import learned
 from engine.packages import origin, package_of
+from service.common.event_loop import finish_now
+from service.puzzles.lines import playing_line
 from service.puzzles.packs import pack_of, replaying
 from tests.simulation import shown
 from tests.simulation.clients import GAMES, Client
@@ -29,6 +31,7 @@ HEALTH, CATALOG = "/grpc.health.v1.Health/", "/croupier.v1.CatalogService/"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 PUZZLES = "/croupier.v1.PuzzleService/"
 SERVICES = [f"croupier.v1.{each}Service" for each in ("Catalog", "Feed", "Hint", "Match", "Review")]
+PAGE = 7  # Puzzles.
 WATCH_SECONDS = 300.0  # After which a silent stream may be lost.
 # What is no text of a card or of a phrase.
 UNTRANSLATED = ("name", "id", "glyph", "origin", "model", "default_ruleset", "language_codes")
@@ -103,15 +106,14 @@ def _pack(game_id):
     return {each.puzzle.name: each for each in pack_of(wire.hosted_games()[game_id]).puzzles}
 
 
+def _state_of(record):
+    # The match of a puzzle, at its position.
+    return finish_now(replaying(record))
+
+
 def _view_of(packed):
     # What a puzzle shows.
-    work = replaying(packed.record)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            state = end.value
-            break
+    state = _state_of(packed.record)
     seat, match = packed.puzzle.origin.seat, state.match
     view = game_pb2.View.FromString(wire.write_view(state.game, match.view(seat)))
     view.seat, view.version = seat, len(packed.record.entries)
@@ -230,15 +232,22 @@ class Visitor:
         old = ("castle_rampage",) if self.world.upgrading else ()
         game_id = self.rng.choice([each for each in GAMES if each not in old])
         pack, found = _pack(game_id), []
-        request = puzzle_pb2.ListPuzzlesRequest(parent=f"games/{game_id}", page_size=99)
+        theme = self.rng.choice(("", self.rng.choice([*pack.values()]).puzzle.theme))
+        request = puzzle_pb2.ListPuzzlesRequest(
+            parent=f"games/{game_id}", page_size=PAGE, theme=theme
+        )
         while True:
             response = puzzle_pb2.ListPuzzlesResponse
             page = await self._call(f"{PUZZLES}ListPuzzles", request, response)
             found += page.puzzles
+            if len(page.puzzles) > PAGE:
+                self.world.fail(f"a page of {PAGE} puzzles has {len(page.puzzles)}")
             request.page_token = page.next_page_token
             if not page.next_page_token:
                 break
-        if page.total_size != len(pack) or found != [pack[name].puzzle for name in sorted(pack)]:
+        right = [each.puzzle for _, each in sorted(pack.items())]
+        right = [each for each in right if request.theme in ("", each.theme)]
+        if page.total_size != len(right) or found != right:
             self.world.fail(
                 f"{game_id} is told to have the puzzles {[each.name for each in found]}"
             )
@@ -279,12 +288,8 @@ class Visitor:
         request.action.CopyFrom(self.rng.choice((packed.hint.action, *legal)))
         right = response(correct=request.action == packed.hint.action, hint=packed.hint)
         told = await self._call(method, request, response)
-        # They are played in a world that the server draws.
-        versions = [step.version for step in told.steps]
-        seats = {step.view.seat for step in told.steps}
-        if sorted({*versions}) != versions or seats != {view.seat}:
-            self.world.fail(f"{request.name} is told with steps {versions} of the seats {seats}")
-        right.steps.extend(told.steps)
+        # They are played in a world that the server draws, and that follows from the puzzle.
+        right.steps.extend(finish_now(playing_line(_state_of(packed.record), packed)))
         self._judge(request.name, told, right)
         others = [each.hint.action for each in _pack(packed.puzzle.name.split("/")[1]).values()]
         if others := [each for each in others if each not in legal]:

@@ -4,7 +4,6 @@ import asyncio
 import random
 
 from croupier.v1 import match_pb2
-from tests.simulation import shown
 from tests.simulation.network import CallError
 
 WANTED = ("view.version", "view.result", "timed_out")
@@ -75,6 +74,4 @@ class Waiter:
             self.world.fail(
                 f"{table}: a wait for {wanted} goes on, which was known {LATE_SECONDS:.0f} s ago"
             )
-        if response != shown.masked(response, WANTED):
-            self.world.fail(f"{table}: who asks for {WANTED} is shown {response}")
         table.note(version)

@@ -11,7 +11,7 @@ from engine.game import SPECTATOR
 from tests.simulation import oracles, shown
 from tests.simulation.clients import hear, nanoseconds
 from tests.simulation.network import LOST, CallError
-from tests.support.history import Received, Stream, view_bytes
+from tests.support.history import Read, Received, Stream, view_bytes
 
 TOKEN_SECONDS = 60.0  # For which a stream may go on with a token that was replaced.
 # For which it may not know what another server has written,
@@ -43,7 +43,7 @@ class Watcher:
         self.interval = self.rng.choice((2, 10))  # Of heartbeats, in seconds.
         self.hides = self.rng.random() < 0.15
         # The fields that it asks for; none: all.
-        self.fields = self.rng.choice(((), (), (), ("version", "events", "etag")))
+        self.fields = self.rng.choice(((), (), (), ("version", "events", "etag", "own_action")))
         self.skips_own = viewer != SPECTATOR and self.rng.random() < 0.4
         # Of what it has received last, where it resumes only from that.
         self.etag, self.resumes_by_etag = "", self.rng.random() < 0.5
@@ -165,12 +165,15 @@ class Watcher:
             return told
         return match_pb2.SEAT_PRESENCE_AWAY
 
-    def _note_heartbeat(self, message, sent, at):
+    def _note_heartbeat(self, message, stream, at):
+        sent = stream.received[-1].version if stream.received else stream.after
         told = match_pb2.WatchMatchResponse(version=message.version, up_to_date=True)
         told.other_seat = self._other_seat(message.other_seat, at)
-        if self.viewer != SPECTATOR and message.HasField("view"):
+        if self.viewer != SPECTATOR and message.HasField("view") and not self.fields:
             told.view.CopyFrom(message.view)  # Decisions ahead were cancelled.
             oracles.check_view(self.table, message.view, self.viewer)
+            times, seen = (stream.called, nanoseconds(self.world.now)), view_bytes(message.view)
+            self.table.history.reads.append(Read(self.viewer, *times, message.view.version, seen))
         if message != told:
             self.world.fail(f"{self.table}: a heartbeat tells {message}, not {told}")
         viewer = self.viewer if self.skips_own else None
@@ -198,15 +201,15 @@ class Watcher:
                 self._check_time(message, call)
                 self.table.note(message.version)
                 if message.up_to_date:
-                    sent = received[-1].version if received else stream.after
-                    self._note_heartbeat(message, sent, call.sent)
+                    self._note_heartbeat(message, stream, call.sent)
                     silent += self.interval
                     if silent > 2000 and self.table.kind == "bots":
                         self.world.fail(f"{self.table}: bots do not go on")
                     continue
                 silent = 0
                 self.etag = message.etag
-                self.table.etags.add((message.version, message.etag))
+                told = message.version, message.etag, self.viewer, message.own_action
+                self.table.etags.add(told)
                 events = b"".join(
                     event.SerializeToString(deterministic=True) for event in message.events
                 )

@@ -27,8 +27,9 @@ from tests.simulation import (
     story,
 )
 from tests.simulation import network as networks
+from tests.simulation.answers import Answers
 from tests.simulation.bots import LONG_SECONDS
-from tests.simulation.callers import CALLERS
+from tests.simulation.callers import CALLERS, MISERLY
 from tests.simulation.clients import GAMES, JUDGES, KEYS
 from tests.simulation.course import etag_at
 from tests.simulation.inhabitants import KINDS, WEIGHTS, Inhabitants
@@ -89,6 +90,14 @@ class World:
         self._records = _Records(self)
 
     epoch, operator_token = EPOCH, OPERATOR
+
+    @property
+    def skew(self):
+        """The seconds by which two clocks may differ, of servers or that of the world."""
+        clocks = [each.clock for each in self.machines]
+        errors = [0, *(each.error for each in clocks)]
+        ticks = max(each.tick for each in clocks)
+        return 0.01 + (max(errors) - min(errors) + ticks) / 1000 + 4e-5 * self.now
 
     def _tune(self, rng):
         # What a server does seldom, it does often in some worlds.
@@ -262,6 +271,7 @@ class World:
             self.directory = Path(folder)
             self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
             self._write_files()
+            self.noted = Answers(self)
             replaced.begin(self.loop, self.seed)
             replaced.tune(self.snapshot_every, self.max_cached, self.page, self.batch)
             asyncio.set_event_loop(self.loop)
@@ -288,7 +298,7 @@ class World:
         self.operator_file.write_text(OPERATOR)
         self.callers_file = self.directory / "callers.toml"
         digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
-        self.callers_file.write_text(CALLERS.format(**digests, live=self.live))
+        self.callers_file.write_text(CALLERS.format(**digests, live=self.live, miserly=MISERLY))
 
     async def _live(self):
         self.network = networks.Network(self.loop, self.seed)
