@@ -11,6 +11,7 @@ from croupier.v1 import game_pb2, hint_pb2
 from service.searching.options import BOT_STRENGTHS
 from service.searching.pool import Limits
 from service.searching.tasks import Kind
+from tests.simulation import shown
 from tests.simulation.course import course_of
 
 LATE_SECONDS = 4.0  # After which a search must have begun, or a decision be made, all being well.
@@ -75,8 +76,8 @@ class Bots:
     def searching(self, task):
         """Notes a search, if it is one of a bot."""
         # A search server knows what it is sent, and nothing else.
-        view, sent = task.view, task.search.view
-        right = game_pb2.View.FromString(wire.write_view(view.game, view))
+        view, sent = task.view, shown.sent(task.search.view)
+        right = shown.sent(game_pb2.View.FromString(wire.write_view(view.game, view)))
         cards = view.game.id
         if sent.seat != view.seat or getattr(sent, cards) != getattr(right, cards):
             self.world.loop.failures.append(f"a search for seat {view.seat} is sent another view")
@@ -85,7 +86,7 @@ class Bots:
             return
         world, match_id = self.world, task.requester.owner
         self.searched[match_id, sent.version].append(task.search)
-        view = sent.SerializeToString(deterministic=True)
+        view = task.search.view.SerializeToString(deterministic=True)
         if self._seeds.setdefault((match_id, view), task.search.seed) != task.search.seed:
             world.loop.failures.append(f"a bot of {match_id} decides with another seed than before")
         noted = Try(world.loop.owner, world.now, task)

@@ -129,7 +129,7 @@ def _wrong_task(task, request, paths, asked):
     right.view.CopyFrom(task.search.view if search.HasField("match_name") else search.view)
     if not search.HasField("seed"):
         right.seed = task.search.seed
-    if wrong := shown.wrong(task.search, right):
+    if wrong := shown.wrong(shown.sent(task.search), shown.sent(right)):
         return f"search, by another {wrong}"
     limits = search.limits
     limits = Limits(
@@ -213,6 +213,8 @@ class SearchState:
             told = [each.action for each in response.hint.actions]
             if len(told) != len(chosen) or any(each not in chosen for each in told):
                 return "choice of actions"
+        if search.HasField("view"):
+            searched, view = shown.sent(searched), shown.sent(view)
         # It names the opponent in a way of its own.
         names = {each.name for each, _ in searched.ListFields()} - {"players"}
         names = sorted(name for name in names if getattr(searched, name) != getattr(view, name))

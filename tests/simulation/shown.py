@@ -24,6 +24,7 @@ or fills it in from another seat or another moment, is found, wherever that is r
   what spectators hear late: `delays.py`; all of it where the log was changed: `damaging.py`.
 """
 
+from google.api import field_behavior_pb2
 from google.protobuf.field_mask_pb2 import FieldMask
 
 import wire
@@ -62,6 +63,20 @@ def masked(message, paths):
         field = message.DESCRIPTOR.fields_by_name[path.partition(".")[0]]
         if field.message_type and not field.is_repeated and message.HasField(field.name):
             getattr(left, field.name).SetInParent()
+    return left
+
+
+def sent(message):
+    """What a message says in a request, where what is of answers alone is ignored, or left out."""
+    left = type(message)()
+    left.CopyFrom(message)
+    for field, value in left.ListFields():
+        behavior = field.GetOptions().Extensions[field_behavior_pb2.field_behavior]
+        if field_behavior_pb2.OUTPUT_ONLY in behavior:
+            left.ClearField(field.name)
+        elif field.message_type:
+            for each in value if field.is_repeated else [value]:
+                each.CopyFrom(sent(each))
     return left
 
 
