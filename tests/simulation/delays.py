@@ -40,6 +40,8 @@ class Spectator:
             self.request.spectator_delay.FromSeconds(self.delay)
             self.created = await self.client.call("CreateMatch", self.request)
             self.inhabitants.keyless.add(self.created.name)
+            if self.world.upgrading and self.world.has_newer_rules(self.created.name):
+                self.client.need_newer()
             # What was told: between which times, and what.
             self.told, self.over = [], False
             for _ in range(LOOKS):

@@ -16,6 +16,7 @@ from tests.support.serving import INVITED, bot, ruleset_of
 
 PAUSE_SECONDS = 40.0
 PAGE = 2
+DELAY = 5  # Seconds after which spectators of some matches hear what happens.
 
 
 class FrontEnd:
@@ -67,6 +68,8 @@ class FrontEnd:
                 config.player_id = other.player if kind == "named" else ""
         if kinds == ["bot", "bot"]:
             return
+        if delay := rng.choice((0, 0, DELAY)):
+            request.spectator_delay.FromSeconds(delay)
         created = await one.call("CreateMatch", request)
         self.inhabitants.keyless.add(created.name)
         self._tokens[created.name] = tokens = [each.token for each in created.seat_tokens]
@@ -85,12 +88,22 @@ class FrontEnd:
             self._held[other.player][created.name].add(each.seat)
         if rng.random() < 0.5 and "invited" not in kinds:
             await self._end(created.name, tokens[0])
-            await self._ask_for_rematch(created.name, tokens[0])
+            await asyncio.sleep(2 * delay)
+            await self._ask_for_rematch(created, tokens[0], delay)
 
-    async def _ask_for_rematch(self, name, token):
-        # Whoever asks first, all sit in it, where nobody was invited.
-        request = match_pb2.RematchRequest(name=name)
+    async def _ask_for_rematch(self, created, token, delay):
+        # Whoever asks first, all sit in it, where nobody was invited. Who hears late of the match
+        # hears late of it, too.
+        name, world = created.name, self.world
+        request, look = match_pb2.RematchRequest(name=name), match_pb2.GetViewRequest(name=name)
+        asked = world.now
         made = await self.rng.choice(self._players).call("Rematch", request, token)
+        told = await self._players[0].call("GetView", look, created.spectator_token)
+        early = world.now < asked + delay - world.skew
+        if told.HasField("rematch") == early and (early or not delay):
+            world.fail(
+                f"{name}: a spectator who hears {delay} s late of its rematch is told {told}"
+            )
         self.inhabitants.keyless.add(made.name)
         self._tokens[made.name] = [made.seat_token.token]
         for held in self._held.values():

@@ -331,24 +331,25 @@ async def _verify_all(world):
 
 
 def _judge_rematch(world, header, before):
-    # All is as before, but the seats are exchanged.
+    # All is as before but for what each match has of its own, and the seats are exchanged.
+    asked = before.invited  # Whoever was not invited then is now.
     right = before._replace(
         bots=before.bots[::-1],
-        invited=before.invited and tuple(seat for seat in (0, 1) if not before.bots[1 - seat]),
+        invited=asked and tuple(seat for seat in (0, 1) if not before.bots[1 - seat]),
+        key_names=("", "") if asked else before.key_names[::-1],
+        display_names=("", "") if asked else before.display_names[::-1],
+        rematch_of=before.match_id,
+        chance_id=header.match_id,
     )
-    for name in ("game", "ruleset", "bots", "invited", *_KEPT):
-        if getattr(header, name) != getattr(right, name):
+    own = {*_OWN, *(("key_names", "display_names") if before.erased or header.erased else ())}
+    for name in header._fields:
+        if name not in own and getattr(header, name) != getattr(right, name):
             world.fail(
                 f"matches/{header.match_id}, a rematch, has the {name} {getattr(header, name)}, "
                 f"not {getattr(right, name)}"
             )
+    if header.secret == before.secret:
+        world.fail(f"matches/{header.match_id}, a rematch, is dealt by the secret of the match")
 
 
-_KEPT = (
-    "rules_version",
-    "entropy_from_seats",
-    "time_control",
-    "hint_policy",
-    "owner",
-    "forbidden_offers",
-)
+_OWN = ("match_id", "secret", "created", "creator", "salt", "names_hash", "course", "erased")
