@@ -4,6 +4,7 @@ Each keeps to one connection, as each server counts for itself. Nobody else has 
 """
 
 import asyncio
+import math
 import random
 from collections import deque
 
@@ -18,14 +19,16 @@ from tests.support.serving import ruleset_of
 LIST_GAMES = "/croupier.v1.CatalogService/ListGames"
 FEED = "/croupier.v1.FeedService/WatchMatches"
 REVIEW = "/croupier.v1.ReviewService/ReviewMatch"
+BATCH = "/croupier.v1.FeedService/BatchGetViews"
 # All calls with one answer, and their requests.
 _UNARY = [
-    (f"/{service.full_name}/{each.name}", GetMessageClass(each.input_type))
+    (f"/{service.full_name}/{each.name}", GetMessageClass(each.input_type)())
     for schema in (catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2)
     for service in schema.DESCRIPTOR.services_by_name.values()
     for each in service.methods
     if not each.server_streaming
 ]
+_UNARY.append((BATCH, feed_pb2.BatchGetViewsRequest(tokens=["none"] * 5)))
 OVER = "BUDGET_EXHAUSTED"
 CALLS = 6  # Of the one that `calls_per_second` allows at once.
 SEARCH_SECONDS = 60  # A minute, of each player.
@@ -83,6 +86,7 @@ class Greedy:
         self._club = Client(inhabitants, self.rng, key="club")
         self._miser = Client(inhabitants, self.rng, key="miser")
         self._thrifty = Client(inhabitants, self.rng, key="thrifty")
+        self._calls = []  # What it calls too often next, so that each comes as often as any other.
         self._spent = {}  # When its matches of an hour are there again, by server and run.
         self._crowd = [Client(inhabitants, self.rng, key="crowd") for _ in range(STREAMS + 2)]
         # Nobody plays its matches: the server ends them, though not so soon.
@@ -111,16 +115,22 @@ class Greedy:
 
     async def _call_too_often(self):
         # When the time has come that a refusal tells, the next call is answered. After too many at
-        # once, refusals come late. Any call counts, whatever it asks for.
+        # once, refusals come late. Any call counts, whatever it asks for, and a batch as many.
         world, connection = self.world, self._hasty.connect()
-        path, request = self.rng.choice(_UNARY)
-        call = (path, request(), "")
+        self._calls = self._calls or self.rng.sample(_UNARY, len(_UNARY))
+        path, request = self._calls.pop()
+        call, cost = (path, request, ""), max(1, len(getattr(request, "tokens", ())))
+        paid = -math.inf  # When what was let in last is paid for.
         for _ in range(CALLS):
+            called = world.now
             [answer] = await self._all(self._hasty, [call], connection)
             if not _is_let_in(answer):
                 break
+            paid = called + cost - 1
         else:
             return  # Answers took their time.
+        if answer.retry_seconds and world.now + answer.retry_seconds < paid:
+            world.fail(f"who has called {path}, which counts as {cost} calls, is told {answer}")
         await asyncio.sleep(answer.retry_seconds + 0.01)
         [again] = await self._all(self._hasty, [call], connection)
         if isinstance(again, CallError) and again.reason == OVER:
@@ -244,8 +254,8 @@ class Greedy:
 
     async def _end(self, name, token):
         try:
-            request = match_pb2.ResignMatchRequest(name=name)
-            await self._club.call("ResignMatch", request, token)
+            request = match_pb2.AbortMatchRequest(name=name)
+            await self._club.call("AbortMatch", request, token)
         except CallError as error:
             if error.reason != "MATCH_OVER":
                 raise

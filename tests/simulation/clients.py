@@ -22,7 +22,7 @@ KEYS = {
     name: f"the-key-of-{name}"
     for name in ("front", "house", "hasty", "club", "crowd", "miser", "thrifty")
 }  # By their names.
-CHANGING = ("SubmitAction", "ResignMatch", "ContributeEntropy", "ReplaceSeatToken")
+CHANGING = ("SubmitAction", "ResignMatch", "AbortMatch", "ContributeEntropy", "ReplaceSeatToken")
 RESPONSES = {
     each.name: each.output_type._concrete_class
     for each in match_pb2.DESCRIPTOR.services_by_name["MatchService"].methods

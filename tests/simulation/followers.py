@@ -103,7 +103,7 @@ class Follower:
                 for update in response.updates:
                     self._check(update, in_stream)
                     heard.told[update.name] = update.version
-                if response.cursor and not self.filter:
+                if response.cursor:
                     cursors = heard.cursors[0], response.cursor
                     heard = heard._replace(cursors=cursors, sent=call.sent)
                     self.inhabitants.heard.append(heard)
@@ -141,6 +141,12 @@ class Follower:
                     f"{self.behind:.0f} s ago"
                 )
 
+    def takes(self, update):
+        """Whether its filter lets an update through."""
+        due, over = bool(update.due_seats), update.HasField("result")
+        fits = {feed_pb2.UPDATE_FILTER_DUE: due, feed_pb2.UPDATE_FILTER_OVER: over}
+        return fits.get(self.filter, True)
+
     def _check(self, update, in_stream):
         name, version = update.name, update.version
         if not self.token and name in self.inhabitants.keyless:
@@ -150,9 +156,7 @@ class Follower:
         in_stream[name] = version
         if name in self.told and version < self.told[name].version:
             self.world.fail(f"{self} goes back from {self.told[name].version} of {name}")
-        due, over = bool(update.due_seats), update.HasField("result")
-        fits = {feed_pb2.UPDATE_FILTER_DUE: due, feed_pb2.UPDATE_FILTER_OVER: over}
-        if not fits.get(self.filter, True):
+        if not self.takes(update):
             self.world.fail(f"{self} tells of {name} at {version} against its filter")
         self.told[name] = update
         known = self.inhabitants.updates[name].setdefault(version, update)
@@ -194,8 +198,11 @@ class Follower:
             yield f"{self} has told of {sorted(more)[0]}, which is not its own"
 
 
-def judge_heard(world, all_heard, all_stored):
-    """Fails if a stream has left out a match that ran, or what was new after its cursor."""
+def judge_heard(world, all_heard, all_stored, rights):
+    """Fails if a stream has left out a match that ran, or what was new after its cursor.
+
+    `rights` has the updates of each match, by its name.
+    """
     new, begun = [], []
     for stored in all_stored:
         name = f"matches/{stored.header.match_id}"
@@ -219,7 +226,9 @@ def judge_heard(world, all_heard, all_stored):
             due = [each[1:3] for each in due if each[3] > sent + 2 * CLOCK_SECONDS]
         for name, version in due:
             its_own = follower.token or name in follower.keyed
-            if its_own and version > max(each.get(name, -1) for each in (told, before)):
+            # What runs may have gone on before it was listed.
+            taken = follower.takes(rights[name][version]) if begin else not follower.filter
+            if its_own and taken and version > max(each.get(name, -1) for each in (told, before)):
                 world.fail(
                     f"{follower} tells nothing of {name} at {version}, from '{cursors[0]}' to "
                     f"'{cursors[1]}'"
@@ -227,8 +236,9 @@ def judge_heard(world, all_heard, all_stored):
 
 
 def judge_updates(world, updates, stored):
-    """Fails if a feed has told something else of a match than its log; `updates` by version."""
-    for course, entry, _ in courses(stored):
-        told = updates.get(course.version)
-        if told is not None and (wrong := shown.wrong(told, shown.update(course, entry))):
-            world.fail(f"a feed tells of {told.name} at {told.version} a wrong {wrong}")
+    """The right updates of a match by its log; fails if a feed has told others; both by version."""
+    rights = [shown.update(course, entry) for course, entry, _ in courses(stored)]
+    for version, told in updates.items():
+        if version < len(rights) and (wrong := shown.wrong(told, rights[version])):
+            world.fail(f"a feed tells of {told.name} at {version} a wrong {wrong}")
+    return rights

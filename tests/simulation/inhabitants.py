@@ -146,13 +146,13 @@ class Inhabitants:
             if not each.cancelled():
                 each.result()
         await oracles.judge_log(self.world)
-        stored = self.world.all_stored()
+        stored, rights = self.world.all_stored(), {}
         for each in stored:
             name = f"matches/{each.header.match_id}"
-            if name not in self.world.lost:
-                judge_updates(self.world, self.updates[name], each)
+            told = {} if name in self.world.lost else self.updates[name]
+            rights[name] = judge_updates(self.world, told, each)
         if not self.world.forgets:
-            judge_heard(self.world, self.heard, stored)
+            judge_heard(self.world, self.heard, stored, rights)
         for follower, following in zip(self.followers, self._following, strict=True):
             if following.done():
                 following.result()
