@@ -78,14 +78,15 @@ class FrontEnd:
                 self._held[(one if kind == "own" else other).player][created.name].add(seat)
         for each in created.invitations:
             join = match_pb2.JoinMatchRequest(invitation=each.invitation, request_id=new_id(rng))
+            join.display_name, joining = rng.choice(("", "Bob")), rng.choice(self._players)
             try:
-                joined = await other.call("JoinMatch", join)
+                joined = await joining.call("JoinMatch", join)
             except CallError as error:
                 if error.reason != "MATCH_OVER":  # It was idle for too long.
                     raise
                 continue
             tokens.append(joined.seat_token.token)
-            self._held[other.player][created.name].add(each.seat)
+            self._held[joining.player][created.name].add(each.seat)
         if rng.random() < 0.5 and "invited" not in kinds:
             await self._end(created.name, tokens[0])
             await asyncio.sleep(2 * delay)
@@ -143,6 +144,7 @@ class FrontEnd:
         # All names of a player are erased, some with each call, and nobody's else.
         world, held, count, errors = self.world, self._held[player.player], 0, []
         named = {name for name in held if self._has_name(name, held[name])}
+        others = self._names_of_others(held)
         request = match_pb2.EraseNamesRequest(player_id=self.rng.choice(("", player.player)))
         other = match_pb2.EraseNamesRequest(player_id="another player")
         response = match_pb2.EraseNamesResponse
@@ -164,7 +166,15 @@ class FrontEnd:
         left = {name for name in held if self._has_name(name, held[name])}
         if count > len(named) or few or errors or left:
             world.fail(f"who erases names in {named} is told of {count} matches, and {errors}")
+        if others != (names := self._names_of_others(held)):
+            world.fail(f"since a player has erased its names, those of others are {names}")
 
     def _has_name(self, name, seats):
+        return any(any(each) for each in self._names(name, seats))
+
+    def _names_of_others(self, held):
+        return {name: self._names(name, {0, 1} - held.get(name, set())) for name in self._tokens}
+
+    def _names(self, name, seats):
         course = course_of(self.world.stored(name.removeprefix("matches/")))
-        return any(any(course.names[seat]) for seat in seats)
+        return [course.names[seat] for seat in sorted(seats)]

@@ -4,6 +4,7 @@ SQLite alone: of PostgreSQL, a standby that lacks something is such a log (`Worl
 """
 
 import asyncio
+import math
 import random
 
 from croupier.v1 import feed_pb2, match_pb2
@@ -13,6 +14,7 @@ from tests.simulation.followers import METHOD
 from tests.simulation.network import CallError
 from tests.support.serving import ruleset_of
 
+SWEPT_SECONDS = 10.0  # After which a server that has begun has deleted what it is to delete.
 RESPONSES = 20  # After which a follower who has not been told of something will not be.
 
 
@@ -49,19 +51,39 @@ async def _retire(world, machine, client, rng):
     # When all is over, all is deleted, but for the end of the feed.
     await asyncio.sleep(2 * world.end_idle)
     _, cursor = await _follow(client, "")
-    machine.retains = 1.0
-    for _ in range(2):
-        await machine.stop()
-        await machine.start()
-        await asyncio.sleep(10)
-    log = world.disk.reading()
-    running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
-    if left := set(sqlite_tables.read_ids(log, "", 999)) - running:
-        world.fail(f"what was deleted has left something of {left}")
+    ended = [at for at in _ended(world).values() if at < math.inf]
+    age = world.epoch + world.now - max(ended, default=0.0)
+    # First what has ended last is too young.
+    for machine.retains in (age + 3 * SWEPT_SECONDS, 1.0):
+        await _delete(world, machine)
     made = await _create(client, rng)
     told, _ = await _follow(client, cursor, made)
     if told is None or made - told:
         world.fail(f"who was told of all that was deleted is told {told}, not {made}")
+
+
+def _ended(world):
+    # When each match was over, in seconds.
+    rows = world.disk.reading().execute("SELECT match_id, ended FROM matches").fetchall()
+    return {match_id: math.inf if at is None else at / 1000 for match_id, at in rows}
+
+
+async def _delete(world, machine):
+    # What is over for as long as it is retained is deleted, and nothing else.
+    ended = _ended(world)
+    for _ in range(2):
+        await machine.stop()
+        await machine.start()
+        await asyncio.sleep(SWEPT_SECONDS)
+    log, before = world.disk.reading(), world.epoch + world.now - machine.retains
+    running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
+    left, over = set(sqlite_tables.read_ids(log, "", 999)), ended.keys() - running
+    young = {each for each in over if ended[each] > before - 2 * SWEPT_SECONDS}
+    if left := left - running - young:
+        world.fail(f"what was deleted has left something of {left}")
+    kept = {each for each in young if ended[each] > before + world.skew}
+    if early := kept - set(sqlite_tables.read_ids(log, "", 999)):
+        world.fail(f"{early} were deleted before they were over for {machine.retains} s")
 
 
 async def _create(client, rng):

@@ -4,6 +4,8 @@ Each report is the one that a review by itself, without a server, has of the sam
 known without any review is judged besides: which decisions there were, and that the sum is right.
 """
 
+import math
+from collections import Counter
 from contextlib import aclosing
 
 from croupier.v1 import game_pb2, review_pb2
@@ -22,6 +24,7 @@ from tests.simulation.callers import REVIEW, SEARCH_SECONDS
 from tests.simulation.course import courses
 from tests.simulation.network import CallError
 
+MOMENT, KEY_MOMENTS = 0.03, 5  # The least change that turns a match, and the most that are told.
 # What somebody may want of the reports.
 MASKS = ((), (), ("progress", "decision"), ("decision.verdict", "decision.hint", "summary"))
 
@@ -103,13 +106,16 @@ async def _reports(table, request):
         lambda seconds: None,
     )
     decided = [each for each in _decided(record) if each[1] in options.seats]
+    found = {}  # What was told of each decision last.
     try:
         yield review_pb2.ReviewMatchResponse(progress={"decisions": len(decided)})
         if request.validate_only:
             return
         async with aclosing(reviewer.reports()) as reports:
             async for report in reports:
-                if wrong := _wrong(table, report, decided):
+                if report.HasField("decision"):
+                    found[report.decision.version, report.decision.seat] = report.decision
+                if wrong := _wrong(table, report, decided, found.values()):
                     table.world.fail(f"{table}: a review has a wrong {wrong}: {report}")
                 yield report
     finally:
@@ -120,8 +126,8 @@ async def _go_on():
     pass
 
 
-def _wrong(table, report, decided):
-    # `decided` has what is still to be reviewed.
+def _wrong(table, report, decided, found):
+    # `decided` has what is still to be reviewed, and `found` what was.
     review, summary = report.decision, report.summary
     if report.HasField("decision") and not review.deep:
         return (review.version, review.seat, review.action) != decided.pop(0) and "decision"
@@ -136,7 +142,31 @@ def _wrong(table, report, decided):
         return "result"
     if abs(sum(parts) - ((*summary.result.scores, 0.5)[0] - 0.5)) > 1e-6:
         return "sum"
-    return "deal" if dealt != first else ""
+    return "deal" if dealt != first else _wrong_seat(summary, found)
+
+
+def _wrong_seat(summary, found):
+    # What is told of a seat follows from its decisions, and from chance.
+    chance, forced = summary.chance_outcomes, review_pb2.VERDICT_FORCED
+    for each in summary.seats:
+        own = [every for every in found if every.seat == each.seat]
+        counts = Counter(every.verdict for every in own)
+        told = {every.verdict: every.count for every in each.verdicts if every.count}
+        right = {
+            "loss": sum(every.loss for every in own),
+            "loss_deviation": math.hypot(*(every.deviation for every in own)),
+            "luck": (1 - 2 * each.seat) * sum(every.luck for every in chance),
+            "luck_deviation": math.hypot(*(every.deviation for every in chance)),
+            "counted_decisions": len(own) - counts[forced],
+        }
+        if told != counts or any(abs(getattr(each, name) - right[name]) > 1e-6 for name in right):
+            return f"seat {each.seat}, not {right} and {counts}"
+    moments = {(each.version, each.luck) for each in chance}
+    moments |= {(each.version, (2 * each.seat - 1) * each.loss) for each in found}
+    told = [(each.version, each.change) for each in summary.key_moments]
+    large = sorted((abs(change) for _, change in moments if abs(change) >= MOMENT), reverse=True)
+    right = [abs(change) for _, change in told] == large[:KEY_MOMENTS] and moments >= {*told}
+    return "" if right else "key moment"
 
 
 def _decided(record):
