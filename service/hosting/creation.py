@@ -9,6 +9,7 @@ import wire
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Ruleset
 from engine.model import learned
+from service.hosting.history import read_game
 from service.hosting.match_state import MatchState
 from service.hosting.played_on import Start
 from service.store import Header, Seated
@@ -107,10 +108,13 @@ def limited_header(header: Header, most: int) -> Header:
 
 
 def modelled_header(header: Header) -> Header:
-    """The header with the name of the model by which the server's bots decide in it, if any do."""
+    """The header with the name of the model by which the server's bots decide in it, if any do.
+
+    That is one for its rules, which are not the newest ones where older ones are played on.
+    """
     if not any(header.bots):
         return header._replace(model="")
-    model = learned(wire.read_ruleset(Ruleset.FromString(header.ruleset), "ruleset"))
+    model = learned(read_game(header))
     return header._replace(model="" if model is None else model.name)
 
 

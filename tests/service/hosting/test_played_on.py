@@ -11,8 +11,10 @@ import wire
 from croupier.v1 import game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
+from engine.model import learned
 from service.common.event_loop import finish_now
-from service.hosting.creation import secret_of_seed
+from service.hosting import history
+from service.hosting.creation import NewMatch, modelled_header, new_header, secret_of_seed
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.hosting.played_on import MAX_STRETCHES
 from service.hosting.records import RecordError, replaying_record, verify, write_record
@@ -369,3 +371,14 @@ def test_a_record_whose_start_breaks_a_rule_is_refused(game_id):
     with pytest.raises(RecordError) as caught:
         verify(record)
     assert caught.value.field.startswith("start.stretches[0]")
+
+
+def test_the_model_of_older_rules_is_not_that_of_the_newest(monkeypatch):
+    newest = type(wire.read_ruleset(ruleset_of("castle_rampage"), "ruleset"))
+    module = newest.__module__.rpartition(".")[0] + ".rules_1"
+    older = type("Older", (newest,), {"rules_version": 1, "__module__": module})
+    begun = new_header(NewMatch(ruleset_of("castle_rampage"), bots=(0, 1)), 0)
+    assert modelled_header(begun).model == learned(newest()).name
+    monkeypatch.setattr(history, "_under", lambda game, version: older(game.ruleset))
+    assert learned(older()) is None
+    assert modelled_header(begun._replace(rules_version=1)).model == ""
