@@ -58,7 +58,9 @@ class Asking:
                 return
             allowed = (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED", "TOO_MANY_SEARCHES")
             again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "RULES_CHANGED")
-            if error.reason not in allowed and not again:
+            # Who waits for work that dies is told so.
+            dead = self.world.death is not None and self.world.death.tells(error)
+            if error.reason not in allowed and not (again or dead):
                 self.world.fail(f"{self.table}: a hint fails: {error}")
             asked = error.reason == "NOT_TO_DECIDE" and self.seat in view.deciders
             if asked and (await self._look()).version == view.version:

@@ -19,6 +19,7 @@ THREADS = ("store-reader", "search-bot")  # Those that wait for work.
 NAMES = (*(name for name in tasks.NAMES if name not in ELSEWHERE), *THREADS)
 IN_POSTGRESQL = ("commit", "notices", "notify", "read", "watched match")  # And in no other log.
 IN_SQLITE = ("retention", "store-reader")
+WAITED_FOR = "reports"  # By one call, which fails with it.
 # Without which it does not begin.
 FAULTS = {"lease": ["stops"], "search": ["searches"], "search-bot": ["searches"]}
 WORLDS = 6  # That are tried until it begins.
@@ -147,6 +148,10 @@ class Death:
         """Whether a line of the log follows from it."""
         ended = text.startswith(self.name) and text.endswith(" has ended")
         return self.died_at is not None and (ended or "PlantedDeath" in text)
+
+    def tells(self, error):
+        """Whether who waits for it has this error."""
+        return self.died_at is not None and self.name == WAITED_FOR and error.code == "INTERNAL"
 
     def missed(self, story):
         """What is missing, now that the world has ended."""

@@ -164,20 +164,18 @@ class Follower:
             self.world.fail(f"{self} tells of {name} at {version} otherwise than before")
         self.world.counts["updates"] += 1
 
-    async def judge(self, all_stored):
+    async def judge(self):
         """Fails unless it is told of each match that the log has, as the log has it, in a while."""
-        ids = [each.header.match_id for each in all_stored]
-        ended = {match_id: self.world.ended_at(match_id) for match_id in ids}
         until = self.world.now + LATE_SECONDS
         while True:
-            wrong = next(self._missing(all_stored, ended), None)
+            wrong = next(self._missing(self.world.all_stored()), None)  # Bots may play on.
             if wrong is None:
                 return
             if self.world.now > until:
                 self.world.fail(wrong)
             await asyncio.sleep(1)
 
-    def _missing(self, all_stored, all_ended):
+    def _missing(self, all_stored):
         seen = set()
         for stored in all_stored:
             header, version = stored.header, len(stored.entries)
@@ -187,7 +185,7 @@ class Follower:
             if not (self.token or made_first in self.keyed):
                 continue
             seen.add(name)
-            ended = all_ended[header.match_id]
+            ended = self.world.ended_at(header.match_id)
             if ended is not None and ended <= self.began_anew + CLOCK_SECONDS:
                 continue
             told = self.told.get(name)
