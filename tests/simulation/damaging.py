@@ -78,7 +78,6 @@ async def damage(inhabitants):
             if told != (DAMAGED, request.name):
                 world.fail(f"{request.name}, whose {column} was changed, is refused: {error}")
         else:
-            view.ClearField("origin")  # Which the course does not tell; others judge it.
             if COLUMNS[column] or (wrong := shown.wrong(view, right)):
                 what = "it is shown" if COLUMNS[column] else f"it has a wrong {wrong}"
                 world.fail(f"{request.name}, whose {column} was changed: {what}")

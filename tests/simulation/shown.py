@@ -112,7 +112,14 @@ def view(course, viewer, etag):
     if viewer != SPECTATOR and course.may_offer(viewer, TAKEBACK):
         shown.takeback_version = course.back_to(viewer)
     shown.forbidden_offers.extend(header.forbidden_offers)
+    _write_origin(header, shown)
     return shown
+
+
+def _write_origin(header, message):
+    # From where a match is played on, if it is.
+    if header.start:
+        message.origin.CopyFrom(match_pb2.MatchStart.FromString(header.start).origin)
 
 
 def players(course):
@@ -221,8 +228,28 @@ def update(course, entry):
     return told
 
 
-def match(course):
-    """The Match."""
+def invitation(course, seat):
+    """The GetInvitationResponse for a seat."""
+    header = course.header
+    state = "USED" if seat in course.joined else "EXPIRED" if course.over else "OPEN"
+    told = match_pb2.GetInvitationResponse(
+        seat=seat,
+        ruleset=game_pb2.Ruleset.FromString(header.ruleset),
+        players=players(course),
+        hint_policy=header.hint_policy,
+        entropy_from_seats=header.entropy_from_seats,
+        state=f"INVITATION_STATE_{state}",
+        forbidden_offers=list(header.forbidden_offers),
+    )
+    told.create_time.FromMilliseconds(header.created)
+    if header.time_control:
+        told.time_control.MergeFromString(header.time_control)
+    _write_origin(header, told)
+    return told
+
+
+def match(course, listed=True):
+    """The Match; a list does not have where it begins."""
     header = course.header
     shown = match_pb2.Match(
         name=f"matches/{header.match_id}",
@@ -242,4 +269,6 @@ def match(course):
     if course.over:
         shown.end_time.FromMilliseconds(course.time)
         shown.result.CopyFrom(course.result())
+    if not listed:
+        _write_origin(header, shown)
     return shown
