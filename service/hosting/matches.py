@@ -324,6 +324,8 @@ class Matches:
                 return state.with_head(later.head)
             self._forget(match_id)
         stored = await self._store.load(match_id)
+        if stored is None and self._known(match_id) is not None:
+            return await self._read_once(match_id)  # It was created meanwhile, as rematches are.
         if stored is None:
             raise self._lose(match_id, match_not_found(match_id))
         state = await self._long_work.finish(MatchState.loading(stored))

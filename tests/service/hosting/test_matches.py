@@ -8,7 +8,7 @@ import pytest
 import wire
 from service.common.errors import store_unavailable
 from service.hosting import matches
-from service.hosting.creation import NewMatch
+from service.hosting.creation import NewMatch, rematch_id
 from service.hosting.entries import Resignation
 from service.hosting.match_cache import MAX_CACHED, SetBack
 from service.hosting.match_state import MatchState
@@ -203,6 +203,34 @@ async def test_a_deleted_match_is_not_shown_to_anybody(store):
         assert await servers[0].delete_ended(clock.now() + 1, 9) == 1
         for each in servers:
             assert await each.find(match_id) is None
+
+
+async def test_a_match_that_comes_while_it_is_looked_for_is_not_lost():
+    """As its rematch, for a stream that follows it."""
+    store = MemoryStore()
+    server = Matches(store, Metrics())
+    before = await server.create(NewMatch(ruleset_of("skystones")))
+    await server.carry_out(Caller(before.header.match_id, 0), Resignation.ask)
+    before = await server.load(before.header.match_id)
+    match_id = rematch_id(before.header)
+    looked, comes, load = asyncio.Event(), asyncio.Event(), store.load
+
+    async def late(asked):
+        found = await load(asked)
+        if not looked.is_set():
+            looked.set()
+            await comes.wait()
+        return found
+
+    store.load = late
+    with server.watch(match_id) as watch:
+        finding = asyncio.create_task(server.find(match_id))
+        await looked.wait()
+        rematch = await server.rematch(before, 0)
+        comes.set()
+        found = await finding
+        assert found is not None and found.header == rematch.header
+        assert (await watch.newer(rematch, 0)).header == rematch.header
 
 
 async def test_what_is_told_once_is_read_though_the_log_fails_then(monkeypatch):
