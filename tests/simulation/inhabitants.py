@@ -421,12 +421,13 @@ class Table:
     ):
         """Asks for what must be refused for one of some reasons, if need be while the match runs.
 
-        What a match that is over refuses first, or a token that was replaced meanwhile, counts too.
+        What a match that is over or paused refuses first, or a token that was replaced meanwhile,
+        counts too.
         """
         try:
             answer = await client.call(method, request, token, response=response)
         except CallError as error:
-            if error.reason not in (*reasons, "MATCH_OVER", "TOKEN_REPLACED"):
+            if error.reason not in (*reasons, "MATCH_OVER", "MATCH_PAUSED", "TOKEN_REPLACED"):
                 self.world.fail(f"{self}: {what} is refused for another reason: {error}")
             self.world.counts["wrong requests"] += 1
             return

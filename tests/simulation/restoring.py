@@ -15,6 +15,7 @@ from tests.simulation.network import CallError
 from tests.support.serving import ruleset_of
 
 SWEPT_SECONDS = 10.0  # After which a server that has begun has deleted what it is to delete.
+DELETED_SECONDS = 120.0  # In which all of it is.
 RESPONSES = 20  # After which a follower who has not been told of something will not be.
 
 
@@ -75,15 +76,19 @@ async def _delete(world, machine):
         await machine.stop()
         await machine.start()
         await asyncio.sleep(SWEPT_SECONDS)
-    log, before = world.disk.reading(), world.epoch + world.now - machine.retains
-    running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
-    left, over = set(sqlite_tables.read_ids(log, "", 999)), ended.keys() - running
-    young = {each for each in over if ended[each] > before - 2 * SWEPT_SECONDS}
-    if left := left - running - young:
-        world.fail(f"what was deleted has left something of {left}")
-    kept = {each for each in young if ended[each] > before + world.skew}
-    if early := kept - set(sqlite_tables.read_ids(log, "", 999)):
-        world.fail(f"{early} were deleted before they were over for {machine.retains} s")
+    until = world.now + DELETED_SECONDS
+    while True:
+        log, before = world.disk.reading(), world.epoch + world.now - machine.retains
+        running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
+        there, over = set(sqlite_tables.read_ids(log, "", 999)), ended.keys() - running
+        young = {each for each in over if ended[each] > before - 2 * SWEPT_SECONDS}
+        if early := {each for each in young if ended[each] > before + world.skew} - there:
+            world.fail(f"{early} were deleted before they were over for {machine.retains} s")
+        if not (left := there - running - young):
+            return
+        if world.now > until:
+            world.fail(f"what was deleted has left something of {left}")
+        await asyncio.sleep(SWEPT_SECONDS)
 
 
 async def _create(client, rng):

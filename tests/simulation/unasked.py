@@ -33,7 +33,7 @@ WORLDS = (
 )
 TRIES = 2
 NOTHING = "nobody notices"
-LEAST = 0.85  # The share that must be noticed.
+LEAST = 0.9  # The share that must be noticed, as 97 of 100 that were drawn are.
 
 # What changes nothing that the API or the store promises, and why.
 HARMLESS = {
@@ -49,6 +49,7 @@ HARMLESS = {
     "search * task.requester.rank *": "it is a matter of speed",
     "search * task.details *": "it is a matter of speed",
     "answer * *.message *": "words for people",
+    "request *.record.result.ending*": "a match is played on by the entries of a record",
     "request * timeout lost": "the client keeps its deadlines itself",
 }
 

@@ -222,8 +222,8 @@ class Watcher:
                 )
                 if len(received) == most:
                     return False
-                if self.slow:
-                    # Now and then for so long that its server gives it up.
+                if self.slow and world.now < self.table.inhabitants.end:
+                    # Now and then for so long that its server gives it up; but the world must end.
                     mean = 300 if self.rng.random() < 0.01 else 10
                     await asyncio.sleep(self.rng.expovariate(1 / mean))
         finally:
