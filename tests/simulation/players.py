@@ -103,13 +103,8 @@ class Player(Asking, Offering):
             action=self.last.action,
             request_id=f"unasked {self.rng.getrandbits(64):016x}",
         )
-        try:
-            await self.client.call("SubmitAction", request, self.token)
-        except CallError as error:
-            if error.reason not in (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED"):
-                self.world.fail(f"{self.table}: who is not asked is told {error}")
-        else:
-            self.world.fail(f"{self.table}: a seat has decided that was not asked")
+        reasons = ("STALE_VERSION", "NOT_TO_DECIDE")
+        await self._refused("SubmitAction", request, reasons, "a decision that is not owed")
 
     async def _think(self, view):
         rng = self.rng
@@ -403,13 +398,7 @@ class Player(Asking, Offering):
         # earlier one is not answered with the token of its time, nor with any that came since.
         for earlier, token in list(table.replacements[self.seat]):
             for old in (token, before):
-                try:
-                    await self.client.call("ReplaceSeatToken", earlier, old)
-                except CallError as error:
-                    if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
-                        raise
-                else:
-                    self.world.fail(f"{table}: an earlier replacement is answered after a later")
+                await self._refused("ReplaceSeatToken", earlier, (), "an earlier replacement", old)
         reasons, new = ("REQUEST_ID_REUSED",), replaced.seat_token.token
         await self._refused("ReplaceSeatToken", request, reasons, "the same replacement", new)
         table.replacements[self.seat].append((request, before))
