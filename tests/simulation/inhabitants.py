@@ -156,7 +156,7 @@ class Inhabitants:
         for follower, following in zip(self.followers, self._following, strict=True):
             if following.done():
                 following.result()
-            await follower.judge()
+            await follower.judge(stored)
             following.cancel()
 
 
