@@ -56,7 +56,9 @@ class Player(Asking, Offering):
         """Plays until the match is over."""
         view = await self._look()
         while not view.HasField("result"):
-            if self.leaves and self.rng.random() < 0.02 and view.HasField("clocks"):
+            # No clock ends a match that is paused, for days.
+            runs = view.HasField("clocks") and not view.HasField("pause_end_time")
+            if self.leaves and self.rng.random() < 0.02 and runs:
                 self.world.counts["players who left"] += 1
                 return
             owed = view.entropy_owed
