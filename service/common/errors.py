@@ -58,6 +58,14 @@ def store_unavailable() -> Refusal:
     )
 
 
+class Unreadable(Refusal):
+    """A part of the log is not what was written; callers are told as by `store_unavailable`."""
+
+    def __init__(self) -> None:
+        told = store_unavailable()
+        super().__init__(told.reason, str(told), retry_seconds=1.0)
+
+
 def store_full() -> Refusal:
     """The log has no room left; nothing was changed."""
     return Refusal(

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import Unreadable
 from service.common.event_loop import finish_now
 from service.hosting.clocks import Clock
 from service.hosting.leases import is_due
@@ -57,10 +58,10 @@ async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Chec
         except Refusal as refusal:
             if refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
                 checked = Checked(match_id, rules=refusal)
+            elif isinstance(refusal, Unreadable):
+                checked = Checked(match_id, Damaged(match_id, 0, "its rows cannot be read"))
             else:
-                await store.list_ids(before, 1)  # Raises Refusal if it is not this match alone.
-                what = "its rows cannot be read"
-                checked = Checked(match_id, Damaged(match_id, 0, what))
+                raise  # The log cannot be read.
         else:
             return Checked(match_id)
         if seen == head:

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 
-from service.common.errors import store_full, store_unavailable
+from service.common.errors import Unreadable, store_full, store_unavailable
 from service.observability.metrics import Metrics
 
 _DONE = {"read": "read", "write": "written"}
@@ -43,6 +43,8 @@ def refusal(error: Exception) -> Exception:
     """The error for one caller. Each caller gets a new one, since each raises it elsewhere."""
     if not is_of_the_file(error):
         return error
+    if is_damage(error):
+        return Unreadable()
     return store_full() if _code(error) == sqlite3.SQLITE_FULL else store_unavailable()
 
 
@@ -51,7 +53,7 @@ def is_of_the_file(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error | MemoryError)
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_damage(error: Exception) -> bool:
     """Whether SQLite has found that a part of the file is not what was written."""
     return _code(error) == sqlite3.SQLITE_CORRUPT
 

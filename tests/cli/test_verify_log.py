@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from service.common.errors import store_unavailable
 from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
 from service.store import SqliteStore
@@ -182,6 +183,16 @@ def test_a_page_that_cannot_be_read_hides_nothing_but_its_matches(log, servers, 
     assert f"matches/{damaged} is damaged at version 0: its rows cannot be read" in err
     # SQLite looks at the page also where the rows of the next match begin.
     assert not any(match_id in err for match_id in whole[1:])
+
+
+def test_a_log_that_does_not_answer_is_not_called_damaged(log, capsys, monkeypatch):
+    async def load(self, match_id):
+        raise store_unavailable()
+
+    monkeypatch.setattr(SqliteStore, "load", load)
+    status, _, err = verify(log, capsys)
+    assert status == 3
+    assert "damaged" not in err
 
 
 def test_older_schema_is_refused(log, capsys):
