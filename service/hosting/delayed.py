@@ -113,4 +113,4 @@ class DelayedWatch:
                 return None
             wake = clock.now() + math.ceil(1000 * left)
             await clock.sleep(wake if until is None else min(wake, until), watch.changed)
-            await watch.crowd.turn()
+            await watch.crowd.turn(self.seat)

@@ -93,10 +93,13 @@ class Crowd:
         self.told: MatchState | None = None
         self._turns = Turns()
 
-    async def turn(self) -> None:
-        """Returns when one of them may go on; at once where they are few."""
+    async def turn(self, seat: int | None) -> None:
+        """Returns when one of them may go on; at once where they are few.
+
+        Who follows for a seat waits for none of the others.
+        """
         if len(self.watches) > FEW:
-            await self._turns.come(None)
+            await self._turns.come(seat)
 
 
 class Watch:
@@ -228,7 +231,7 @@ class Watch:
             if timer is not None:
                 timer.cancel()
         if waited:
-            await self.crowd.turn()
+            await self.crowd.turn(self.seat)
         if self._lost is not None:
             raise self._lost
 
