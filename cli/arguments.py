@@ -25,6 +25,7 @@ from croupier.terminal.arguments import connection as connection
 from croupier.terminal.arguments import declare as declare
 from croupier.terminal.arguments import declared as declared
 from croupier.terminal.arguments import digits as digits
+from croupier.terminal.arguments import path as path
 from croupier.terminal.arguments import seconds as seconds
 from croupier.terminal.arguments import security as security
 from croupier.terminal.arguments import whole as whole
@@ -83,10 +84,10 @@ def port(text: str) -> int:
 
 def directory(text: str) -> Path:
     """Reads the path of a directory; ~ at its beginning stays if there is no home directory."""
-    path = os.path.expanduser(text)
+    expanded = os.path.expanduser(path(text))
     # An empty HOME would name the root, and a relative one whatever directory the process is in.
     homeless = not os.path.isabs(os.environ.get("HOME", "/"))
-    return Path(text if homeless and text.startswith("~") else path)
+    return Path(text if homeless and text.startswith("~") else expanded)
 
 
 def even(text: str) -> int:

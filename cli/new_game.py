@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from cli import arguments
 from cli.arguments import CommandError, Commands
 from engine import games
 
@@ -39,7 +40,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--output",
         metavar="DIR",
-        type=Path,
+        type=arguments.path,
         help="the folder to write, which must not be there yet (default: ./NAME)",
     )
     parser.set_defaults(run=run)

@@ -22,8 +22,8 @@ from service.running.process import run as run_server
 from service.running.search_server import SearchServer, SearchServerOptions
 from service.running.server import Options, Server
 
-# For so long a thread may keep the interpreter when others want it. With Python's 5 ms each step of
-# a commit, which is made in a thread, waits so long behind a busy event loop.
+# A thread keeps the interpreter for at most this time while others want it. With Python's 5 ms,
+# each step of a commit, which another thread makes, could wait that long for a busy event loop.
 SWITCH_SECONDS = 0.0005
 
 _log = logging.getLogger(__name__)

@@ -75,7 +75,7 @@ def add_records(parser: argparse.ArgumentParser, count: str = "+") -> None:
         "records",
         metavar="RECORD",
         nargs=count,
-        type=Path,
+        type=arguments.path,
         help="a file as `croupier export` writes it, JSON or binary, or a directory of such files",
     )
 

@@ -49,21 +49,17 @@ def shutting_down(after_version: int | None = None) -> Refusal:
     )
 
 
-def store_unavailable() -> Refusal:
+class Unreadable(Refusal):
+    """A part of the log is not what was written; callers hear what they hear of any fault."""
+
+
+def store_unavailable(kind: type[Refusal] = Refusal) -> Refusal:
     """The log cannot be read or written now, or did not say whether it was written."""
-    return Refusal(
+    return kind(
         ErrorReason.ERROR_REASON_STORE_UNAVAILABLE,
         "the log of the matches does not answer; the same request may be sent again",
         retry_seconds=1.0,
     )
-
-
-class Unreadable(Refusal):
-    """A part of the log is not what was written; callers are told as by `store_unavailable`."""
-
-    def __init__(self) -> None:
-        told = store_unavailable()
-        super().__init__(told.reason, str(told), retry_seconds=1.0)
 
 
 def store_full() -> Refusal:

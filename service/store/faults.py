@@ -44,7 +44,7 @@ def refusal(error: Exception) -> Exception:
     if not is_of_the_file(error):
         return error
     if is_damage(error):
-        return Unreadable()
+        return store_unavailable(Unreadable)
     return store_full() if _code(error) == sqlite3.SQLITE_FULL else store_unavailable()
 
 

@@ -185,6 +185,13 @@ def test_a_page_that_cannot_be_read_hides_nothing_but_its_matches(log, servers, 
     assert not any(match_id in err for match_id in whole[1:])
 
 
+def test_an_empty_path_is_not_this_folder(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", "--data", ""])
+    assert ended.value.code == 2
+    assert "--data: an empty path names nothing" in capsys.readouterr().err
+
+
 def test_a_log_that_does_not_answer_is_not_called_damaged(log, capsys, monkeypatch):
     async def load(self, match_id):
         raise store_unavailable()
