@@ -1,7 +1,7 @@
 // How an action is put together by clicks. Each legal action is a list of stages, and each stage a
 // set of keys that may be clicked in any order: a card, a square, a button. What has been clicked
 // so far leaves the actions that begin with it, and these say what can be clicked next.
-import type { Action } from "../api/types";
+import type { Action, View } from "../api/types";
 
 /** Something that can be clicked, such as "card:KNIGHT", "square:4" or "to:gate". */
 export type Key = string;
@@ -81,4 +81,11 @@ export function without(choices: readonly Choice[], clicks: readonly Click[], at
 	};
 	if (stageAt(at) !== stageAt(clicks.length - 1)) return clicks.slice(0, at);
 	return clicks.filter((_, index) => index !== at);
+}
+
+/** Equal for equal actions, and for equal positions of a game. */
+export function identity({ game }: Pick<Action | View, "game">): string {
+	return JSON.stringify(game, (key, value) =>
+		key.startsWith("$") ? undefined : typeof value === "bigint" ? `${value}` : value,
+	);
 }

@@ -36,14 +36,15 @@ export const hintsAllowed = (view: View) =>
 export function HintPanel(props: {
 	context: Context;
 	hints: Hints;
+	/** What is found for the position that is shown. */
+	hint: Hint | undefined;
 	possible: boolean;
 	/** Plays the advice. */
 	play(): void;
 	/** Shows a move on the table, or none. */
 	show(action: Action | undefined): void;
 }) {
-	const { context, hints, possible, play, show } = props;
-	const hint = hints.hint.value;
+	const { context, hints, hint, possible, play, show } = props;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
 	const over = context.view.result !== undefined;

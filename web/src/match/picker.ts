@@ -5,6 +5,7 @@ import {
 	type Choice,
 	type Click,
 	eachBeginsWithOne,
+	identity,
 	type Key,
 	matching,
 	nextKeys,
@@ -68,7 +69,7 @@ export function useChooser(
 	const first = useMemo(() => nextKeys(choices, NONE), [choices]);
 	const shares = useMemo(() => {
 		const found = new Map<Action, number>();
-		if (hint && hint.version === view.version) {
+		if (hint) {
 			const byIdentity = new Map(
 				hint.actions.map((each) => [identity(each.action!), each.probability]),
 			);
@@ -76,7 +77,7 @@ export function useChooser(
 				found.set(choice.action, byIdentity.get(identity(choice.action)) ?? 0);
 		}
 		return found;
-	}, [hint, choices, view.version]);
+	}, [hint, choices]);
 
 	// Where each choice begins with one card, a second click on it plays it. Where several may be chosen
 	// together, it takes the card back, however many there are now.
@@ -179,10 +180,3 @@ export const showing = (chooser: Chooser, clicks: Click[]): Chooser => ({
 });
 
 const NONE: Click[] = [];
-
-/** Equal for equal actions. */
-export function identity(action: Action): string {
-	return JSON.stringify(action.game, (key, value) =>
-		key.startsWith("$") ? undefined : typeof value === "bigint" ? `${value}` : value,
-	);
-}

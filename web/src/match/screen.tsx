@@ -71,7 +71,10 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 	const busy = session.busy.value;
 	const events = session.events.value;
 	const possible = me !== undefined && view.deciders.includes(me) && !busy;
-	const hint = hints.on.value ? hints.hint.value : undefined;
+	const since = session.since.value;
+	// A hint belongs to one position. One of a later version waits until that is shown.
+	const found = hints.hint.value;
+	const hint = found && since <= found.version && found.version <= view.version ? found : undefined;
 	const root = useRef<HTMLDivElement>(null);
 	const submit = (action: Action, then?: Action[]) => {
 		hints.hide();
@@ -81,7 +84,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 	const [shown, show] = useState<Action | undefined>();
 	const clicks = chooser.clicksOf(hint && shown);
 	const play = () => {
-		const action = hint?.version === view.version && draw(hint)?.action;
+		const action = hint && draw(hint)?.action;
 		if (!action) return;
 		const drawn = isMixed(hint) ? t().hintPlayed(describeAction(action, context)) : "";
 		chooser.play(action, drawn);
@@ -98,10 +101,12 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 		play,
 		stamp: `${view.version} ${chooser.clicks.length}`,
 	});
-	// A hint belongs to one position.
+	// Where the position changes and the decision is still owed, a hint is sought anew.
 	useEffect(() => {
-		if (hints.hint.value && hints.hint.value.version !== view.version) hints.hide();
-	}, [hints, view.version]);
+		if (!hints.on.value || (found && found.version >= since)) return;
+		hints.hide();
+		setAsked(true);
+	}, [hints, since]);
 	// A hint that is asked for while steps are still shown begins after them.
 	useEffect(() => {
 		if (!asked || busy) return;
@@ -125,7 +130,7 @@ function Match(props: { seat: Seat; context: Context; session: Session; hints: H
 			name: "hint",
 			title: t().hint,
 			glyph: "BULB",
-			show: () => <HintPanel {...{ context, hints, possible, play, show }} />,
+			show: () => <HintPanel {...{ context, hints, hint, possible, play, show }} />,
 		},
 		rulesPanel(context.catalog),
 	];

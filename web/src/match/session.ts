@@ -17,6 +17,7 @@ import type {
 	WatchMatchResponse,
 } from "../api/types";
 import { uuid } from "../api/uuid";
+import { identity } from "../games/choices";
 import type { Seat } from "../state/seats";
 import { calm, presence } from "../state/settings";
 import { observe } from "./alerts";
@@ -60,6 +61,9 @@ export function keptAhead(view: View | undefined): Action[] {
 
 export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
+	/** The first of the versions in a row that show this position: the other seat may decide in secret, or offer
+	 * something, which makes a version and changes nothing here. */
+	readonly since = signal(0n);
 	/** Everything that has happened so far, oldest first, up to the view that is shown. */
 	readonly events: Signal<Event[]> = signal([]);
 	/** The steps since the last decision of this seat, as far as they are shown. */
@@ -313,6 +317,9 @@ export class Session {
 	}
 
 	private show(view: View) {
+		const shown = this.view.value;
+		const same = shown && shown.version <= view.version && identity(shown) === identity(view);
+		if (!same) this.since.value = view.version;
 		this.view.value = view;
 		observe(this.seat.match, view);
 	}

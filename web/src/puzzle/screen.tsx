@@ -14,6 +14,7 @@ import {
 } from "../api/types";
 import { under } from "../games/cardlist";
 import { catalogOf } from "../games/catalog";
+import { identity } from "../games/choices";
 import type { Catalog, Context, GameModule } from "../games/module";
 import { spaced } from "../games/schema";
 import { describeAction } from "../games/sentences";
@@ -23,7 +24,7 @@ import { ActionBar } from "../match/actions";
 import { compared } from "../match/advice";
 import { Chances, Expected, Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
-import { identity, useChooser } from "../match/picker";
+import { useChooser } from "../match/picker";
 import { type Panel, rulesPanel, Table } from "../match/table";
 import { Why } from "../match/why";
 import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";

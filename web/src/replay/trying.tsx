@@ -11,6 +11,7 @@ import {
 	PlayerSchema,
 	type View,
 } from "../api/types";
+import { identity } from "../games/choices";
 import type { Catalog, Context } from "../games/module";
 import { describeAction, nameOfSeat } from "../games/sentences";
 import { inWords, t } from "../i18n";
@@ -18,7 +19,7 @@ import { ActionBar } from "../match/actions";
 import { compared } from "../match/advice";
 import { Moves } from "../match/hintpanel";
 import { useKeys } from "../match/keys";
-import { identity, useChooser } from "../match/picker";
+import { useChooser } from "../match/picker";
 import { type Panel, rulesPanel, Table } from "../match/table";
 import type { Passed } from "../match/told";
 import type { Seat } from "../state/seats";

@@ -1,12 +1,20 @@
 // Two people in two browsers: seats that nobody loses, invitations, consent, endings and rematches.
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page, Route } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { create, MatchService, OfferKind, SeatConfigSchema } from "../../src/api/types";
 import { rulesetOf } from "../../src/games/module";
-import { chance, play } from "./players";
-import { audit, deal, openSite, visit } from "./visitor";
+import { chance, play, READY } from "./players";
+import {
+	audit,
+	CONFIRM_CHAMPION,
+	deal,
+	openSite,
+	version,
+	visit,
+	waitForVersionAfter,
+} from "./visitor";
 
 const KEPT = '.notice:has-text("4 of your cards are kept")';
 const CARD = ".hand .card[data-can]";
@@ -97,6 +105,63 @@ describe("friends", () => {
 		await pick(bert.page);
 		await pick(page, 4);
 		await bert.page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+		await leave(page, bert.page);
+	});
+
+	it("can play a hint that comes after the other has decided", async () => {
+		const { anna, bert } = await pair({ hints: "allowed" });
+		let decided = () => {};
+		const other = new Promise<void>((resolve) => {
+			decided = resolve;
+		});
+		let found = () => {};
+		const search = new Promise<void>((resolve) => {
+			found = resolve;
+		});
+		const late = async (route: Route) => {
+			const response = await route.fetch();
+			found();
+			await other;
+			await route.fulfill({ response });
+		};
+		await anna.route("**/*AnalyzePosition", late, { times: 1 });
+		await anna.waitForSelector(READY);
+		await anna.keyboard.press("h");
+		await search;
+		await bert.locator(CARD).last().click();
+		await bert.click(CONFIRM_CHAMPION);
+		await waitForVersionAfter(anna, 0);
+		decided();
+		await anna.waitForSelector("[data-testid=playadvice]");
+		await anna.waitForSelector(".hand .share");
+		await anna.keyboard.press("p");
+		await waitForVersionAfter(anna, 1);
+		await leave(anna, bert);
+	});
+
+	it("are hinted anew where a move that led to the hint is taken back", async () => {
+		const { anna, link } = await invite({ hints: "allowed" }, {}, "skystones");
+		const bert = await visit(site.browser, link);
+		await bert.page.click("[data-testid=join]");
+		const { page } = anna;
+		const hinted = async () => {
+			await page.waitForSelector("[data-testid=playadvice]");
+			return page.innerText("[data-testid=advice]");
+		};
+		await page.waitForSelector(CARD);
+		await page.keyboard.press("h");
+		await hinted();
+		await page.keyboard.press("p");
+		await pick(bert.page);
+		await waitForVersionAfter(page, 1);
+		await page.waitForSelector(CARD);
+		await page.keyboard.press("h");
+		await hinted();
+		const before = Number(await version(page));
+		await page.click("[data-testid=ask-takeback]");
+		await bert.page.click("[data-testid=agree]");
+		await waitForVersionAfter(page, before + 1);
+		await hinted();
 		await leave(page, bert.page);
 	});
 
