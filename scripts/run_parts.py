@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build/parts"
 # What make would hand on from the make above it, and what the part shall not take for its own.
 NOT_HANDED_ON = {"MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL", "ARGS", "SHORT"}
+RETRIED = re.compile(r"^.*\(retry x\d+\).*$", re.MULTILINE)  # As vitest says it.
 TO_ITS_END = re.compile(rb"^make: \*\*\* \[.*\] Error 1$", re.MULTILINE)
 SECONDS_TO_END = 2
 
@@ -87,7 +88,7 @@ def run(words: Sequence[str], minutes: float) -> Part:
             file.write(f"\nEnded after {minutes:g} minutes.\n".encode())
         _running.discard(process)
     part = Part(words[0], process.returncode == 0, time.monotonic() - began, log)
-    print(part, flush=True)
+    print(part, *RETRIED.findall(log.read_text(errors="replace")), sep="\n", flush=True)
     return part
 
 

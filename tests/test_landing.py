@@ -18,6 +18,8 @@ good:
 	echo "good, ARGS=$(ARGS) SHORT=$(SHORT)"
 test:
 	test -e tried || { touch tried; exit $(STATUS); }
+unstable:
+	@echo ' ✓ a test 35ms (retry x1)'
 long:
 	echo $$$$ >pid; exec sleep 100000
 """
@@ -51,6 +53,11 @@ def test_a_part_whose_tests_failed_runs_once_more_and_both_results_are_said(part
     assert process.returncode == 0
     assert "make test: FAILED" in said and "FAILED, AND RAN ONCE MORE" in said
     assert "make test: passed" in said and "failed: 0" in said
+
+
+def test_a_test_of_the_page_that_passed_at_the_second_try_is_named(parts):
+    said, _ = parts("unstable").communicate()
+    assert "make unstable: passed" in said and "a test 35ms (retry x1)" in said
 
 
 # 2 is what pytest ends with where it was interrupted, or could not collect.

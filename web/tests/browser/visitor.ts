@@ -40,7 +40,7 @@ export function openSite(): { url: string; browser: Browser } {
 	afterEach(async ({ task }) => {
 		for (const context of site.browser.contexts()) {
 			if (task.result?.state === "fail")
-				console.log(...(await Promise.all(context.pages().map(shown))));
+				task.result.errors![0]!.message += (await Promise.all(context.pages().map(shown))).join("");
 			await context.close();
 		}
 		expect(complaints.splice(0)).toEqual([]);
@@ -65,7 +65,7 @@ export function openServer() {
 
 /** Where a page is, and what it shows: for a test that waited for something else. */
 const shown = async (page: Page) =>
-	`${page.url()}: ${await page.evaluate(() => document.body.innerText.replace(/\s+/g, " ").slice(0, 600))}`;
+	`\n${page.url()}: ${await page.evaluate(() => document.body.innerText.replace(/\s+/g, " ").slice(0, 600))}`;
 
 /** A visitor's own window and storage. */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}) {
