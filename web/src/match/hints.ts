@@ -1,5 +1,5 @@
-// The hint overlay's data: a search that runs while it is shown, and estimates of hidden cards
-// from more and more worlds.
+// The hint overlay's data: a search of one position, and estimates of hidden cards from more and more
+// worlds. screen.tsx begins it anew where the position changes.
 import { type Signal, signal } from "@preact/signals";
 import { analyze, estimate } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
