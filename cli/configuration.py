@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TextIO
 
 import configargparse
 
-from croupier.terminal.arguments import declared
+from croupier.terminal.arguments import declared, path
 
 PREFIX = "CROUPIER_"  # Of the environment variables.
 _WORDS = ("true", "yes", "on", "1", "false", "no", "off", "0")  # As ConfigArgParse reads them.
@@ -70,6 +70,7 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
         self.add_argument(
             "--config",
             metavar="FILE",
+            type=path,
             is_config_file_arg=True,
             env_var=PREFIX + "CONFIG",
             help="a TOML file with options",

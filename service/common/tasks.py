@@ -359,6 +359,13 @@ class KeptThread(_Kept):
         return 0.0 if self._closing.is_set() else self._end(None)
 
 
+def finish_or_leave(work: Callable[[], object], seconds: float) -> None:
+    """Does work that may hang, and goes on without its end after so many seconds."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+
+
 async def together(*works: Coroutine[Any, Any, _T]) -> list[_T]:
     """Does several pieces of work at once, all of which belong to the current task; the results.
 

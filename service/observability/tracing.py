@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from service.common.call import Call
+from service.common.tasks import finish_or_leave
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 HEADERS = ("traceparent", "tracestate")
+LAST_SECONDS = 3.0  # For the spans that are left. A collector may be silent for longer.
 
 _T = TypeVar("_T")
 
@@ -54,17 +56,18 @@ def start() -> None:
             response.close()
             return response
 
-    _provider = TracerProvider(resource=Resource.create(attributes))
+    resource = Resource.create(attributes)
+    _provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=Unread())))
     _tracer = _provider.get_tracer("croupier", version)
 
 
 def stop() -> None:
-    """Sends the spans that are left; it may take some seconds."""
+    """Sends the spans that are left, for `LAST_SECONDS` at most."""
     global _provider, _tracer
     _tracer = None
     if _provider is not None:
-        _provider.shutdown()
+        finish_or_leave(_provider.shutdown, LAST_SECONDS)
         _provider = None
 
 

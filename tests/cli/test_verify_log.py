@@ -185,11 +185,12 @@ def test_a_page_that_cannot_be_read_hides_nothing_but_its_matches(log, servers, 
     assert not any(match_id in err for match_id in whole[1:])
 
 
-def test_an_empty_path_is_not_this_folder(capsys):
+@pytest.mark.parametrize(("command", "option"), [("verify", "--data"), ("config", "--config")])
+def test_an_empty_path_is_neither_this_folder_nor_nothing(command, option, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["verify", "--data", ""])
+        main([command, option, ""])
     assert ended.value.code == 2
-    assert "--data: an empty path names nothing" in capsys.readouterr().err
+    assert f"{option}: an empty path names nothing" in capsys.readouterr().err
 
 
 def test_a_log_that_does_not_answer_is_not_called_damaged(log, capsys, monkeypatch):

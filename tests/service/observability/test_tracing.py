@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from service.observability import tracing
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import OPEN, bot, ruleset_of
 
@@ -150,6 +151,22 @@ def test_the_answer_of_a_collector_need_not_end():
             gone.set()
             server.stop()
         collector.shutdown()
+
+
+def test_a_collector_that_does_not_answer_lets_the_process_end(monkeypatch):
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    answer = threading.Event()
+
+    class Stuck(trace.SpanProcessor):
+        def shutdown(self):
+            answer.wait()
+
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    tracing.start()
+    tracing._provider.add_span_processor(Stuck())
+    tracing.stop()
+    assert not tracing.is_on()
+    answer.set()
 
 
 def test_tracing_needs_a_collector():
