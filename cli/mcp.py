@@ -1,6 +1,7 @@
 """`croupier mcp`: lets a language model play, through the Model Context Protocol."""
 
 import argparse
+import logging
 import os
 
 from cli import arguments
@@ -58,6 +59,8 @@ def run(chosen: argparse.Namespace) -> int:
         forward=chosen.http is not None,
         needs_key=chosen.http is not None and (chosen.require_key or not is_loopback(host)),
     )
+    for handler in logging.getLogger().handlers:  # The server has made them.
+        handler.addFilter(_without_traceback)
     if chosen.http is None:
         server.run("stdio")
     else:
@@ -65,3 +68,12 @@ def run(chosen: argparse.Namespace) -> int:
 
         serve_http(http_app(server, host, chosen.allowed_host), host, port)
     return 0
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    # The library logs one for each caller who leaves or asks for nonsense. To draw it takes longer
+    # than most calls, and others wait.
+    if record.exc_info and (error := record.exc_info[1]):
+        record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()
+        record.exc_info = None
+    return True

@@ -49,6 +49,10 @@ async def _serve(application: Any, host: str, port: int) -> None:
         if UNREADABLE in scope["state"]:
             await respond_text(send, scope["state"][UNREADABLE], "this is no request of HTTP/1.1")
             return
+        if scope["method"] == "GET":
+            # Without sessions a stream of the server's own has nothing to say, and would never end.
+            await respond_text(send, 405, "MCP is asked by POST", [(b"allow", b"POST")])
+            return
         try:
             await application(scope, receive, send)
         except Exception as error:

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -545,6 +547,29 @@ def test_over_http_a_request_has_a_size_before_its_key_is_looked_at(shared_serve
             assert "KEY_REQUIRED" in (await post(http, url, "list_games"))[1]
 
     anyio.run(run)
+
+
+def test_who_asks_for_nonsense_or_leaves_costs_the_others_no_traceback(shared_server, capfd):
+    async def run():
+        async with (
+            serving(shared_server[1], "--require-key") as url,
+            httpx2.AsyncClient() as http,
+        ):
+            place = urlsplit(url)
+            with socket.create_connection((place.hostname, place.port)) as leaves:
+                head = f"POST /mcp HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-length: 9\r\n"
+                types = "content-type: application/json\r\naccept: application/json\r\n"
+                leaves.sendall(f"{head}{types}\r\n{{".encode())
+            message = {"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "x"}}
+            headers = {"accept": "application/json, text/event-stream"}
+            assert "Unknown prompt" in (await http.post(url, json=message, headers=headers)).text
+            # Without sessions there is no stream to hold open.
+            assert (await http.get(url, headers=headers)).status_code == 405
+            assert "KEY_REQUIRED" in (await post(http, url, "list_games"))[1]
+
+    anyio.run(run)
+    said = capfd.readouterr().err
+    assert "Unknown prompt" in said and "Traceback" not in said
 
 
 def test_options_of_http_without_it_are_told():
