@@ -59,7 +59,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
                 document.add(tomlkit.comment(f"{option.key}: {option.default}"))
             else:
                 shown = without_password(text) if isinstance(text, str) else text
-                number = isinstance(shown, str) and re.fullmatch("0|[1-9][0-9]*", shown)
+                number = isinstance(shown, str) and re.fullmatch("0|[1-9][0-9]{0,17}", shown)
                 item = tomlkit.item(int(number[0]) if number else shown)
                 note = "" if shown == text else "; the password is left out"
                 document.add(option.key, item.comment(parser.source(option) + note))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import httpx2
 
+from cli.arguments import MAX_PORT
 from service.common.asking import answered
 
 TIMEOUT = 15.0  # Seconds of one attempt, from the look-up of the name to the end of the headers.
@@ -38,11 +39,14 @@ class Endpoint:
         """
         try:
             self._url = httpx2.URL(url)
-        except httpx2.InvalidURL:
+            self._url.host.encode("idna")  # As the look-up of the name will.
+        except (httpx2.InvalidURL, UnicodeError):
             self._url = httpx2.URL()
-        if self._url.scheme not in ("https", "http") or not self._url.host:
+        no_port = (self._url.port or 0) > MAX_PORT
+        if no_port or self._url.scheme not in ("https", "http") or not self._url.host:
             raise ValueError(
-                "URL must begin with https:// or http://, as https://USER:PASSWORD@HOST:PORT/PATH, "
+                "URL must begin with https:// or http://, name a host, and have a port up to 65535 "
+                "or none, as https://USER:PASSWORD@HOST:PORT/PATH, "
                 "with signs of the user and the password other than letters and digits as %XX"
             )
         bare = self._url.copy_with(username=None, password=None, query=None, fragment=None)

@@ -16,6 +16,9 @@ from cpython.object cimport PyObject
 
 from engine.errors import GameError, Overtime, RulesFault
 
+cdef enum:
+    MOST_CHARACTERS = 1000  # Of what an error says.
+
 cdef extern from *:
     """
     typedef struct {
@@ -188,14 +191,19 @@ cdef int raise_pending() except -1:
 cdef int raise_as_fault(str game_id, str method, error) except -1:
     if isinstance(error, KeyboardInterrupt):
         raise error            # The operator's. SystemExit would end a server, and is a fault.
+    why = f"the rules of {game_id} failed in {method}: {in_words(error)}"
+    raise RulesFault(why, game_id, method) from error
+
+
+def in_words(error):
+    """The type of an error of a package and what it says, which can fail or be long."""
     begin_call_here()
     try:
-        text = str(error)
+        text = str(error)[:MOST_CHARACTERS]
     except BaseException as other:
         text = type(other).__name__
     end_call_here()
-    why = f"the rules of {game_id} failed in {method}: {type(error).__name__}: {text}"
-    raise RulesFault(why, game_id, method) from error
+    return f"{type(error).__name__}: {text}"
 
 
 def guarded(function, str method, game_id=None):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from engine.faults import guard_methods
+from engine.faults import guard_methods, in_words
 from engine.game import ABI, Game
 from engine.parts import package_of, subclasses
 
@@ -91,7 +91,7 @@ def using(game_id: str, fails: str) -> Iterator[None]:
     except (PackageError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise fault(game_id, f"{fails}: {type(error).__name__}: {error}") from error
+        raise fault(game_id, f"{fails}: {in_words(error)}") from error
 
 
 def fault(game_id: str, why: str) -> PackageError:

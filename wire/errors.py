@@ -73,6 +73,11 @@ CODES = {
 }
 
 
+def _sendable(text: str) -> str:
+    # The package of a game can say what UTF-8 has no form of, such as half of a surrogate pair.
+    return text.encode("utf-8", "replace").decode()
+
+
 class Refusal(Exception):
     """Why a call is not carried out."""
 
@@ -92,10 +97,11 @@ class Refusal(Exception):
         a sentence without a subject. `quota` is the subject whose
         quota is used up, and what the quota allows.
         """
-        super().__init__(message)
+        super().__init__(_sendable(message))
         self.reason = reason
         self.wait = retry_seconds  # After which to come back; 0.0: never by itself.
-        self._told = tuple(fields), metadata, quota
+        sent = [(field, rule, _sendable(text)) for field, rule, text in fields]
+        self._told = sent, metadata, quota
 
     @cached_property
     def status(self) -> status_pb2.Status:

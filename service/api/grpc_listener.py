@@ -103,6 +103,7 @@ def _handler(calls: Calls, method: Method) -> Any:
         try:
             data = await context.read()
         except asyncio.CancelledError as cancelled:
+            give_back_soon()  # What gRPC has kept of a request that does not come whole.
             if cancelled.args != (LATE,):
                 raise
             task.uncancel()

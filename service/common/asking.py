@@ -51,6 +51,8 @@ def _reason(error: BaseException) -> str:
     # Where a library has an error of the system, that one says more.
     text, link = str(error), error.__cause__ or error.__context__
     while link is not None:
+        if isinstance(link, BaseExceptionGroup):
+            link = link.exceptions[0]
         text = str(link) if isinstance(link, OSError) else text
         link = link.__cause__ or link.__context__
     return text or type(error).__name__

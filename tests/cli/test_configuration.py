@@ -245,6 +245,11 @@ def test_the_output_of_config_is_a_file_with_the_same_options(tmp_path, monkeypa
     assert read_options(read((), {}, file)[0]) == read_options(read()[0])
 
 
+def test_a_folder_of_many_digits_is_no_number():
+    digits = 5000 * "9"
+    assert tomllib.loads(config("--data", digits))["data"] == digits
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [

@@ -160,6 +160,22 @@ def test_a_module_that_no_server_needs_keeps_none_from_starting(tmp_path):
     assert "acme-planted 1.2" in done.stdout
 
 
+SILENT = """
+class Silent(Exception):
+    def __str__(self):
+        raise SystemExit(5)
+
+raise Silent
+"""
+
+
+def test_a_module_whose_error_has_no_words_is_refused_or_left_out(tmp_path):
+    add_schema(plant(tmp_path, rules=SILENT), SCHEMA)
+    assert refusal(run(tmp_path, "games")).endswith("Silent: SystemExit")
+    done = run(tmp_path, "games", CROUPIER_SKIP_BROKEN_GAMES="true")
+    assert done.returncode == 0 and "Skystones" in done.stdout
+
+
 NAMELESS = RULES.replace("abi =", "title = 5\n        abi =")
 
 

@@ -211,6 +211,8 @@ def test_only_those_that_are_over_and_from_where_it_was(served, hooks, receiver,
     ("options", "told"),
     [
         (["ftp://x", "--api-key", "k"], "https://"),
+        (["http://a..b/", "--api-key", "k"], "https://"),
+        (["http://h:99999/", "--api-key", "k"], "up to 65535"),
         (["https://ada:secr#t@x", "--api-key", "k"], "as %XX"),
         (["https://x"], "give an API key"),
         (["https://x", "--api-key", "k", "--operator-token-file", "f"], "give an API key"),

@@ -9,6 +9,7 @@ from protovalidate import Validator
 
 import wire
 from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError, RulesetError, ViewError
 from engine.events import Event
 from engine.game import SPECTATOR
@@ -209,3 +210,8 @@ def test_a_refusal_lists_no_value_that_it_refuses():
     search = hint_pb2.Search(match_name="matches/a", strength="BOT_STRENGTH_RANDOM")
     said = first_violation(search).rule
     assert "BOT_STRENGTH_BEGINNER" in said and "RANDOM" not in said
+
+
+def test_a_refusal_says_what_has_no_form_in_utf_8_by_question_marks():
+    refusal = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "\ud800", fields=[("a", "B", "\udfff!")])
+    assert refusal.status.message == "?" and len(refusal.status.details) == 2
