@@ -8,9 +8,10 @@ that are played at random. That search has the same actions alone, and looks at 
 - what the advised play loses against the answer of the larger search.
 
 `matches` lets hints play each other, and compares the expected scores that they foretell with what
-happens. The mean of what both seats foretell at their first decision must be 1 together, and so on
-for later ones. Of the scores between two tenths, of one decision a match, the mean must be that of
-the results.
+happens: of the n-th decisions of both seats, which must come to 1 together, and of all scores
+between two tenths. All decisions count alike there. Were one of each match drawn, whoever foretells
+the true probability would seem to be wrong: a seat that falls back for good passes through some
+tenths once, and in matches that turn both seats pass through them often.
 
 `aspects` compares what hints foretell of the aspects of the game, for the actions that they play in
 such matches, with what happens up to the horizon.
@@ -88,8 +89,16 @@ class Foretold(NamedTuple):
 
     seat: int
     number: int
-    expected_score: float
-    score: float
+    foretold: float
+    happened: float
+
+
+class OfAspect(NamedTuple):
+    """What a hint foretold of an aspect of the game, and what happened."""
+
+    name: str
+    foretold: float
+    happened: float
 
 
 def random_decision(game_id: str, chance: random.Random) -> tuple[Position, int]:
@@ -182,8 +191,8 @@ def match(task: Task) -> list[Foretold]:
     return told
 
 
-def aspects(task: Task) -> list[tuple[str, float, float]]:
-    """Of each decision in such a match, by aspect: its name, what is foretold, what happens."""
+def aspects(task: Task) -> list[OfAspect]:
+    """What hints foretell of each aspect, of the actions that they play in such a match."""
     positions, decisions = play(task)
     of_game = Aspects.of(positions[0].game)
     found = []
@@ -192,7 +201,7 @@ def aspects(task: Task) -> list[tuple[str, float, float]]:
         happened = of_game.measure(positions[at:], seat) if chosen.aspects else None
         for name, foretold in chosen.aspects.items():
             assert happened is not None  # The match is over.
-            found.append((name, foretold.mean, happened[name]))
+            found.append(OfAspect(name, foretold.mean, happened[name]))
     return found
 
 
@@ -232,58 +241,38 @@ def _mean(values: Sequence[float]) -> str:
     return f"{statistics.fmean(values):+.4f} ± {error:.4f}"
 
 
-def show_matches(game_id: str, matches: Sequence[Sequence[Foretold]], seed: int) -> None:
-    """Prints the sums of both seats and, by what was foretold, what happened."""
+def show_matches(game_id: str, matches: Sequence[Sequence[Foretold]]) -> None:
+    """Prints what was foretold, and by how much it was off, by number and by tenth."""
     for number in range(POINTS):
-        told = [
-            [
-                each.expected_score
-                for match in matches
-                for each in match
-                if (each.seat, each.number) == (seat, number)
-            ]
-            for seat in range(2)
+        some = [[each for each in match if each.number == number] for match in matches]
+        _show_off(game_id, f"decision {number + 1} of both", some)
+    for tenth in range(BINS):
+        some = [
+            [each for each in match if min(int(BINS * each.foretold), BINS - 1) == tenth]
+            for match in matches
         ]
-        if min(map(len, told)) < 2:
-            break
-        both = sum(map(statistics.fmean, told))
-        error = WIDTH * math.hypot(
-            *(statistics.stdev(each) / math.sqrt(len(each)) for each in told)
-        )
-        name = f"decision {number + 1} of both"
-        print(ROW(game_id, name, len(told[0]), f"{both:.4f} ± {error:.4f}"))
-    chance = random.Random(seed)
-    bins: list[list[Foretold]] = [[] for _ in range(BINS)]
-    for match in matches:
-        # The decisions of one match depend on each other.
-        by_bin: dict[int, list[Foretold]] = {}
-        for each in match:
-            by_bin.setdefault(min(int(BINS * each.expected_score), BINS - 1), []).append(each)
-        for number, some in by_bin.items():
-            bins[number].append(chance.choice(some))
-    for number, some in enumerate(bins):
-        if len(some) > 1:
-            foretold = statistics.fmean(each.expected_score for each in some)
-            off = _mean([each.score - each.expected_score for each in some])
-            name = f"foretold {number / BINS:.1f} to {(number + 1) / BINS:.1f}"
-            print(ROW(game_id, name, len(some), f"{foretold:.3f}, what happened is off by {off}"))
+        _show_off(game_id, f"foretold {tenth / BINS:.1f} to {(tenth + 1) / BINS:.1f}", some)
 
 
-def show_aspects(game_id: str, matches: Sequence[Sequence[tuple[str, float, float]]]) -> None:
-    """Prints what was foretold of each aspect of a game, and by how much that was off."""
-    for name in dict.fromkeys(name for match in matches for name, _, _ in match):
-        of_match = [[each for each in match if each[0] == name] for match in matches]
-        told = [each for some in of_match for each in some]
-        foretold = statistics.fmean(each for _, each, _ in told)
-        off = statistics.fmean(happened for _, _, happened in told) - foretold
-        # The decisions of one match depend on each other.
-        error = math.hypot(
-            *(math.fsum(happened - each - off for _, each, happened in some) for some in of_match)
-        )
-        what = (
-            f"{foretold:.4f}, what happened is off by {off:+.4f} ± {WIDTH * error / len(told):.4f}"
-        )
-        print(ROW(game_id, name, len(told), what), flush=True)
+def show_aspects(game_id: str, matches: Sequence[Sequence[OfAspect]]) -> None:
+    """Prints what was foretold of each aspect of a game, and by how much it was off."""
+    for name in dict.fromkeys(each.name for match in matches for each in match):
+        some = [[each for each in match if each.name == name] for match in matches]
+        _show_off(game_id, name, some)
+
+
+def _show_off(game_id: str, name: str, matches: Sequence[Sequence[Foretold | OfAspect]]) -> None:
+    told = [each for match in matches for each in match]
+    if not told:
+        return
+    foretold = statistics.fmean(each.foretold for each in told)
+    off = statistics.fmean(each.happened for each in told) - foretold
+    # The decisions of one match depend on each other.
+    error = math.hypot(
+        *(math.fsum(each.happened - each.foretold - off for each in match) for match in matches)
+    )
+    what = f"{foretold:.4f}, what happened is off by {off:+.4f} ± {WIDTH * error / len(told):.4f}"
+    print(ROW(game_id, name, len(told), what), flush=True)
 
 
 def main() -> None:
@@ -322,7 +311,7 @@ def main() -> None:
                     tell()
             show_rows(game_id, rows_found)
         elif chosen.what == "aspects":
-            told: list[list[tuple[str, float, float]]] = []
+            told: list[list[OfAspect]] = []
             with in_order(aspects, tasks, chosen.workers) as results:
                 for each in results:
                     told.append(each)
@@ -334,7 +323,7 @@ def main() -> None:
                 for one in results:
                     matches.append(one)
                     tell()
-            show_matches(game_id, matches, chosen.seed)
+            show_matches(game_id, matches)
 
 
 if __name__ == "__main__":

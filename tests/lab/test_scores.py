@@ -1,5 +1,6 @@
 """The measure of the scores of hints: what it counts, and the command that runs it."""
 
+import itertools
 import random
 import sys
 
@@ -12,6 +13,7 @@ from engine.position import Position
 from lab.search_bench import scores
 from lab.search_bench.scores import (
     Foretold,
+    OfAspect,
     Row,
     Task,
     aspects,
@@ -63,8 +65,8 @@ def test_what_hints_foretell_in_a_match_is_kept_with_its_result(game_id):
     for seat in range(2):
         own = [each for each in told if each.seat == seat]
         assert [each.number for each in own] == list(range(len(own)))
-        assert len({each.score for each in own}) == 1
-    assert sum({each.seat: each.score for each in told}.values()) == 1
+        assert len({each.happened for each in own}) == 1
+    assert sum({each.seat: each.happened for each in told}.values()) == 1
 
 
 def test_figures_of_rows(capsys):
@@ -90,7 +92,7 @@ def test_what_hints_foretell_of_aspects_is_kept_with_what_happens(game_id):
 
 
 def test_figures_of_aspects(capsys):
-    told = [("goal", 0.5, 1.0), ("goal", 0.25, 0.0), ("chips", 4.0, 4.0)]
+    told = [OfAspect("goal", 0.5, 1.0), OfAspect("goal", 0.25, 0.0), OfAspect("chips", 4.0, 4.0)]
     show_aspects("a game", [told, told, []])
     goal, chips = capsys.readouterr().out.splitlines()
     assert goal.split()[2:4] == ["goal", "4"]
@@ -98,17 +100,41 @@ def test_figures_of_aspects(capsys):
     assert "0.3750, what happened is off by +0.1250 ± 0.0000" in goal
     assert "4.0000, what happened is off by +0.0000 ± 0.0000" in chips
     # The matches differ from the mean of their three decisions by -0.583 and by 0.583 together.
-    show_aspects("a game", [told, [("goal", 0.0, 1.0)]])
+    show_aspects("a game", [told, [OfAspect("goal", 0.0, 1.0)]])
     assert "off by +0.4167 ± 0.5390" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_figures_of_matches(capsys):
     told = [Foretold(0, 0, 0.75, 1.0), Foretold(1, 0, 0.25, 0.0)]
-    show_matches("a game", [told, told], 0)
+    show_matches("a game", [told, told])
     both, low, high = capsys.readouterr().out.splitlines()
-    assert both.split()[-3:] == ["1.0000", "±", "0.0000"]
-    assert "0.250, what happened is off by -0.2500" in low
-    assert "0.750, what happened is off by +0.2500" in high
+    assert "0.5000, what happened is off by +0.0000 ± 0.0000" in both
+    assert "0.2500, what happened is off by -0.2500" in low
+    assert "0.7500, what happened is off by +0.2500" in high
+
+
+def test_who_foretells_the_true_probability_is_right(capsys):
+    # A random walk of 12 steps, before each of which both seats foretell who leads in the end.
+    steps, chance = 12, random.Random(1)
+    wins = [[float(lead > 0) + (lead == 0) / 2 for lead in range(-steps, steps + 1)]]
+    for _ in range(steps):
+        wins.append(
+            [(a + b) / 2 for a, b in zip([0.0, *wins[-1][:-1]], [*wins[-1][1:], 1.0], strict=True)]
+        )
+    matches = []
+    for _ in range(4_000):
+        leads = [0, *itertools.accumulate(chance.choice((-1, 1)) for _ in range(steps))]
+        score = wins[0][leads[-1] + steps]
+        told = []
+        for number, lead in enumerate(leads[:-1]):
+            expected = wins[steps - number][lead + steps]
+            told += [Foretold(0, number, expected, score)]
+            told += [Foretold(1, number, 1 - expected, 1 - score)]
+        matches.append(told)
+    show_matches("a walk", matches)
+    for line in capsys.readouterr().out.splitlines():
+        off, _, width = line.split()[-3:]
+        assert abs(float(off)) <= 1.5 * float(width) + 1e-4, line
 
 
 # The command
