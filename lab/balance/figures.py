@@ -46,8 +46,12 @@ COURSE = {
     "forced": ("decisions without a choice", "%"),
 }
 # The regressions on cards, and how the report calls them.
-EFFECTS = {"opening": "in the opening hand", "drawn": "drawn", "played": "played"}
-EFFECTS |= {"left": "left in hand at the end"}
+EFFECTS = {
+    "opening": "in the opening hand",
+    "drawn": "drawn later",
+    "played": "played",
+    "left": "left in hand at the end",
+}
 
 
 class Figure(NamedTuple):
@@ -193,21 +197,15 @@ def _cards(lines: Sequence[Line], game: Game) -> Iterator[Figure]:
         for group, found in counts.items():
             for seat, held in enumerate(line["cards"][group]):
                 found[seat, n, [int(card) for card in held]] = list(held.values())
-    scores = [line["score"] for line in lines]
-    more = {group: [own - other] for group, (own, other) in counts.items()}
-    values = {group: [np.array(scores)] for group in EFFECTS}
-    # What a card is worth in the opening hand is no part of the luck that came later.
-    values["opening"] = [np.array(without_luck(scores, _column(lines, "sampled").tolist()))]
-    # Chance alone decides what is drawn, and its luck, of the deal and later, tells its worth.
-    more["drawn"] = [more["opening"][0], more["drawn"][0] - more["opening"][0]]
-    values["drawn"] = [-_column(lines, "deal"), -_column(lines, "later")]
-    for group in EFFECTS:
-        weights = [1 / each.std() if each.std() > NOTHING else 0.0 for each in values[group]]
-        x = np.concatenate([w * each for w, each in zip(weights, more[group], strict=True)])
-        y = np.concatenate([w * each for w, each in zip(weights, values[group], strict=True)])
-        for figure in effects(group, cards, x, counts[group].sum(axis=0), y):
-            parts = figure.influence.reshape(len(weights), -1)
-            yield figure._replace(influence=parts.mean(axis=0))
+    counts["drawn"] -= counts["opening"]
+    values = dict.fromkeys(EFFECTS, _column(lines, "score"))
+    # Chance alone decides what is dealt and drawn, and its luck tells the worth. Not in one figure:
+    # an opening hand may be for something else, as those that build a castle.
+    values |= {"opening": -_column(lines, "deal"), "drawn": -_column(lines, "later")}
+    for group, value in values.items():
+        own, other = counts[group]
+        if value.std() > NOTHING:
+            yield from effects(group, cards, own - other, own + other, value)
     could, did = (counts[group].sum(axis=0) for group in ("could", "did"))
     for place in (seen := np.flatnonzero(could.any(axis=0))):
         name, title = cards[place]

@@ -60,9 +60,8 @@ class Trace(arena.Steps):
         # What AIVAT adds to the score: `deal`, `later`, `sampled` and `after_start`, these two with
         # the luck of decisions that were drawn from known shares.
         counted = ("turns", "decisions", "forced", "minutes", "later", "after_start")
-        self._noted: Line = {"starter": None, "ending": "", "deal": deal} | dict.fromkeys(
-            counted, 0
-        )
+        self._noted: Line = dict.fromkeys(counted, 0)
+        self._noted |= {"starter": None, "ending": "", "deal": deal}
         self._values = [self._luck.mean_score(match.position, self.chance("value"))]
         self._cards = {name: (Counts(), Counts()) for name in NOTED}
         self._hands = [hand(match.position, seat) for seat in range(SEATS)]
@@ -160,9 +159,8 @@ def named(game: Game, action: int) -> tuple[int, ...]:
     found: list[int] = []
     for field in kind.message_type.fields:
         if not field.message_type and not UNPLAYED.match(field.name):
-            said = [
-                value.keys[0] for value in words.field(getattr(message, kind.name), field).values
-            ]
+            values = words.field(getattr(message, kind.name), field).values
+            said = [value.keys[0] for value in values]
             if words.holds_cards(field):
                 found += [places[each] for each in said if each in places]
             elif field.enum_type and any(map(UNPLAYED.match, said)):

@@ -15,11 +15,15 @@ from lab import arena
 from lab.balance.figures import ALARM, EFFECTS, Figure
 from lab.balance.matches import THINKING
 from lab.balance.study import Study
-from lab.balance.targets import Proposal, Target, findings
+from lab.balance.targets import CARDS, Proposal, Target, findings
 from lab.rulesets import differences
 
-GROUPS = {"fairness": "Fairness", "course": "Course and length", "luck": "Luck and decisions"}
-GROUPS |= {"endings": "Endings"}
+GROUPS = {
+    "fairness": "Fairness",
+    "course": "Course and length",
+    "luck": "Luck and decisions",
+    "endings": "Endings",
+}
 COLUMNS = EFFECTS | {"use": "played when it could be"}
 # What is told in short, of the figures that there are.
 TOLD = (
@@ -33,7 +37,8 @@ TOLD = (
     "{who} scores {stronger} against {whom}.",
 )
 BEST = {
-    "drawn": "{} is worth most: drawing one more adds {} points.",
+    "opening": "{} is worth most: dealing one more adds {} points.",
+    "drawn": "{} is worth most: drawing one more later adds {} points.",
     "use": "{} is played most readily: in {} % of the decisions in which it could be.",
 }
 MOST_CHANGES = 12  # That are told in a sentence each.
@@ -43,10 +48,10 @@ DIFFERENCES = (
     "{hold}. What has surely changed is bold: at most one report in a hundred has some by "
     "chance. In the plots A is blue and B is orange."
 )
-CARDS = (
+OF_CARDS = (
     "Points of a hundred that one more copy adds, against an average card in its place, by a "
-    "regression on all cards; the intervals hold for all cards together. What is drawn is told by "
-    "its luck, in playouts, the rest by results: who wins has played more. Bold: surely not 0."
+    "regression on all cards; the intervals hold for all cards together. What is dealt or drawn is "
+    "told by its luck, in playouts, the rest by results: who wins has played more. Bold: not 0."
 )
 CAUTION = (
     "Bots play these matches. They do not tire, hope or bluff for fun, and see at once what takes "
@@ -107,9 +112,8 @@ class Report:
     def _stands_out(self) -> Iterator[str]:
         found = findings(self.figures[-1], self.targets)
         for figure, target in found:
-            more = "more" if figure.estimate > target.high else "less"
             named = ", ".join(filter(None, [figure.title, COLUMNS.get(figure.group)]))
-            text = f"{_spread(figure)} {figure.unit}, {more} than {target.low:g} to {target.high:g}"
+            text = f"{_spread(figure)} {figure.unit}, outside of {target.low:g} to {target.high:g}"
             yield f"Stands out: {named}: {text}."
         if not found:
             texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
@@ -123,10 +127,9 @@ class Report:
         if self.proposal is not None:
             _, left, tried, study = self.proposal
             texts = ", ".join(differences(study.games[0], study.games[-1])) or "no change"
-            hold = (
-                f"{'Not all' if left else 'All'} targets hold then, as far as so many matches tell"
-            )
-            yield f"Proposed: {texts}. {hold}; {tried} rulesets were played."
+            hold = f"{'Not all' if left else 'All'} targets hold then"
+            told = f"as far as so many matches tell; {tried} rulesets were played"
+            yield f"Proposed: {texts}. {hold}, {told}."
 
     # Tables and plots
 
@@ -160,7 +163,7 @@ class Report:
                 cards.setdefault(figure.title, dict.fromkeys(COLUMNS, "-"))[figure.group] = shown
         if cards:
             yield f"## Cards{' of B' if self.changes else ''}"
-            yield CARDS
+            yield OF_CARDS
             yield from drawn.get("cards", ())
             cells = [(title, *by_group.values()) for title, by_group in cards.items()]
             yield _table(("", *COLUMNS.values()), cells)
@@ -181,11 +184,11 @@ class Report:
         from lab.balance import plots
 
         arms = [self.study.of(arm) for arm in range(len(self.study.games))]
-        drawn = [each for each in self.figures[-1] if each.group == "drawn"]
-        rows = [(f.title, f.interval) for f in sorted(drawn, key=lambda each: each.estimate)]
-        title = f"points of one more copy {EFFECTS['drawn']}"
-        course = [plots.course(arms), *plots.lengths(arms)]
-        return {"course": course, "cards": [plots.intervals(rows, title)] if rows else []}
+        ordered, cards = sorted(self.figures[-1], key=lambda each: each.estimate), []
+        for group in CARDS:
+            if rows := [(each.title, each.interval) for each in ordered if each.group == group]:
+                cards.append(plots.intervals(rows, f"points of one more copy {EFFECTS[group]}"))
+        return {"course": [plots.course(arms), *plots.lengths(arms)], "cards": cards}
 
     def write(self, folder: Path, plots: bool) -> list[Path]:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""

@@ -1,13 +1,14 @@
 """Targets: what figures should be, what stands out of them, and which few changes would mend it.
 
     first_seat=49..51     a figure by its key
-    cards=-5..5           what each card adds, in the opening hand and drawn
+    cards=-5..5           what each card adds, in the opening hand and drawn later
     use=10..90            how often each card is played when it could be; likewise drawn, ...
 
 The search for changes races all small changes of one number on the same deals, gives more matches
 to the better half until few are left (successive halving), takes the best if it is better than
 none, and begins again until the targets hold or nothing helps. They hold if nothing stands out, and
-what once did seems to be inside. Then each change is made as small as they allow, or taken back.
+what once did seems to be inside. Then each change is made smaller, or taken back, as far as nothing
+more is outside.
 
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 """
@@ -108,23 +109,23 @@ class Search:
         self.studies[self.begun.settings.rulesets[0]] = self.begun
         while self._outside(made) and (better := self._best(made)):
             made = better
-        first = numbers(self.begun.games[0])
-        for path in list(made) if not self._outside(made) else ():
+        first, left = numbers(self.begun.games[0]), self._outside(made)
+        for path in list(made):
             fails = first[path] - (1 if made[path] > first[path] else -1)
             while abs(made[path] - fails) > 1:
                 middle = (made[path] + fails) // 2
-                outside = self._outside(made | {path: middle})
-                fails, made[path] = (middle, made[path]) if outside else (fails, middle)
+                more = self._outside(made | {path: middle}) - left
+                fails, made[path] = (middle, made[path]) if more else (fails, middle)
         made = {path: number for path, number in made.items() if number != first[path]}
-        left = findings(self._figures(made, self.count), self.targets)
-        return Proposal(made, left, len(self.studies), self._compared(made))
+        found = findings(self._figures(made, self.count), self.targets)
+        return Proposal(made, found, len(self.studies), self._compared(made))
 
-    def _outside(self, made: Changes) -> list[Figure]:
-        # What stands out, and what did so in the search and still seems to be outside.
+    def _outside(self, made: Changes) -> set[str]:
+        # The keys of what stands out, and of what did so in the search and still seems outside.
         all_ = self._figures(made, self.count)
         self.wanted |= {each.key for each, _ in findings(all_, self.targets)}
         aims = [(each, target) for each in all_ for target in self.targets if target.aims_at(each)]
-        return [each for each, of in aims if each.key in self.wanted and of.miss(each.estimate)]
+        return {each.key for each, of in aims if each.key in self.wanted and of.miss(each.estimate)}
 
     def _compared(self, made: Changes) -> Study:
         # No match is played for it: both rulesets were judged.
@@ -142,7 +143,7 @@ class Search:
         game = arena.game_of(self.begun.settings.game_id, self._ruleset(made))
         # Changes are of the ruleset that it began with, where a card may be called otherwise.
         called = titles(self.begun.games[0])
-        stand_out = {called.get(each.key.partition(".")[2]) for each in self._outside(made)}
+        stand_out = {called.get(key.partition(".")[2]) for key in self._outside(made)}
         all_ = numbers(game, self.begun.games[0])
         of = {path: path.split(".")[1] if "." in path else None for path in all_}
         near = {path: number for path, number in all_.items() if of[path] in stand_out}
@@ -164,9 +165,8 @@ class Search:
             rivals.sort(key=lambda each: self._miss(each, count))
             rivals = rivals[: max(len(rivals) // 2, RIVALS)]
             count *= 2
-        best = min(rivals, key=lambda each: self._miss(each, self.count), default=made)
-        left = self._miss(best, self.count)
-        return best if left < self._miss(made, self.count) else None
+        best = min([made, *rivals], key=lambda each: self._miss(each, self.count))
+        return best if best is not made else None
 
     def _ruleset(self, made: Changes) -> str:
         texts = [f"{path}={number}" for path, number in made.items()]
