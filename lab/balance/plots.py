@@ -72,7 +72,7 @@ def intervals(rows: Sequence[tuple[str, Interval]], title: str) -> str:
     axes.axvline(0, color="black", linewidth=1)
     axes.grid(color=FAINT, alpha=0.2)
     axes.set_yticks(range(len(rows)), names)
-    axes.set(ylim=(-0.7, len(rows) - 0.3), xlabel=title)
+    axes.set(ylim=(-0.7, len(rows) - 0.3), title=title)
     axes.tick_params(length=0, labeltop=True)
     return _svg(canvas, title)
 
