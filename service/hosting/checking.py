@@ -11,6 +11,7 @@ from service.hosting.leases import is_due
 from service.hosting.match_state import MatchState
 from service.store import Head, Store, StoredMatch, Update
 from service.store.chain import Damaged
+from service.store.interface import WITH_IDS
 from wire.errors import Refusal
 
 PAGE = 500  # Ids that are read at once; of matches, one is in memory at a time.
@@ -27,12 +28,26 @@ class Checked(NamedTuple):
 async def check_matches(store: Store, clock: Clock) -> AsyncIterator[Checked]:
     """Checks each match of a log, in order of the ids. Servers may write meanwhile."""
     before = ""
-    while ids := await store.list_ids(before, PAGE):
+    while ids := await _list_ids(store, before, PAGE):
         for match_id in ids:
             checked = await _check(store, clock, match_id, before)
             if checked is not None:
                 yield checked
             before = match_id
+
+
+async def _list_ids(store: Store, after: str, limit: int) -> list[str]:
+    # Of all matches. A table that is damaged must not hide what the others have.
+    found: set[str] = set()
+    unread = 0
+    for table in WITH_IDS:
+        try:
+            found.update(await store.list_ids(table, after, limit))
+        except Unreadable:
+            unread += 1
+            if unread == len(WITH_IDS):
+                raise
+    return sorted(found)[:limit]
 
 
 async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Checked | None:
@@ -44,7 +59,7 @@ async def _check(store: Store, clock: Clock, match_id: str, before: str) -> Chec
         try:
             stored = await store.load(match_id)
             if stored is None:
-                if match_id not in await store.list_ids(before, 1):
+                if match_id not in await _list_ids(store, before, 1):
                     return None
                 raise Damaged(
                     match_id, 0, "it has a head or entries, and is not in the table matches"

@@ -7,6 +7,8 @@ from service.common.errors import Unreadable, store_full, store_unavailable
 from service.observability.metrics import Metrics
 
 _DONE = {"read": "read", "write": "written"}
+# What SQLite and PostgreSQL answer where a part of the log is not what was written.
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, "XX001", "XX002"}
 
 _log = logging.getLogger(__name__)
 
@@ -54,8 +56,10 @@ def is_of_the_file(error: Exception) -> bool:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether SQLite has found that a part of the file is not what was written."""
-    return _code(error) == sqlite3.SQLITE_CORRUPT
+    """Whether a part of the log was found not to be what was written."""
+    if isinstance(error, Unreadable):
+        return True
+    return not _DAMAGE.isdisjoint((_code(error), getattr(error, "sqlstate", None)))
 
 
 def can_be_of_one(error: Exception) -> bool:

@@ -25,6 +25,7 @@ ENTRIES_AT_ONCE = 500  # That are deleted by one statement.
 KEY_BYTES = 32
 # A log remembers its schema by a number. This is that of the oldest one that is opened.
 OLDEST = 9
+WITH_IDS = ("matches", "heads", "entries")  # Tables: one of them at least has each match.
 
 
 class Head(NamedTuple):
@@ -445,8 +446,8 @@ class Store(Protocol):
     async def check(self) -> list[str]:
         """What is wrong with the log as a whole, apart from its matches, a line for each thing."""
 
-    async def list_ids(self, after: str, limit: int) -> list[str]:
-        """At most `limit` ids after one, in order, of matches of which anything is in the log."""
+    async def list_ids(self, table: str, after: str, limit: int) -> list[str]:
+        """At most `limit` ids after one, in order, of matches of which a table has something."""
 
     async def list_told(self, match_id: str) -> list[Update]:
         """What the feed has told of a match, by version."""

@@ -123,10 +123,12 @@ class PostgresStore:
         return await self._use("write", "other", lambda file: tables.keep_first(file, offered))
 
     async def check(self) -> list[str]:
-        return await self._use("read", "other", tables.check)
+        return await self._use("read", "other", lists.check)
 
-    async def list_ids(self, after: str, limit: int) -> list[str]:
-        return await self._use("read", "other", lambda file: lists.read_ids(file, after, limit))
+    async def list_ids(self, table: str, after: str, limit: int) -> list[str]:
+        return await self._use(
+            "read", "other", lambda file: lists.read_ids(file, table, after, limit)
+        )
 
     async def list_told(self, match_id: str) -> list[Update]:
         return await self._use("read", "other", lambda file: lists.read_told(file, match_id))
@@ -300,9 +302,10 @@ class PostgresStore:
                 for each in batch:
                     await self._commit_or_refuse([each])
                 return
-            if is_of_the_database(error):
+            answer = refusal(error)
+            if isinstance(answer, Refusal):
                 self._faults.failed("write", type(error).__name__)
-            self._answer(batch, [refusal(error)] * len(batch))
+            self._answer(batch, [answer] * len(batch))
         else:
             self._committed(batch, added)
 

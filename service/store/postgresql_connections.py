@@ -9,11 +9,12 @@ from typing import Any
 
 import asyncpg
 
-from service.common.errors import store_full, store_unavailable
+from service.common.errors import Unreadable, store_full, store_unavailable
 from service.common.event_loop import Lines
 from service.common.urls import without_password
 from service.store import postgresql_feed
 from service.store import postgresql_tables as tables
+from service.store.faults import is_damage
 from wire.errors import Refusal
 
 CONNECTIONS = 5  # That are lent out.
@@ -99,6 +100,8 @@ class Connections:
 
     async def open_to_check(self) -> None:
         """Changes nothing; raises OSError, or ValueError if the tables are not up to date."""
+        for each in self._lent:
+            each.settings = _PLAN_ONCE  # A page that is damaged hides nothing but what is on it.
         await self._open(tables.check_open)
 
     async def _open(self, prepare: Callable[[Any], Awaitable[None]]) -> None:
@@ -180,7 +183,7 @@ class Connection:
         self._backoff = backoff
         self._on_moved = on_moved
         self._know = know
-        self._settings = settings
+        self.settings = settings
         self._connection: Any = None
         self._used = 0.0
         self.expired = False  # Whether it is to be replaced before it is used again.
@@ -199,8 +202,8 @@ class Connection:
                 self._connection = await _connect(self._url, "croupier")
                 await _require_durability(self._connection)
                 await self._know(self._connection)
-                if self._settings:
-                    await self._connection.execute(self._settings)
+                if self.settings:
+                    await self._connection.execute(self.settings)
             except BaseException as error:
                 # Also of a caller that has gone: nothing is done before the settings are made.
                 self.close()
@@ -329,14 +332,17 @@ def check_primary(connection: Any) -> None:
 
 
 def is_of_the_database(error: Exception) -> bool:
-    """Whether the database is away or overloaded, rather than the statement wrong."""
-    return isinstance(error, (*FAILURES, Refusal)) and not tables.is_fault_of_ours(error)
+    """Whether the database is away or overloaded, rather than the statement or a match wrong."""
+    of_one = tables.is_fault_of_ours(error) or is_damage(error)
+    return isinstance(error, (*FAILURES, Refusal)) and not of_one
 
 
 def refusal(error: Exception) -> Exception:
     """The error for a caller."""
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
+    if is_damage(error):
+        return store_unavailable(Unreadable)
     return store_unavailable() if is_of_the_database(error) else error
 
 

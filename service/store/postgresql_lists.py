@@ -1,9 +1,12 @@
-"""What the PostgreSQL log lists of its matches."""
+"""What the PostgreSQL log lists of its matches, and a look at all that it has."""
 
 from typing import Any
 
-from service.store import queries
+import asyncpg
+
+from service.store import faults, queries
 from service.store.interface import (
+    WITH_IDS,
     DueMatch,
     HeldSeats,
     IdleMatch,
@@ -11,12 +14,34 @@ from service.store.interface import (
     Query,
     Seated,
     Update,
+    check_settings,
 )
+from service.store.postgresql_feed import LAST_TOLD
+
+_TABLES = (*WITH_IDS, "players", "snapshots", "settings", "incarnations")
+_READ_SECONDS = 86_400.0  # That one of them may take.
 
 
-async def read_ids(connection: Any, after: str, limit: int) -> list[str]:
-    """At most `limit` ids of matches after one, in order."""
-    return [match_id for (match_id,) in await connection.fetch(queries.list_ids(), after, limit)]
+async def check(connection: Any) -> list[str]:
+    """What is wrong with the files, and with the settings."""
+    try:
+        for table in _TABLES:
+            # Each row as a whole, so that no index is read in its place.
+            sql = f"SELECT count({table}) FROM {table}"
+            await connection.fetchval(sql, timeout=_READ_SECONDS)
+        begins = [begin for (begin,) in await connection.fetch(queries.READ_EPOCHS)]
+        end = await connection.fetchval(f"SELECT {LAST_TOLD}")
+        return check_settings(await connection.fetch(queries.READ_SETTINGS), begins, end)
+    except asyncpg.PostgresError as error:
+        if not faults.is_damage(error):
+            raise
+        return [f"a part of the database cannot be read: {error}"]
+
+
+async def read_ids(connection: Any, table: str, after: str, limit: int) -> list[str]:
+    """At most `limit` ids after one, in order, of matches of which a table has something."""
+    rows = await connection.fetch(queries.list_ids(table), after, limit)
+    return [match_id for (match_id,) in rows]
 
 
 async def read_told(connection: Any, match_id: str) -> list[Update]:

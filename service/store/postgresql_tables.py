@@ -23,7 +23,6 @@ from service.store.interface import (
     StoredMatch,
     check_newest,
     check_schema,
-    check_settings,
     read_columns,
     read_key,
     write_columns,
@@ -402,13 +401,6 @@ async def check_open(connection: Any) -> None:
     there = await connection.fetchval("SELECT to_regclass('croupier_schema') IS NOT NULL")
     version = await connection.fetchval("SELECT version FROM croupier_schema") if there else 0
     check_newest("the database", version, OLDEST + len(MIGRATIONS))
-
-
-async def check(connection: Any) -> list[str]:
-    """What is wrong with the settings."""
-    begins = [begin for (begin,) in await connection.fetch(queries.READ_EPOCHS)]
-    end = await connection.fetchval(f"SELECT {LAST_TOLD}")
-    return check_settings(await connection.fetch(queries.READ_SETTINGS), begins, end)
 
 
 async def read_matches(

@@ -393,20 +393,10 @@ def is_told(after: Position, ended: int | None, epoch: str, end: int) -> bool:
     return ended is not None and after.number <= min(ended, end)
 
 
-# For a check of the whole log. Each part stops at the limit by itself.
-_SOME_IDS = (
-    "SELECT * FROM (SELECT DISTINCT match_id FROM {table} WHERE match_id > {after} "
-    "ORDER BY match_id LIMIT $2) AS {table}"
-)
-
-
-WITH_IDS = ("matches", "heads", "entries")
-
-
-def list_ids(after: str = "$1", tables: Sequence[str] = WITH_IDS) -> str:
-    """The statement that lists the ids of all matches of which a table has something."""
-    parts = (_SOME_IDS.format(table=table, after=after) for table in tables)
-    return f"{' UNION '.join(parts)} ORDER BY match_id LIMIT $2"
+def list_ids(table: str, after: str = "$1") -> str:
+    """The statement that lists the ids of the matches of which a table has something."""
+    columns = f"DISTINCT match_id FROM {table} WHERE match_id > {after}"
+    return f"SELECT {columns} ORDER BY match_id LIMIT $2"
 
 
 # All that the feed has ever told of a match.

@@ -290,8 +290,8 @@ class SqliteStore:
     async def check(self) -> list[str]:
         return await self._read(tables.check)
 
-    async def list_ids(self, after: str, limit: int) -> list[str]:
-        return await self._read(tables.read_ids, after, limit)
+    async def list_ids(self, table: str, after: str, limit: int) -> list[str]:
+        return await self._read(tables.read_ids, table, after, limit)
 
     async def list_told(self, match_id: str) -> list[Update]:
         return await self._read(tables.read_told, match_id)

@@ -319,21 +319,13 @@ def check(connection: sqlite3.Connection) -> list[str]:
         return [*found, "a part of the file cannot be read"]
 
 
-def read_ids(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
-    """At most `limit` ids of matches after one, in order."""
+def read_ids(connection: sqlite3.Connection, table: str, after: str, limit: int) -> list[str]:
+    """At most `limit` ids after one, in order, of matches of which a table has something."""
     # An id that has changed may be no text.
     told = after.encode(errors="surrogateescape")
-    found = set()
-    for table in queries.WITH_IDS:
-        listed = queries.list_ids("CAST($1 AS TEXT)", [table])
-        try:
-            found |= set(_fetch(connection, listed, told, limit))
-        except sqlite3.DatabaseError as error:
-            # A table that is damaged must not hide what the others have.
-            if not faults.is_damage(error):
-                raise
+    rows = _fetch(connection, queries.list_ids(table, "CAST($1 AS TEXT)"), told, limit)
     # What is of another type comes last, and `check` tells of it.
-    return sorted(match_id for (match_id,) in found if isinstance(match_id, str))[:limit]
+    return [match_id for (match_id,) in rows if isinstance(match_id, str)]
 
 
 def read_told(connection: sqlite3.Connection, match_id: str) -> list[Update]:

@@ -1,5 +1,6 @@
 """`croupier verify --data` and `--store`: a whole log is checked, and nothing in it changes."""
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -11,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from service.common.errors import store_unavailable
+from service.common.errors import Unreadable, store_unavailable
 from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
-from service.store import SqliteStore
+from service.store import SqliteStore, StoredMatch
 from tests.support.damage import bad, damage_postgresql, damage_sqlite, flip_cell, flip_file
 from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
+from tests.support.postgresql import Postgres
 from tests.support.random_matches import random_match
+from tests.support.stores import PostgresPlace, opened
 
 WHOLE = "1 matches, 0 damaged, 0 under other rules\n"
 # Else root writes where nobody may.
@@ -51,9 +54,9 @@ def log(servers, tmp_path):
     return tmp_path
 
 
-def verify(log, capsys):
+def verify(log, capsys, option="--data"):
     with pytest.raises(SystemExit) as ended:
-        main(["verify", "--data", str(log)])
+        main(["verify", option, str(log)])
     said = capsys.readouterr()
     return ended.value.code, said.out, said.err
 
@@ -183,6 +186,50 @@ def test_a_page_that_cannot_be_read_hides_nothing_but_its_matches(log, servers, 
     assert f"matches/{damaged} is damaged at version 0: its rows cannot be read" in err
     # SQLite looks at the page also where the rows of the next match begin.
     assert not any(match_id in err for match_id in whole[1:])
+
+
+def test_a_page_of_a_database_that_cannot_be_read_hides_nothing_but_its_matches(servers, capsys):
+    states = [random_match("skystones", "default", seeded(n, "a log")) for n in range(1, 7)]
+    server = Postgres()
+    try:
+        place = PostgresPlace(server)
+
+        async def add():
+            async with opened(place) as store:
+                await store.key(bytes(32))
+                for state in states:
+                    await _add(store, state)
+
+        servers.run(add())
+        entries = f"{place.schema}.entries"
+        on_page = f"SELECT DISTINCT match_id FROM {entries} WHERE ctid < '(1,0)'"
+        damaged = server.execute(on_page).split()
+        whole = [state.header.match_id for state in states if state.header.match_id not in damaged]
+        assert damaged and whole
+        assert verify(place.url, capsys, "--store")[0] == 0
+        server.execute("ANALYZE")  # It knows that the tables are small.
+        server.flip(entries, 0)
+        status, out, err = verify(place.url, capsys, "--store")
+        assert (status, out) == (1, f"6 matches, {len(damaged)} damaged, 0 under other rules\n")
+        assert "the log is damaged: a part of the database cannot be read: invalid page" in err
+        for match_id in damaged:
+            assert f"matches/{match_id} is damaged at version 0: its rows cannot be read" in err
+
+        async def load():
+            store = place.store()
+            await store.open_to_check()
+            together = [*damaged, *whole]
+            try:
+                return await asyncio.gather(*map(store.load, together), return_exceptions=True)
+            finally:
+                await store.close()
+
+        loaded = servers.run(load())
+        # What is asked at once becomes one statement, which fails.
+        assert all(isinstance(each, Unreadable) for each in loaded[: len(damaged)])
+        assert all(isinstance(each, StoredMatch) for each in loaded[len(damaged) :])
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize(("command", "option"), [("verify", "--data"), ("config", "--config")])

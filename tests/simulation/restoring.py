@@ -1,6 +1,6 @@
 """A log that is restored from a backup, and then emptied, while followers keep their cursors.
 
-SQLite alone: of PostgreSQL, a standby that lacks something is such a log (`World._lose`).
+SQLite alone: of PostgreSQL, a standby that lacks something is such a log (`troubles.py`).
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import random
 
 from croupier.v1 import feed_pb2, match_pb2
 from service.store import sqlite_tables
+from service.store.interface import WITH_IDS
 from tests.simulation.clients import GAMES, Client, new_id
 from tests.simulation.followers import METHOD
 from tests.simulation.network import CallError
@@ -81,7 +82,8 @@ async def _delete(world, machine):
     while True:
         log, before = world.disk.reading(), world.epoch + world.now - machine.retains
         running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
-        there, over = set(sqlite_tables.read_ids(log, "", 999)), ended.keys() - running
+        named = (sqlite_tables.read_ids(log, table, "", 999) for table in WITH_IDS)
+        there, over = set().union(*named), ended.keys() - running
         young = {each for each in over if ended[each] > before - 2 * SWEPT_SECONDS}
         if early := {each for each in young if ended[each] > before + world.skew} - there:
             world.fail(f"{early} were deleted before they were over for {machine.retains} s")

@@ -133,6 +133,16 @@ class Postgres:
         self.execute(f"CREATE SCHEMA {schema}")
         return schema
 
+    def flip(self, table: str, block: int) -> None:
+        """Flips a bit of a page of a table while the server is stopped, which then notices it."""
+        path = self._data / self.execute(f"SELECT pg_relation_filepath('{table}')")
+        self.stop("fast")
+        self._run("pg_checksums", "--enable", "-D", self._data)
+        data = bytearray(path.read_bytes())
+        data[(block + 1) * 8192 - 1] ^= 1
+        path.write_bytes(data)
+        self.start()
+
     def catch_up(self, primary: "Postgres") -> None:
         """Waits until this standby has all that its primary has written."""
         written = primary.execute("SELECT pg_current_wal_lsn()")

@@ -170,7 +170,8 @@ async def test_a_cell_that_has_changed_shows_nothing_else_of_its_match(table, tm
                             assert answer == ErrorReason.ERROR_REASON_MATCH_NOT_FOUND, what
                         else:
                             assert answer == true[match_id], what
-                    assert all(isinstance(each, str) for each in await store.list_ids("", 9)), what
+                    ids = await store.list_ids("matches", "", 9)
+                    assert all(isinstance(each, str) for each in ids), what
                     found = await log.told()
                     for each in found:
                         if each in told:

@@ -192,19 +192,33 @@ def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
     assert "secret" not in line
 
 
-async def test_only_the_faulty_request_of_a_shared_commit_fails(store):
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_only_the_faulty_request_of_a_shared_commit_fails(store, damaged):
     names = [f"match{number}" for number in range(20)]
     for name in names:
         await store.create(header(name), NOT_DUE)
-    statuses = [MatchStatus(due=1 << 70) if number == 7 else NOT_DUE for number in range(20)]
+    statuses = [NOT_DUE] * 20
+    if damaged:
+        await store._use("write", "other", lambda file: file.execute(_DAMAGE))
+    else:
+        statuses[7] = MatchStatus(due=1 << 70)
     calls = [
         Branch(name).append(store, action(0), status)
         for name, status in zip(names, statuses, strict=True)
     ]
     done = await asyncio.gather(*calls, return_exceptions=True)
     fault = done.pop(7)
-    assert isinstance(fault, Exception) and not isinstance(fault, Refusal)
+    assert isinstance(fault, Exception) and isinstance(fault, Refusal) == damaged
     assert set(done) == {True}
+
+
+# PostgreSQL reports this error where a page is not what was written.
+_DAMAGE = """
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'data_corrupted'; END $$;
+    CREATE TRIGGER damage BEFORE INSERT ON entries FOR EACH ROW
+        WHEN (NEW.match_id = 'match7') EXECUTE FUNCTION fail();
+"""
 
 
 @pytest.mark.parametrize("end", [SystemExit(1), asyncio.CancelledError()], ids=type)

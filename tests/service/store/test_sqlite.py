@@ -261,7 +261,7 @@ async def test_one_who_reads_much_leaves_a_reader_to_others(store):
     many = [asyncio.create_task(read("many", read_long)) for _ in range(5)]
     await asyncio.sleep(0)
     try:
-        await asyncio.create_task(read("one", sqlite_tables.read_ids, "", 1))
+        await asyncio.create_task(read("one", sqlite_tables.read_ids, "heads", "", 1))
         assert reading < sqlite.READERS
     finally:
         may_go_on.set()
