@@ -92,11 +92,11 @@ class Asking:
                 report = hint_pb2.AnalyzePositionResponse.FromString(data)
                 finals.append(report.final_report)
                 late = call.sent - began - report.search_time.ToNanoseconds() / 1e9
-                if late > LATE_SECONDS and world.is_well(60.0 + ATTEMPT_SECONDS):
+                if late > LATE_SECONDS and world.troubles.is_well(60.0 + ATTEMPT_SECONDS):
                     world.fail(f"{self.table}: a report of an analysis is {late:.1f} s late")
         except CallError as error:
             world.noted.note(self.client, ANALYZE, request, token, began, error)
-            if error.code == "DEADLINE_EXCEEDED" and world.answers(ATTEMPT_SECONDS):
+            if error.code == "DEADLINE_EXCEEDED" and world.troubles.answers(ATTEMPT_SECONDS):
                 world.fail(f"{self.table}: an analysis has no report")
             raise
         finally:

@@ -106,7 +106,7 @@ class Bots:
     def _count(self, match_id, noted):
         # One that lasts longer than a lease, while no other server has a reason to take it over.
         world = self.world
-        if noted.end - noted.begin < LONG_SECONDS[0] or not world.is_well(60.0):
+        if noted.end - noted.begin < LONG_SECONDS[0] or not world.troubles.is_well(60.0):
             return
         errors = {each.owner: each.clock.error for each in world.machines}
         mine = errors.pop(noted.server, None)
@@ -169,7 +169,7 @@ class Bots:
         tries = [each for each in self._tries[match_id] if since < each.end and each.begin < at]
         done, most, besides = since, LATE_SECONDS, ()
         for begin, each in [*((each.begin, each) for each in tries), (at, None)]:
-            if begin - done > most and _within(world.quiet_times(besides), done, begin):
+            if begin - done > most and _within(world.troubles.quiet_times(besides), done, begin):
                 what = "is searched for" if each else "is made"
                 yield f"{what} {begin - done:.1f} s after it could be"
             if each is None:

@@ -144,7 +144,7 @@ class Greedy:
         if CALLS - refused > 2 + waited:
             world.fail(f"of {CALLS} calls at once, {refused} are refused after {waited:.1f} s")
         # One is refused each second.
-        if waited > CALLS + LATE_SECONDS and world.is_well(60.0 + waited):
+        if waited > CALLS + LATE_SECONDS and world.troubles.is_well(60.0 + waited):
             world.fail(f"{CALLS} calls at once are answered after {waited:.1f} s")
         # Who leaves instead is not counted for ever.
         left = self._hasty.begin(*call, connection=connection)
@@ -162,7 +162,7 @@ class Greedy:
         told = [each for each in answers if isinstance(each, CallError)]
         # A call looks at the clock of the processor at least once, and the next one pays for that.
         most = 1 + (BURST_SECONDS + world.now - called) * MISERLY / (1000 * LOOK_SECONDS)
-        if len(answers) - len(told) > most and world.is_well(60.0):
+        if len(answers) - len(told) > most and world.troubles.is_well(60.0):
             world.fail(f"of {CALLS} calls at once, {len(told)} find no time of the processor")
         self._judge(told, "processor_milliseconds_per_second")
 
@@ -291,7 +291,7 @@ async def leave_reviews(table):
         try:
             await call.read()
         except CallError as error:
-            if error.reason == "TOO_MANY_SEARCHES" and world.is_well(60.0):
+            if error.reason == "TOO_MANY_SEARCHES" and world.troubles.is_well(60.0):
                 world.fail(f"{table}: a caller who has left its reviews gets no other: {error}")
             return
         finally:

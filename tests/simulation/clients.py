@@ -150,7 +150,7 @@ class Client:
                     raise
                 self.world.counts["calls repeated"] += 1
                 late = error.code == "DEADLINE_EXCEEDED" and timeout == ATTEMPT_SECONDS
-                if late and self.world.answers(timeout):
+                if late and self.world.troubles.answers(timeout):
                     self.world.fail(f"{method} is not answered in {timeout:.0f} s: {error}")
                 if self.world.now > until:
                     self.world.fail(f"{method} is not answered for minutes: {error}")
@@ -169,23 +169,24 @@ async def hear(call, interval, who):
     later than it says.
     """
     world, began, before = who.world, who.world.now, call.sent
+    is_well = world.troubles.is_well
     try:
         async with asyncio.timeout(LOST_SECONDS):
             data = await call.read()
         late = call.sent - max(before, call.asked) - interval
-        if data is not None and before and late > BEAT_SECONDS and world.is_well(60.0 + interval):
+        if data is not None and before and late > BEAT_SECONDS and is_well(60.0 + interval):
             world.fail(f"{who}: a stream sends nothing for {late:.1f} s more than {interval}")
         return data
     finally:
         silent = world.now - began
-        if silent > interval + LATE_SECONDS and world.answers(silent):
+        if silent > interval + LATE_SECONDS and world.troubles.answers(silent):
             world.fail(f"{who}: a stream is silent for {silent:.0f} s, not for {interval}")
 
 
 def judge_cut_off(world, path, seconds):
     """Fails a server that lets a call run into its deadline, which it knows; a search may."""
     answers = path.startswith((MATCH_SERVICE, FEED_SERVICE)) and seconds > 1.0
-    if answers and world.answers(seconds):
+    if answers and world.troubles.answers(seconds):
         world.loop.failures.append(f"{path} is not answered within its {seconds:.1f} s")
 
 

@@ -42,7 +42,7 @@ async def damage(inhabitants):
         each: rng.choice(list(COLUMNS))
         for each in rng.sample(sorted(known), k=min(MOST, len(known)))
     }
-    world.present.append((world.now, WHAT))
+    world.troubles.present.append((world.now, WHAT))
     await machine.stop()
     whole = world.disk.back_up()
     with closing(sqlite3.connect(":memory:")) as log:
@@ -87,8 +87,8 @@ async def damage(inhabitants):
     await machine.stop()
     world.disk.restore(whole)
     await machine.start()
-    world.present.pop()
-    world.calm_since = world.now
+    world.troubles.present.pop()
+    world.troubles.calm_since = world.now
     world.counts["damages"] += len(hurt)
 
 

@@ -82,7 +82,7 @@ class Spectator:
                     if message.version != (0 if sent is None else sent + 1):
                         self.world.fail(f"{self}: a stream tells {message.version} after {sent}")
                     sent = message.version
-                    since = call.asked if self.world.is_well(60.0) else call.sent
+                    since = call.asked if self.world.troubles.is_well(60.0) else call.sent
                     self.told.append((since, call.sent, message))
         except CallError as error:
             said = error.metadata.get("after_version")

@@ -27,7 +27,8 @@ async def erase(table):
         return
     # A call that was repeated finds nothing more.
     right = [[response(erased_matches=each), response()] for each in {int(had), 0}]
-    if told not in right or (told != right[-1 if had else 0] and table.world.is_well(60.0)):
+    late = told != right[-1 if had else 0]
+    if told not in right or (late and table.world.troubles.is_well(60.0)):
         table.world.fail(f"{table}: who erases names, of which there {had=}, is told {told}")
     table.world.counts["names erased"] += 1
     for _ in range(LOOKS):

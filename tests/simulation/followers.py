@@ -123,7 +123,7 @@ class Follower:
 
     def _check_behind(self, sent):
         # A response tells of all that was answered some time before it was sent.
-        if not self.world.is_well(60.0):
+        if not self.world.troubles.is_well(60.0):
             return
         for table in self.inhabitants.running:
             # Of one that has lost actions, more was known than there is.

@@ -162,7 +162,7 @@ class FrontEnd:
             if not request.page_token:
                 break
         # A call that was repeated finds nothing more.
-        few = count < len(named) and world.is_well(60.0)
+        few = count < len(named) and world.troubles.is_well(60.0)
         left = {name for name in held if self._has_name(name, held[name])}
         if count > len(named) or few or errors or left:
             world.fail(f"who erases names in {named} is told of {count} matches, and {errors}")

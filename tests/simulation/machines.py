@@ -146,7 +146,7 @@ class Machine:
     def _check_released(self):
         # What a bot owes is due at once when the only server has stopped.
         world, now = self.world, self.clock.now()
-        if len(world.machines) > 1 or any(name != "stops" for _, name in world.present):
+        if len(world.machines) > 1 or any(name != "stops" for _, name in world.troubles.present):
             return
         for match_id, due in world.due().items():
             if due > now and match_id not in world.unreadable:
@@ -159,7 +159,7 @@ class Machine:
         """Fails if something is not given back in a while that nobody uses any more."""
         world = self.world
         # A call may wait for a database that does not answer: as long as it may be silent.
-        until = max(world.now + IDLE_SECONDS, world.silent_until)
+        until = max(world.now + IDLE_SECONDS, world.troubles.silent_until)
         while left := next(self._left(), ""):
             if world.now > until:
                 world.fail(f"{self.name} {left}")

@@ -236,7 +236,7 @@ def _due(course, *, ahead=False):
 
 def _late(world, stored):
     # While nothing went wrong, a server may be late by some seconds, and no more.
-    quiet = world.quiet_times()
+    quiet = world.troubles.quiet_times()
     course = Course(stored.header)
     before = stored.header.created
     for version, entry in enumerate(stored.entries, 1):
@@ -254,7 +254,7 @@ def _late(world, stored):
             begin, end = (each / 1000 - world.epoch for each in (due, entry.at))
             if any(first <= begin and end <= last for first, last in quiet):
                 yield f"version {version} comes {(entry.at - due) / 1000:.1f} s after it was due"
-            mended = world.mended_after(begin, end)
+            mended = world.troubles.mended_after(begin, end)
             if mended is not None and end - mended > MENDED_SECONDS:
                 yield f"version {version} comes {end - mended:.1f} s after the log takes it again"
         course.add(entry)
@@ -305,7 +305,7 @@ async def judge_log(world):
             world.fail(f"matches/{match_id} is not ended, though a time was up long ago")
         idle = world.end_idle * 1.1 + 60  # A sweep comes ten times in the time of an idle match.
         waited = (now - course.time) / 1000
-        if deadline is None and not bots_owe and waited > idle and world.is_well(idle):
+        if deadline is None and not bots_owe and waited > idle and world.troubles.is_well(idle):
             world.fail(f"matches/{match_id} has not ended, {waited:.0f} s after its last entry")
         late = deadline is not None and deadline > now + 10_000 and not bots_owe
         if late and due.get(match_id) != deadline:

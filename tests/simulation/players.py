@@ -313,7 +313,8 @@ class Player(Asking, Offering):
             await call.read()
         except CallError as error:
             known = (*reasons, "TOKEN_REPLACED", "BUDGET_EXHAUSTED", "RULES_CHANGED")
-            late = error.code == "DEADLINE_EXCEEDED" and self.world.answers(ATTEMPT_SECONDS)
+            silent = error.code == "DEADLINE_EXCEEDED"
+            late = silent and self.world.troubles.answers(ATTEMPT_SECONDS)
             if late or not (error.unanswered or error.reason in known):
                 self.world.fail(f"{self.table}: {what} ends with {error}")
         else:

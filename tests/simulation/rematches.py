@@ -78,7 +78,7 @@ class _Rematch:
                     await self._resign(seat_token)
             self.world.counts["rematches"] += 1
             await asyncio.wait([following], timeout=STREAM_SECONDS)
-            if not following.done() and self.world.is_well(60.0 + STREAM_SECONDS):
+            if not following.done() and self.world.troubles.is_well(60.0 + STREAM_SECONDS):
                 self.world.fail(f"{table}: a stream does not tell what becomes of {self.name}")
         finally:
             following.cancel()
@@ -176,7 +176,7 @@ class _Rematch:
         since = max(self.known.get(state, call.sent), call.asked)
         late = call.sent - since > STREAM_LATE_SECONDS
         deaf = self.world.store == "postgresql" and self.world.database.deaf
-        if late and not deaf and self.world.is_well(60.0 + self.world.now - since):
+        if late and not deaf and self.world.troubles.is_well(60.0 + self.world.now - since):
             self.world.fail(
                 f"{self.table}: a stream tells of the rematch {call.sent - since:.1f} s late"
             )

@@ -75,7 +75,7 @@ async def review(table):
     except CallError as error:
         known = ("TOO_MANY_SEARCHES", "STORE_UNAVAILABLE", "BUDGET_EXHAUSTED")
         known = ("INVALID_FIELD",) if wrong else known
-        silent = first and error.code == "DEADLINE_EXCEEDED" and world.answers(60.0)
+        silent = first and error.code == "DEADLINE_EXCEEDED" and world.troubles.answers(60.0)
         if silent or not (error.unanswered or error.reason in known):
             world.fail(f"{table}: a review fails: {error}")
     finally:

@@ -76,7 +76,7 @@ def _has(table, version, etag):
 def check_course(table, version, etag, what):
     """Fails if something shows a version, a while after a loss, that the log does not have."""
     world = table.world
-    if world.is_well(BLIND_SECONDS) and not _has(table, version, etag):
+    if world.troubles.is_well(BLIND_SECONDS) and not _has(table, version, etag):
         world.fail(f"{table}: a {what} shows another course of version {version} than the log")
 
 
@@ -86,7 +86,7 @@ async def play_on(table):
         # Who only watches learns of the loss all the same.
         # Longer than it may take, so that what the witness is shown meanwhile is judged.
         for _ in range(60):
-            if table.world.is_well(BLIND_SECONDS + SEEN_SECONDS):
+            if table.world.troubles.is_well(BLIND_SECONDS + SEEN_SECONDS):
                 break
             await asyncio.sleep(10)
     playing = []
@@ -113,7 +113,7 @@ async def _play(table, seat, reads_at, acts_at):
         try:
             shown = table.witness.version or 0
             view = (await reader.call("GetView", look, token)).view
-            if shown > view.version and world.is_well(BLIND_SECONDS):
+            if shown > view.version and world.troubles.is_well(BLIND_SECONDS):
                 world.fail(f"{table}: a stream still shows version {shown}, which was lost")
             check_course(table, view.version, view.etag, "view")
             if view.HasField("result"):

@@ -198,7 +198,7 @@ def test_what_is_given_back_late_is_given_back():
 
     class World:
         now = property(lambda self: loop.now)
-        silent_until = 0.0
+        troubles = SimpleNamespace(silent_until=0.0)
 
         def fail(self, text):
             raise Violation(text)

@@ -150,7 +150,7 @@ class Visitor:
                 right = told in ([SERVING, NOT_SERVING], [NOT_SERVING])
             except CallError as error:
                 right = error.unanswered or error.reason == "BUDGET_EXHAUSTED"
-                if "closed its port" in error.details and self.world.troubling <= 1:
+                if "closed its port" in error.details and len(self.world.troubles.present) <= 1:
                     right = NOT_SERVING in told
             except TimeoutError:
                 right = told == [SERVING]
@@ -201,7 +201,7 @@ class Visitor:
         request = health_pb2.HealthCheckRequest(service=self.rng.choice(services))
         response = health_pb2.HealthCheckResponse
         told = await self._call(f"{HEALTH}Check", request, response)
-        if told.status != SERVING and self.world.is_well(10.0):
+        if told.status != SERVING and self.world.troubles.is_well(10.0):
             self.world.fail(f"a server that is well says of its health: {told}")
         request.service = "croupier.v1.NoService"
         await self._refused(f"{HEALTH}Check", request, "SERVICE_NOT_FOUND", response)

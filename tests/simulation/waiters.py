@@ -36,7 +36,7 @@ class Waiter:
             except CallError as error:
                 if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
                     world.fail(f"{self.table}: a call that waits ends with {error}")
-                late = error.code == "DEADLINE_EXCEEDED" and world.is_well(60.0 + seconds)
+                late = error.code == "DEADLINE_EXCEEDED" and world.troubles.is_well(60.0 + seconds)
                 cut_off = cut_off + 1 if late else 0
                 if cut_off == CUT_OFF:
                     world.fail(f"{self.table}: calls that wait are cut off at their deadlines")
@@ -64,13 +64,13 @@ class Waiter:
             )
         waited = now - called
         early = response.timed_out and waited < seconds - EARLY_SECONDS
-        if early and self.world.is_well(waited):
+        if early and self.world.troubles.is_well(waited):
             self.world.fail(
                 f"{table}: a wait for {wanted} ended with {version} after {waited:.1f} s of "
                 f"{seconds:.0f}"
             )
         late = waited > LATE_SECONDS and table.known_at(now - LATE_SECONDS) >= wanted
-        if late and self.world.is_well(60.0 + waited):
+        if late and self.world.troubles.is_well(60.0 + waited):
             self.world.fail(
                 f"{table}: a wait for {wanted} goes on, which was known {LATE_SECONDS:.0f} s ago"
             )

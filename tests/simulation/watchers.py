@@ -109,10 +109,11 @@ class Watcher:
         if error.reason == "TOKEN_REPLACED":
             return  # The newest one may be on its way to another client.
         # Its server has waited for a slow reader as long as it can.
-        if "closed its port" in error.details and self.world.troubling <= 1 and not self.slow:
+        calm = not self.slow and len(self.world.troubles.present) <= 1
+        if "closed its port" in error.details and calm:
             self.world.fail(f"{self.table}: a stream ends with its server, and says nothing")
         # Who reads slowly is disconnected after a minute.
-        if error.details == LOST and self.world.is_well(60.0) and not self.slow:
+        if error.details == LOST and self.world.troubles.is_well(60.0) and not self.slow:
             self.world.fail(f"{self.table}: a stream is cut off while all is well")
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self.table}: a stream ends with {error}")
@@ -125,7 +126,7 @@ class Watcher:
     def _check_token(self, token):
         # A stream with a token that was replaced ends as soon as its server knows it.
         # What a slow reader reads was sent long before.
-        if self.slow or token == self.token or not self.world.is_well(3 * TOKEN_SECONDS):
+        if self.slow or token == self.token or not self.world.troubles.is_well(3 * TOKEN_SECONDS):
             return
         if self.world.now - self.table.replaced_at[self.viewer] > TOKEN_SECONDS:
             self.world.fail(f"{self.table}: a stream goes on with a token that was replaced")
@@ -133,7 +134,7 @@ class Watcher:
     def _check_time(self, message, call):
         # By the times of its server: neither a slow reader nor a slow network is to blame.
         table, world = self.table, self.world
-        if not world.is_well(60.0 + world.now - call.sent):
+        if not world.troubles.is_well(60.0 + world.now - call.sent):
             return
         deaf = world.store == "postgresql" and world.database.deaf
         late = DEAF_SECONDS if deaf else LATE_SECONDS
@@ -156,7 +157,7 @@ class Watcher:
         if self.viewer == SPECTATOR or bots or self.hides:
             return match_pb2.SEAT_PRESENCE_UNSPECIFIED
         deaf = world.store == "postgresql" and world.database.deaf
-        if deaf or not world.is_well(3 * AWAY_SECONDS + world.now - at):
+        if deaf or not world.troubles.is_well(3 * AWAY_SECONDS + world.now - at):
             return told
         shown = [each for each in table.stays[1 - self.viewer] if not each.hides]
         if any(each.known < at - HERE_SECONDS and at < each.end for each in shown):
