@@ -26,7 +26,11 @@ class SimulatedClock(Clock):
         self._loop, self.error, self._drift, self.tick = loop, error, drift, tick
 
     def now(self):
-        time = int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
+        return self.at(self._loop.look())
+
+    def at(self, seconds):
+        """What it shows at a moment of the world."""
+        time = int(1000 * (EPOCH + seconds * (1 + self._drift))) + self.error
         return time - time % self.tick
 
 

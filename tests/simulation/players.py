@@ -144,8 +144,10 @@ class Player(Asking, Offering):
         timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
         response = await self._call(self.client, "GetView", request, timeout)
         view = response.view
-        ahead = response.server_time.ToMilliseconds() / 1000 - world.epoch - world.now
-        if not called - world.skew <= ahead + world.now <= world.now + world.skew:
+        told = response.server_time.ToMilliseconds()
+        clocks = [each.clock for each in world.machines]
+        ahead = told / 1000 - world.epoch - world.now
+        if not any(each.at(called) <= told <= each.at(world.now) for each in clocks):
             world.fail(f"{self.table}: a server says that it is {response.server_time}")
         if response.HasField("rematch") and not view.HasField("result"):
             world.fail(f"{self.table}: a match that runs has a rematch: {response.rematch}")
