@@ -39,6 +39,8 @@ from service.store import DueMatch, MatchStatus, Store
 from wire.errors import Refusal
 
 POLL_MILLISECONDS = 1_000
+# Before the end of a lease: others poll at the end, and a renewal one poll before may come later.
+RENEW_MILLISECONDS = 2 * POLL_MILLISECONDS
 MAX_TASKS = 256  # For matches that were polled; those of this server's own entries come on top.
 MAX_WAITING = 64  # Of the tasks for matches that were polled, those that have not begun.
 # When a match is tried again in which a bot has failed, or which could not be read.
@@ -248,7 +250,7 @@ class Scheduler:
 
     def _to_lease(self, found: Iterable[DueMatch], now: int, room: int) -> list[DueMatch]:
         # The matches whose lease this server renews or takes.
-        wanted = self._leases(now + POLL_MILLISECONDS)
+        wanted = self._leases(now + RENEW_MILLISECONDS)
         self._backlog = False
         for due in found:
             if due.match_id in self._known:

@@ -186,7 +186,7 @@ class Bots:
 
     def judge(self):
         """Fails if servers do not spare each other their searches."""
-        if self.long >= 3 and 2 * self.doubled > self.long:
+        if self.doubled > max(2, self.long // 10):
             self.world.fail(
                 f"of {self.long} long searches of bots, {self.doubled} were begun at another "
                 "server too"

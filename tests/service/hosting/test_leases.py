@@ -8,6 +8,7 @@ from service.hosting.bots import Bots
 from service.hosting.entries import EntryKind
 from service.hosting.leases import LEASE_MILLISECONDS
 from service.hosting.matches import Matches
+from service.hosting.scheduler import POLL_MILLISECONDS
 from service.observability.metrics import Metrics
 from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
@@ -61,6 +62,18 @@ class LateRenewals(MemoryStore):
         self.renewed.set()
         await self.may_answer.wait()
         return done
+
+
+async def test_a_lease_is_renewed_a_whole_poll_before_others_can_take_it():
+    clock, store = ManualClock(), LateRenewals()
+    store.may_answer.set()
+    async with ActingServer(store, clock, SlowBots) as server:
+        state = await create(server.matches)
+        await server.scheduler._bots.thinking.wait()
+        clock.advance(LEASE_MILLISECONDS - POLL_MILLISECONDS - 1)
+        await store.renewed.wait()
+        due = DueMatch(state.header.match_id, clock.now() + LEASE_MILLISECONDS)
+        assert await store.list_due(FAR, 9) == [due]
 
 
 async def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
