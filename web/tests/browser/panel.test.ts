@@ -3,7 +3,7 @@ import { fromBinary, toJsonString } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { Standing, SubmitActionRequestSchema } from "../../src/api/types";
 import { chance, GAMES, play, READY } from "./players";
-import { audit, deal, joinedBy, openSite, version, visit } from "./visitor";
+import { audit, deal, openSite, visit } from "./visitor";
 
 const HOUR_MS = 3_600_000;
 
@@ -253,21 +253,6 @@ describe("the page explains itself", () => {
 	});
 
 	// What is shown belongs to one moment: a hint to one view, and the time left to the servers' clock.
-	it("a hint goes when the view goes that it was for", async () => {
-		const { page } = await visit(site.browser, site.url);
-		await deal(page, "champion_chess", { opponent: "friend", hints: "allowed" });
-		const friend = await joinedBy(site.browser, page);
-		await page.waitForSelector(".card[data-can]");
-		await page.click(".tabs button:nth-child(2)");
-		await page.click("[data-testid=askhint]");
-		await page.waitForSelector(".hintpanel .shares");
-		const now = await version(page);
-		const next = `[data-testid=match]:not([data-version='${now}'])`;
-		await play(friend.page, chance(1), { shows: next, after: 1 });
-		await page.waitForSelector(next);
-		await page.waitForSelector(".hintpanel .shares", { state: "detached" });
-	});
-
 	it.each([-HOUR_MS, HOUR_MS])("a page whose clock is %i ms ahead counts down", async (ahead) => {
 		const { page } = await visit(site.browser, site.url);
 		await page.clock.install({ time: Date.now() + ahead });

@@ -1,7 +1,7 @@
 // What others do to the page: translators, damaged links and storage, a full disk, a newer version, a clock.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, clickOne } from "./players";
+import { chance, clickOne, READY } from "./players";
 import { deal, newContext, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -60,7 +60,7 @@ describe(`whatever others do to the page (SEED=${SEED})`, () => {
 			const versions = new Set<string | null>();
 			for (let click = 0; versions.size < 4 && !(await page.$("[data-testid=ending]")); click++) {
 				await clickOne(page, chance(SEED + click));
-				await page.waitForSelector("[data-can], [data-testid=ending]");
+				await page.waitForSelector(READY);
 				// What is chosen shows here alone.
 				if (await page.$(".chosen, [data-confirm], .actions .quiet")) continue;
 				const version = await page.getAttribute("[data-testid=match]", "data-version");
