@@ -16,7 +16,7 @@ from cli.server_options import add_options, read_options
 from engine.building import include_path
 from service.common.urls import without_password
 
-# The parameters of a PostgreSQL URL that hold a secret.
+_WHOLE = "0|[1-9][0-9]{0,17}"  # Texts that TOML has as integers, which have 64 bits.
 
 
 def add_parser(commands: Commands) -> None:
@@ -59,7 +59,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
                 document.add(tomlkit.comment(f"{option.key}: {option.default}"))
             else:
                 shown = without_password(text) if isinstance(text, str) else text
-                number = isinstance(shown, str) and re.fullmatch("0|[1-9][0-9]{0,17}", shown)
+                number = isinstance(shown, str) and re.fullmatch(_WHOLE, shown)
                 item = tomlkit.item(int(number[0]) if number else shown)
                 note = "" if shown == text else "; the password is left out"
                 document.add(option.key, item.comment(parser.source(option) + note))
