@@ -36,10 +36,11 @@ class Bots:
         self._matches = matches
         self._searches = searches
 
-    async def decide(self, state: MatchState, seat: int) -> None:
+    async def decide(self, state: MatchState, seat: int) -> bool:
         """Decides for a bot, also where the other seat has yet to decide at the same time.
 
         The decision is the same at every server and however often it is made, and counts once.
+        Returns False if it does not count any more.
         """
         caller = Caller(state.header.match_id, seat)
         action = await self._choose(state, seat)
@@ -48,6 +49,8 @@ class Bots:
         except Refusal as refusal:
             if refusal.reason not in _DECIDED:
                 raise
+            return False
+        return True
 
     async def _choose(self, state: MatchState, seat: int) -> game_pb2.MatchAction:
         strength = BOT_STRENGTHS[state.header.bots[seat]]

@@ -315,16 +315,16 @@ class Scheduler:
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 _resume(match.cause)
                 begin = self._quota.run_now if urgent else self._quota.begin
-                if state.clocks is None:
-                    await begin(self._bots.decide, state, seat)
-                    continue
-                expiring = self._background.finish(
+                expiring = state.clocks and self._background.finish(
                     "clock", self._expire_on, match, state, about=match.match_id
                 )
                 try:
-                    await begin(self._bots.decide, state, seat)
+                    counts = await begin(self._bots.decide, state, seat)
                 finally:
-                    expiring.cancel()
+                    if expiring is not None:
+                        expiring.cancel()
+                if not counts:
+                    return None  # The server whose entry was first has the lease, and decides.
         except Refusal as refusal:
             # When the log fails, the match is tried again as if this server had gone.
             if refusal.reason in _STORE_FAILS:

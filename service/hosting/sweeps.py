@@ -137,5 +137,5 @@ class IdleMatches(Sweep):
             finally:
                 for each in ending:
                     each.cancel()
-            yield sum(not each.exception() and each.result() for each in ending)
+            yield sum(bool(not each.exception() and each.result()) for each in ending)
             last = found[-1]

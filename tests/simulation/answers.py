@@ -76,7 +76,9 @@ class Answers:
         whole = refused or not paths or method == "BatchGetViews"
         if not whole and answer != shown.masked(answer, paths):
             world.fail(f"{method}: who asks for {paths} is answered {answer}")
-        if world.forgets or (answer.reason not in _HOLDS if refused else method not in _JUDGED):
+        if not refused:
+            world.latecomer.note(client, method, request, token, answer)
+        if world.forgets or (answer.reason not in HOLDS if refused else method not in _JUDGED):
             return
         skew, now = world.skew, world.now
         times = [1000 * (world.epoch + each) for each in (called - skew, now + skew)]
@@ -87,7 +89,8 @@ class Answers:
             caller = self._caller(method, one, token)
             who = self.principal(client, token)
             named = its if method in MAKING and not refused else one
-            name = getattr(named, "name", "") or getattr(_part(one, "search"), "match_name", "")
+            name = getattr(named, "name", "") or getattr(one, "match_name", "")
+            name = name or getattr(_part(one, "search"), "match_name", "")
             if method in BY_INVITATION and caller is not None:
                 name = caller.match_id
             noted = Noted(method, one, its, token, caller, client.key, who, *times)
@@ -118,14 +121,39 @@ class Answers:
             *self._of_creation(stored.header, [each for each in told if each.method in CREATING]),
             *(what for each in told for what in self._of_tokens(each, stored.header)),
             *(what for each in told for what in self._of_entry(each, stored)),
-            *_of_moments(
-                [each for each in noted if each.refused or each.method in _SHOWN],
-                stored,
-                self._world.faults or self._world.death,
+            *self._of_moments(
+                [each for each in noted if each.refused or each.method in _SHOWN], stored
             ),
         ]
         if found:
             self._world.fail(f"matches/{stored.header.match_id}: {'; '.join(found[:HELD])}")
+
+    def _of_moments(self, noted, stored):
+        world, entries = self._world, stored.entries
+        late = [is_made_ahead(entry, stored.header) for entry in entries]
+        quiet = [
+            [1000 * (world.epoch + each) for each in times]
+            for times in (() if world.death else world.troubles.quiet_times())
+        ]
+        # With what was called while all was well, or not.
+        calm = [any(a <= each.called and each.ended <= b for a, b in quiet) for each in noted]
+        for course, *_ in courses(stored):
+            number = course.version
+            ends = dict.fromkeys((True, False), math.inf)
+            if number < len(entries):
+                at = entries[number].at
+                ends = {False: at + LATE, True: at + (LATE if late[number] else COMMITTED)}
+            left = [
+                (each, well)
+                for each, well in zip(noted, calm, strict=True)
+                if each.ended < course.time
+                or ends[well] < each.called
+                or not _holds(course, each, stored)
+            ]
+            noted, calm = [each for each, _ in left], [well for _, well in left]
+        for each in noted:
+            asked = " ".join(str(each.request).split())
+            yield f"at no moment of its log is {each.method} ({asked}) answered {each.answer}"
 
     def _of_creation(self, header, noted):
         whose = [self._whose(each, header) for each in noted]
@@ -283,31 +311,32 @@ def hint_policy_of(asked):
 # What held at a moment
 
 
-def _of_moments(noted, stored, troubled):
-    untils = [
-        entry.at + (LATE if troubled or is_made_ahead(entry, stored.header) else COMMITTED)
-        for entry in stored.entries
-    ]
-    untils.append(math.inf)
-    for course, *_ in courses(stored):
-        begin, end = course.time, untils[course.version]
-        noted = [
-            each
-            for each in noted
-            if each.ended < begin
-            or end < each.called
-            or not (_HOLDS[each.answer.reason] if each.refused else _SHOWN[each.method])(
-                course, each, stored
-            )
-        ]
-    for each in noted:
-        asked = " ".join(str(each.request).split())
-        yield f"at no moment of its log is {each.method} ({asked}) answered {each.answer}"
+def _holds(course, each, stored):
+    if not each.refused:
+        return _SHOWN[each.method](course, each, stored)
+    reason, told = each.answer.reason, each.answer.metadata
+    versioned = reason in _WITH_VERSION and not course.header.spectator_delay
+    right = {"current_version": str(course.version)} if versioned else told
+    return told == right and HOLDS[reason](course, each, stored)
+
+
+def _is_beyond(course, seen, stored):
+    # Whether the match is past a version that somebody has seen, or that no log has.
+    return course.version > seen or seen > len(stored.entries)
 
 
 def _is_stale(course, each, stored):
     asked = each.request.expected_version
-    return course.version != asked or each.request.etag not in ("", etag_at(stored, asked))
+    return _is_beyond(course, asked, stored) or each.request.etag not in (
+        "",
+        etag_at(stored, asked),
+    )
+
+
+def _is_ahead(course, each, stored):
+    version = each.request.after_version
+    other = each.request.etag not in ("", etag_at(stored, version))
+    return course.header.spectator_delay or course.version < version or other
 
 
 def _is_illegal(course, each, stored):
@@ -327,6 +356,13 @@ def _cannot_offer(course, each, stored):
     return course.offer is not None and request.agree and course.offer[0] == seat
 
 
+def _is_closed(course, each, stored):
+    asked, etags = each.request.offer_version, range(each.request.offer_version, course.version + 1)
+    if course.offer is None or course.offer[2] != asked:
+        return _is_beyond(course, asked, stored)
+    return bool(each.request.etag) and each.request.etag not in {etag_at(stored, n) for n in etags}
+
+
 def _is_not_owed(course, each, stored):
     seat, hashes = each.caller.seat, course.owed(course.hashes)
     if each.request.HasField("entropy_hash"):
@@ -339,8 +375,9 @@ def _is_replaced(course, each, stored):
     return seat != SPECTATOR and each.caller.generation != course.generations[seat]
 
 
+_WITH_VERSION = ("STALE_VERSION", "VERSION_IN_FUTURE")
 # Whether a reason may be told of a match, by its course, at a moment.
-_HOLDS = {
+HOLDS = {
     "TOKEN_MISSING": lambda course, each, stored: not each.token,
     "TOKEN_INVALID": lambda course, each, stored: each.caller is None,
     "TOKEN_OF_OTHER_MATCH": lambda course, each, stored: (
@@ -353,13 +390,12 @@ _HOLDS = {
     "MATCH_NOT_OVER": lambda course, each, stored: not course.over or course.header.spectator_delay,
     "MATCH_PAUSED": lambda course, each, stored: course.paused is not None,
     "STALE_VERSION": _is_stale,
+    "VERSION_IN_FUTURE": _is_ahead,
     "ILLEGAL_ACTION": _is_illegal,
     "NOT_TO_DECIDE": lambda course, each, stored: each.caller.seat not in course.deciders,
     "BOTH_DECIDED": lambda course, each, stored: len(course.decided) == 2,
     "OFFER_NOT_ALLOWED": _cannot_offer,
-    "OFFER_NOT_OPEN": lambda course, each, stored: (
-        course.offer is None or course.offer[2] != each.request.offer_version
-    ),
+    "OFFER_NOT_OPEN": _is_closed,
     "ENTROPY_NOT_OWED": _is_not_owed,
     "INVITATION_USED": lambda course, each, stored: each.caller.seat in course.joined,
     "HINTS_NOT_ALLOWED": lambda course, each, stored: (

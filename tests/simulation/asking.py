@@ -95,7 +95,6 @@ class Asking:
                 if late > LATE_SECONDS and world.troubles.is_well(60.0 + ATTEMPT_SECONDS):
                     world.fail(f"{self.table}: a report of an analysis is {late:.1f} s late")
         except CallError as error:
-            world.noted.note(self.client, ANALYZE, request, token, began, error)
             if error.code == "DEADLINE_EXCEEDED" and world.troubles.answers(ATTEMPT_SECONDS):
                 world.fail(f"{self.table}: an analysis has no report")
             raise

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from croupier.v1 import match_pb2
@@ -99,10 +99,15 @@ class Client:
         if self._browser is not None and connection is None:
             host = self.rng.choice(self._machines()).host
             self._note(method, request, host)
-            return self._browser.begin(host, path, request, metadata, timeout, streams)
-        connection = connection or self._connect()
-        self._note(method, request, connection.address)
-        return ClientCall(connection, path, request, metadata, timeout, streams)
+            call = self._browser.begin(host, path, request, metadata, timeout, streams)
+        else:
+            connection = connection or self._connect()
+            self._note(method, request, connection.address)
+            call = ClientCall(connection, path, request, metadata, timeout, streams)
+        if streams:
+            noted = self, method, request, token, self.world.now
+            call.refused = partial(self.world.noted.note, *noted)
+        return call
 
     def _note(self, method, request, address):
         # For the story: who has sent what of a match to whom.

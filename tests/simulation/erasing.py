@@ -5,7 +5,7 @@ from service.hosting.records import verify
 from tests.simulation.course import course_of
 from tests.simulation.network import CallError
 
-SHARE = 0.3  # Of the matches.
+SHARE = 0.6  # Of the matches.
 LOOKS = 4  # Each from a client, which has its server.
 
 
@@ -17,7 +17,8 @@ async def erase(table):
     seat, token = rng.choice(sorted(table.tokens.items()))
     request = match_pb2.EraseNamesRequest(name=table.name)
     response, told = match_pb2.EraseNamesResponse, []
-    had = any(course_of(table.world.stored(table.name.removeprefix("matches/"))).names[seat])
+    names = _names(table)
+    had = any(names[seat])
     try:
         for _ in range(2):
             told.append(await table.client().call("EraseNames", request, token, response=response))
@@ -31,6 +32,9 @@ async def erase(table):
     if told not in right or (late and table.world.troubles.is_well(60.0)):
         table.world.fail(f"{table}: who erases names, of which there {had=}, is told {told}")
     table.world.counts["names erased"] += 1
+    names[seat] = "", ""
+    if _names(table) != names:
+        table.world.fail(f"{table}: since seat {seat} erased its names, it has {_names(table)}")
     for _ in range(LOOKS):
         client = table.client()
         shown = (await table.look(client)).players[seat]
@@ -42,6 +46,11 @@ async def erase(table):
         if not verify(record).over or record != _without_name(table.record, seat, record):
             table.world.fail(f"{table}: since a name was erased, its record is {record}")
         client.close()
+
+
+def _names(table):
+    course = course_of(table.world.stored(table.name.removeprefix("matches/")))
+    return [tuple(each) for each in course.names]
 
 
 def _without_name(before, seat, after):

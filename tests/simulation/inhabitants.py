@@ -27,6 +27,7 @@ from tests.simulation.clients import Client, new_id
 from tests.simulation.delays import Spectator
 from tests.simulation.followers import GLANCE_SECONDS, Follower, judge_heard, judge_updates
 from tests.simulation.fronts import FrontEnd
+from tests.simulation.latecomers import Latecomer
 from tests.simulation.network import CallError
 from tests.simulation.operators import Operator
 from tests.simulation.players import Player
@@ -61,6 +62,7 @@ class Inhabitants:
         self.heard = []  # What their streams have told.
         self.updates = defaultdict(dict)  # That feeds have told, by name and version.
         self.running = world.running
+        world.latecomer = Latecomer(self)
 
     async def come_from_the_future(self, number):
         """Leaves some matches of a release to come in the log; returns their ids."""
@@ -96,6 +98,7 @@ class Inhabitants:
             Stranger(self).live(),
             Spectator(self).live(),
             FrontEnd(self).live(),
+            self.world.latecomer.live(),
             *(self._glance() for _ in range(world.glancing)),
         )
         self._others = [world.loop.create_task(each) for each in others]
@@ -308,7 +311,10 @@ class Table:
             for client in self.clients:
                 client.need_newer()
         for invitation in created.invitations:
-            await asyncio.sleep(self.rng.expovariate(1 / 5))
+            # Some come so late that it is over.
+            late = random.Random(invitation.invitation).random() < 0.2
+            pause = 2 * self.world.end_idle if late else self.rng.expovariate(1 / 5)
+            await asyncio.sleep(pause)
             request = match_pb2.JoinMatchRequest(
                 invitation=invitation.invitation,
                 request_id=new_id(self.rng),
@@ -321,6 +327,7 @@ class Table:
             except CallError as error:
                 if error.reason != "MATCH_OVER":
                     raise
+                await self._look_at(invitation, client)
                 continue  # It was idle for too long.
             self.tokens[invitation.seat] = joined.seat_token.token
             if joined.name != self.name:
@@ -397,7 +404,7 @@ class Table:
         if (
             len(self.tokens) == 2
             and not self.asked_early
-            and rng.random() < (0.5 if self.kind == "invited" else 0.2)
+            and rng.random() < (0.9 if self.kind == "invited" else 0.2)
         ):
             await rematches.ask(self)
         elif rng.random() < 0.2 and not self.asked_early:
@@ -406,7 +413,7 @@ class Table:
             await reviewing.review(self)
         if rng.random() < 0.4:
             await afterwards.replay(self)
-        if rng.random() < 0.2:
+        if rng.random() < (0.6 if self.request.HasField("seed") else 0.2):
             await afterwards.play_on(self)
         if rng.random() < 0.1:
             await leave_reviews(self)

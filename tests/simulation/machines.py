@@ -10,6 +10,7 @@ from tests.simulation.course import course_of
 from tests.simulation.loop import EPOCH, Owner
 
 GRACE_SECONDS = 5.0
+LEASE_SECONDS = 10.0  # In which every lease has ended that nobody renews.
 TICK_MILLISECONDS = 1000  # Of clocks that are equal for so long.
 IDLE_SECONDS = 60.0  # After which all that nobody uses any more is given back.
 
@@ -149,8 +150,12 @@ class Machine:
 
     def _check_released(self):
         # What a bot owes is due at once when the only server has stopped.
-        world, now = self.world, self.clock.now()
-        if len(world.machines) > 1 or any(name != "stops" for _, name in world.troubles.present):
+        # The leases of one that was killed are not its own, and last a little longer.
+        world, now, troubles = self.world, self.clock.now(), self.world.troubles
+        since = world.now - LEASE_SECONDS
+        names = [name for _, end, name in troubles.past if end > since]
+        names += [name for _, name in troubles.present]
+        if len(world.machines) > 1 or {*names} - {"stops"}:
             return
         for match_id, due in world.due().items():
             if due > now and match_id not in world.unreadable:

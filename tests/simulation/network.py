@@ -182,6 +182,7 @@ class ClientCall:
         self._ended = False
         self._timer = None
         self.streams = streams
+        self.refused = lambda error: None  # Called if it is, for a reason.
         # Of the response that was read last: when it came, as some readers are slow, and when its
         # server had room for it and sent it, as the network is slow too.
         self.arrived = self.asked = self.sent = 0.0
@@ -217,6 +218,7 @@ class ClientCall:
         """The server has ended the call."""
         if error is not None and error.reason:
             self.connection.network.refused(error)
+            self.refused(error)
         if not self._ended:
             self._finish(error)
 

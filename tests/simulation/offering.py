@@ -14,6 +14,9 @@ class Offering:
         rng, offer, name = self.rng, view.offer, self.table.name
         if view.HasField("pause_end_time"):
             await asyncio.sleep(rng.expovariate(1 / 20))
+            if rng.random() < 0.3:
+                await self._replace_token()  # The clocks stand still all the same.
+                await self._look()
             await self._consent("ResumeMatch", match_pb2.ResumeMatchRequest(name=name), "resumed")
             return True
         if view.HasField("offer"):

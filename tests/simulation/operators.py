@@ -3,6 +3,8 @@
 import asyncio
 import random
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from croupier.v1 import match_pb2
 from tests.simulation import oracles
 from tests.simulation.clients import GAMES, Client
@@ -10,6 +12,13 @@ from tests.simulation.network import CallError
 
 PAUSE_SECONDS = 45.0
 MANY = 1000  # More than there are.
+# What another list may be of.
+OTHER = {
+    "game": f"games/{GAMES[0]}",
+    "state": match_pb2.MATCH_STATE_OVER,
+    "created_since": Timestamp(seconds=1),
+    "created_before": Timestamp(seconds=2**35),
+}
 PAGE = 3  # Matches, so that most lists have several pages.
 
 
@@ -61,13 +70,17 @@ class Operator:
             request.page_token = response.next_page_token
             if not request.page_token:
                 return matches
-            await self._turn_wrong_pages(response.next_page_token)
+            await self._turn_wrong_pages(request, response.next_page_token)
 
-    async def _turn_wrong_pages(self, token):
+    async def _turn_wrong_pages(self, request, token):
         # A page of a list is not one of another list.
         if self.rng.random() > 0.2:
             return
-        other = match_pb2.ListMatchesRequest(state=match_pb2.MATCH_STATE_OVER)
+        name = self.rng.choice(list(OTHER))
+        other = match_pb2.ListMatchesRequest()
+        other.CopyFrom(request)
+        other.ClearField(name)
+        other.MergeFrom(match_pb2.ListMatchesRequest(**{name: OTHER[name]}))
         for other.page_token in (token, token[:-4], "rubbish"):
             try:
                 response = await self._call("ListMatches", other)

@@ -184,7 +184,7 @@ class Player(Asking, Offering):
         rng, table = self.rng, self.table
         if rng.random() < 0.08:
             await self._misbehave(view)
-        if rng.random() < 0.03 and self.hinted:
+        if rng.random() < 0.06 and self.hinted:
             await self._ask(view)
         if rng.random() < 0.02:
             await self._replace_token()
@@ -371,8 +371,9 @@ class Player(Asking, Offering):
         return "SubmitAction", self._action(view, etag=view.etag[::-1] + "0"), FIRST
 
     def _after_another_course(self, view):
+        after = self.rng.choice((0, view.version))
         request = match_pb2.WatchMatchRequest(
-            name=self.table.name, after_version=view.version, etag=view.etag[::-1] + "0"
+            name=self.table.name, after_version=after, etag=view.etag[::-1] + "0"
         )
         return "WatchMatch", request, ("VERSION_IN_FUTURE",)
 

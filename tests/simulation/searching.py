@@ -10,7 +10,7 @@ import time
 from types import SimpleNamespace
 
 import wire
-from croupier.v1 import hint_pb2, match_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
 from service.common.errors import shutting_down
 from service.searching.hints import _report, check
 from service.searching.pool import Limits
@@ -157,6 +157,17 @@ def _wrong_task(task, request, paths, asked):
     return ", ".join(told) or ("" if in_time else "deadline")
 
 
+def _of_opponent(view):
+    # A search is told of a bot in the other seat, and of nobody else.
+    told, other = game_pb2.View(), 1 - view.seat
+    told.CopyFrom(view)
+    told.ClearField("players")
+    if view.players[other].HasField("bot"):
+        told.players.extend((game_pb2.Player(), game_pb2.Player()))
+        told.players[other].bot.CopyFrom(view.players[other].bot)
+    return told
+
+
 class SearchState:
     """How the search servers of a world do."""
 
@@ -215,8 +226,9 @@ class SearchState:
                 return "choice of actions"
         if search.HasField("view"):
             searched, view = shown.sent(searched), shown.sent(view)
-        # It names the opponent in a way of its own.
-        names = {each.name for each, _ in searched.ListFields()} - {"players"}
+        else:
+            view = _of_opponent(view)
+        names = {"players", *(each.name for each, _ in searched.ListFields())}
         names = sorted(name for name in names if getattr(searched, name) != getattr(view, name))
         return f"search, by other {', '.join(names)}" if names else ""
 

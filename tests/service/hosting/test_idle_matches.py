@@ -73,6 +73,21 @@ async def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(store)
     assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
 
 
+async def test_work_that_ends_without_a_word_does_not_take_the_others_along(store):
+    clock = ManualClock()
+    hosting = Hosting(store, clock)
+    dead, idle = [(await hosting.create()).header.match_id for _ in range(2)]
+    end = hosting.matches.end_idle
+
+    async def end_or_die(match_id, before):
+        return None if match_id == dead else await end(match_id, before)
+
+    hosting.matches.end_idle = end_or_die
+    clock.advance(HOUR + 1)
+    await hosting.idle.sweep()
+    assert (await hosting.result(idle)).reason == IDLE
+
+
 async def test_nothing_is_ended_or_deleted_at_once_after_a_clock_was_set_forward(store, caplog):
     clock = ManualClock()
     hosting = Hosting(store, clock)

@@ -12,7 +12,15 @@ from service.hosting.scheduler import POLL_MILLISECONDS
 from service.observability.metrics import Metrics
 from service.store import DueMatch, MemoryStore
 from tests.support.manual_clock import ManualClock
-from tests.support.scheduling import FAR, RANDOM, ActingServer, SlowBots, create, note_complaints
+from tests.support.scheduling import (
+    FAR,
+    RANDOM,
+    ActingServer,
+    SlowBots,
+    act,
+    create,
+    note_complaints,
+)
 from tests.support.stores import MemoryPlace, opened, wait_past
 
 
@@ -74,6 +82,22 @@ async def test_a_lease_is_renewed_a_whole_poll_before_others_can_take_it():
         await store.renewed.wait()
         due = DueMatch(state.header.match_id, clock.now() + LEASE_MILLISECONDS)
         assert await store.list_due(FAR, 9) == [due]
+
+
+async def test_a_bot_whose_decision_comes_too_late_leaves_the_match_to_who_was_first(store):
+    clock = ManualClock()
+    other = Matches(store, Metrics(), clock)
+    async with ActingServer(store, clock, SlowBots) as server:
+        state = await create(server.matches)
+        bots = server.scheduler._bots
+        await bots.thinking.wait()
+        clock.drift(1)  # The lease of the other server ends at another time.
+        await act(other, state.header.match_id)
+        due = DueMatch(state.header.match_id, clock.now() + LEASE_MILLISECONDS)
+        bots.may_decide.set()
+        await server.rest()
+        assert await store.list_due(FAR, 9) == [due]
+        assert bots.times == 1
 
 
 async def test_a_lease_that_is_renewed_while_its_server_shuts_down_is_released_too():
