@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, TextIO
 
 import configargparse
 
-from croupier.terminal.arguments import declared, path
+from croupier.terminal.arguments import Exact, declared, path
 
 PREFIX = "CROUPIER_"  # Of the environment variables.
+MAX_FILE = 1 << 20  # Characters. A device has no end.
 _WORDS = ("true", "yes", "on", "1", "false", "no", "off", "0")  # As ConfigArgParse reads them.
 
 
@@ -45,7 +46,7 @@ class Option(NamedTuple):
         return PREFIX + self.key.replace("-", "_").upper()
 
 
-class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
+class ConfiguredParser(Exact, configargparse.ArgumentParser):  # type: ignore[misc]
     """A parser whose options may also be set by environment variables and a file.
 
     This holds for the options that `add_options` declares; others are those of argparse.
@@ -168,7 +169,10 @@ class _TomlFile(configargparse.ConfigFileParser):  # type: ignore[misc]
     def parse(self, stream: TextIO) -> dict[str, str | list[str]]:
         self.name = stream.name
         try:
-            items = tomllib.loads(stream.read())
+            text = stream.read(MAX_FILE + 1)
+            if len(text) > MAX_FILE:
+                raise self._refusal("it is too long for a file of options")
+            items = tomllib.loads(text)
         except RecursionError:
             raise self._refusal("it is nested too deeply") from None
         except ValueError as error:

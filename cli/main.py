@@ -9,6 +9,7 @@ from importlib import import_module, metadata
 from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
 from croupier.terminal import program
+from croupier.terminal.arguments import Parser
 from engine.packages import PackageError
 
 # By their names, the modules of the commands. One is imported with its command, as what the server
@@ -43,7 +44,7 @@ COMMANDS = {
 
 def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The parser of some commands, or of all, and of their options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="croupier", description="Hosts card games with hidden information over gRPC."
     )
     told = f"croupier {metadata.version('croupier-server')}"
@@ -89,5 +90,7 @@ def _said(error: Exception, server: str | None) -> str | None:
 
     if isinstance(error, CroupierError) and server:
         return f"croupier: {server}: {error}"
+    if isinstance(error, FileExistsError):  # Of a folder that was to be made.
+        return f"croupier: {error.filename} exists, and is no folder"
     expected = isinstance(error, CommandError | PackageError | CroupierError | Refusal | OSError)
     return f"croupier: {error}" if expected else None

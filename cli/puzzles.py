@@ -10,11 +10,12 @@ import wire
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from cli.verify import add_records, verify_all
+from croupier.files import read_once
 from croupier.v1 import puzzle_pb2
 from lab import puzzles, workers
 from lab.puzzles import CONFIRMING, Options, Task
 from service.hosting.records import write_record
-from service.puzzles.packs import PackError, read_pack, write_pack
+from service.puzzles.packs import read_pack, write_pack
 
 ABOUT = f"""\
 Finds positions in which one action is clearly the best, and writes them as a pack of
@@ -30,6 +31,8 @@ With --check, each puzzle of a pack is searched anew with that effort, and the c
 prints how many are confirmed."""
 
 MIN_ITERATIONS = 100
+
+MAX_PACK_BYTES = 64 << 20
 
 OPTIONS = f"""
 --self-play GAME
@@ -134,8 +137,8 @@ def _tasks(chosen: argparse.Namespace, options: Options) -> tuple[str, Sequence[
 
 def _check(path: Path, options: Options, played_by: int | None) -> int:
     try:
-        pack = read_pack(path.read_bytes())
-    except PackError as error:
+        pack = read_pack(read_once(path, MAX_PACK_BYTES))
+    except ValueError as error:  # Also a PackError.
         raise CommandError(f"{path}: {error}") from error
     confirmed = 0
     tasks = [each.SerializeToString() for each in pack.puzzles]

@@ -7,9 +7,11 @@ from pathlib import Path
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
+from croupier.files import read_once
 from croupier.terminal.saved import MATCH
 from croupier.v1.match_pb2 import MatchRecord
 
+MAX_BYTES = 256 << 20
 SUFFIXES = {"json": ".json", "binary": ".binpb"}
 
 
@@ -27,7 +29,7 @@ def find(paths: Iterable[Path]) -> Iterator[Path]:
 
 def read(path: Path) -> MatchRecord:
     """Reads the record in a file of either form; raises OSError or ValueError."""
-    data = path.read_bytes()
+    data = read_once(path, MAX_BYTES)
     if not data:
         raise ValueError("it is empty, and so no record")
     record = MatchRecord()

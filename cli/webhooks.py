@@ -26,9 +26,9 @@ from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from croupier.client import UPDATE_FILTERS, Client
 from croupier.errors import CroupierError
+from croupier.files import read_once
 from croupier.retry import Retry
 from croupier.v1 import feed_pb2
-from service.common.files import read_once
 
 if TYPE_CHECKING:
     from cli.posting import Endpoint

@@ -12,12 +12,15 @@ from urllib.parse import unquote
 import grpc
 
 from croupier.errors import CroupierError
+from croupier.files import read_once
 
 _SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
 KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 _PORT = re.compile(r":\d+$")
+_WEB = re.compile("https?://", re.IGNORECASE)
 _PORTS = re.compile(r":(-?\d+)(?=,|$)")  # Of a list of addresses.
 MAX_PORT = 65535
+MAX_CA_BYTES = 4 << 20  # Of all authorities that a system trusts, several times.
 PROBE_SECONDS = 2.0
 
 
@@ -101,8 +104,12 @@ def channel_options(
 ) -> tuple[tuple[str, Any], ...]:
     """Returns the options of a channel: no proxy of the environment leads to this machine.
 
-    Raises CroupierError for a port that there is not, of which gRPC would take the last 16 bits.
+    Raises CroupierError for an address that is none, which gRPC would try for a while, and for a
+    port that there is not, of which it would take the last 16 bits.
     """
+    if not address.isprintable() or not address.strip() or _WEB.match(address):
+        what = f"{address[:40]!a} is no address of gRPC: give HOST:PORT, without http://"
+        raise CroupierError(grpc.StatusCode.INVALID_ARGUMENT, what)
     for port in _PORTS.findall(unquote(address)):
         if len(port) > len(str(MAX_PORT)) or not 0 <= int(port) <= MAX_PORT:
             what = f"{port[:9]} is not a port: 0 to {MAX_PORT}"
@@ -209,7 +216,10 @@ def _host(target: str) -> str:
 
 
 def _read(path: str | Path | None) -> bytes | None:
-    return None if path is None else Path(path).read_bytes()
+    try:
+        return None if path is None else read_once(Path(path), MAX_CA_BYTES)
+    except ValueError as error:
+        raise OSError(str(error)) from None
 
 
 class _SecretGuard(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):

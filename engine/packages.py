@@ -4,6 +4,7 @@ A distribution names each of its games there, such as `german_whist = "acme_whis
 game, and the package with its parts. The games of this repository are found in the same way.
 """
 
+import faulthandler
 import os
 import re
 import sys
@@ -21,6 +22,7 @@ ID = re.compile("[a-z][a-z0-9_]{0,39}")  # Of a game, as the schema has it in na
 # Of the environment: if it is set, a package that cannot be used is left out with a line on
 # standard error. In the environment, so that search processes leave it out too.
 SKIP_BROKEN = "CROUPIER_SKIP_BROKEN_GAMES"
+SLOW_SECONDS = 10.0  # Then standard error is told where a package is, which may be in a loop.
 
 
 class PackageError(ValueError):
@@ -86,12 +88,15 @@ def using(game_id: str, fails: str) -> Iterator[None]:
 
     SystemExit too, by which it would end the server.
     """
+    faulthandler.dump_traceback_later(SLOW_SECONDS, file=2)
     try:
         yield
     except (PackageError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise fault(game_id, f"{fails}: {in_words(error)}") from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def fault(game_id: str, why: str) -> PackageError:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from croupier.terminal import program
 from croupier.transport import Security
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
@@ -52,6 +53,22 @@ NO_COLOR = """
 --no-color
     print no colours (also: NO_COLOR in the environment)
 """
+
+
+class Exact:
+    """A parser that repeats arguments only as `program.shown` shows them, and loses none."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> Any:
+        return super().exit(status, message and program.shown(message))  # type: ignore[misc]
+
+    def _get_values(self, action: argparse.Action, given: list[str]) -> Any:
+        if action.option_strings and given == ["--"]:  # Which some Pythons take for nothing.
+            raise argparse.ArgumentError(action, "-- is no value")
+        return super()._get_values(action, given)  # type: ignore[misc]
+
+
+class Parser(Exact, argparse.ArgumentParser):
+    """The parser of a program."""
 
 
 class CommandError(Exception):

@@ -79,7 +79,7 @@ LIMITS = f"""
 def main() -> None:
     """Runs `croupier-play` and exits with its status."""
     program.take_interrupts()
-    parser = argparse.ArgumentParser(prog=ALONE, description=DESCRIPTION)
+    parser = arguments.Parser(prog=ALONE, description=DESCRIPTION)
     add_arguments(parser)
     program.run(
         lambda: run(parser.parse_args(), ALONE),

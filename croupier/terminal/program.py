@@ -1,6 +1,7 @@
 """How a program begins and ends: its standard streams, interrupts, and errors in a line."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -8,6 +9,13 @@ from typing import NoReturn
 
 # Statuses. The last two are those of a program that a signal has ended.
 UNUSABLE, INTERRUPTED, UNREAD = 1, 130, 141
+# What an error repeats of a word that was given or sent, in characters.
+MOST_CHARACTERS = 200
+_LONG = re.compile(rf"(\S{{{MOST_CHARACTERS}}})\S+")
+# The password of a URL, and what may be the end of one; what a message asks for is no secret.
+_SECRET = re.compile(
+    r"(?<![^\s'\"])(?:(\w+://[^\s'\":/@]*)(:[^\s'\"]*)?|[^\s'\"]*)(?<!USER:PASSWORD)@"
+)
 
 
 def begin() -> None:
@@ -30,6 +38,20 @@ def take_interrupts() -> None:
     """Lets Ctrl-C raise KeyboardInterrupt again, which some of what is imported would swallow."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    user, password = found.groups()
+    return f"{user}@" if user and not password else f"{user or ''}...@"
+
+
+def shown(line: str) -> str:
+    """An error as people may see it: no password of a URL, no long word, no control characters.
+
+    Much of it may come from an argument, from a server, or from what stands before it.
+    """
+    line = _LONG.sub(r"\1...", _SECRET.sub(_without_secret, line))
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in line)
 
 
 def run(command: Callable[[], int], said: Callable[[Exception], str | None]) -> NoReturn:
@@ -55,9 +77,7 @@ def run(command: Callable[[], int], said: Callable[[Exception], str | None]) -> 
         line = said(OSError("an argument is not UTF-8") if unsent else error)
         if line is None:
             raise
-        # Much of it may come from a server, or from what stands before it.
-        shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in line)
-        print("".join(shown), file=sys.stderr)
+        print(shown(line), file=sys.stderr)
         status = getattr(error, "status", UNUSABLE)
     try:
         sys.stdout.flush()

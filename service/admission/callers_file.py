@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from croupier.files import read_again
 from service.admission.budgets import Budget, BudgetLimits
-from service.common.files import read_again
 
 IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 

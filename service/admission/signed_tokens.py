@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import jwt
 
+from croupier.files import read_again
 from croupier.transport import is_loopback
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
 from service.common.asking import answered
-from service.common.files import read_again
 from service.common.tasks import KeptTask, Tasks
 from service.common.urls import bare
 from wire.errors import Refusal

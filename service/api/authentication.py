@@ -15,11 +15,11 @@ import hmac
 from functools import lru_cache
 from pathlib import Path
 
+from croupier.files import read_once
 from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.common.call import Call, Kind, Principal
-from service.common.files import read_once
 from service.hosting.delayed import DelayedWatch
 from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState

@@ -20,7 +20,7 @@ from service.hosting.match_state import KINDS, MatchState
 from service.hosting.offers import BY_FIELD
 from service.hosting.played_on import StartError, replaying_start
 from service.hosting.seats import write_seats
-from service.store import Entry, Header
+from service.store import Header
 from wire.errors import Refusal
 from wire.validation import first_violation
 
@@ -66,19 +66,22 @@ def writing_record(state: MatchState) -> Work[bytes]:
     if header.time_control:
         record.time_control.MergeFromString(header.time_control)
     for version in range(state.version + 1):
-        if version:
-            _write_entry(state.entry(version), record.entries.add(version=version))
-        for event in wire.write_recorded_events(state.game, state.events(version), version):
-            record.entries.add(version=version, event=event)
+        record.entries.extend(_entries_of(state, version))
         yield
     written = record.SerializeToString(deterministic=True)
     return written + wire.field(_DIGEST, _digest(written))
 
 
-def _write_entry(entry: Entry, message: match_pb2.RecordEntry) -> None:
-    kind = KINDS[entry.kind]
-    message.time.FromMilliseconds(entry.at)
-    kind.write(entry, getattr(message, kind.field))
+def _entries_of(state: MatchState, version: int) -> Iterator[match_pb2.RecordEntry]:
+    if version:
+        entry = state.entry(version)
+        kind = KINDS[entry.kind]
+        message = match_pb2.RecordEntry(version=version)
+        message.time.FromMilliseconds(entry.at)
+        kind.write(entry, getattr(message, kind.field))
+        yield message
+    for event in wire.write_recorded_events(state.game, state.events(version), version):
+        yield match_pb2.RecordEntry(version=version, event=event)
 
 
 def digest(record: match_pb2.MatchRecord) -> bytes:
@@ -163,7 +166,8 @@ def check_end(record: match_pb2.MatchRecord, state: MatchState) -> None:
 def replaying_record(record: match_pb2.MatchRecord, version: int | None = None) -> Work[MatchState]:
     """The match of a record that a caller sends, as it was at a version or else at its end.
 
-    Raises RecordError, also if the record tells another end than the match has.
+    Raises RecordError, also if the record tells of other events or of another end than the match
+    has.
     """
     yield from checking_sent(record)
     state = yield from beginning_record(record)
@@ -175,6 +179,13 @@ def replaying_record(record: match_pb2.MatchRecord, version: int | None = None) 
         yield
     if version is None:
         check_end(record, state)
+        first = 0
+        for each in range(state.version + 1):
+            written = list(_entries_of(state, each))
+            _compare(record.entries[first : first + len(written)], written, "entries", first)
+            first += len(written)
+            yield
+        _compare(record.entries[first:], (), "entries", first)
     elif state.version != version:
         raise RecordError("entries", f"they end before version {version}")
     return state
@@ -308,7 +319,7 @@ def after_entry(state: MatchState, message: match_pb2.RecordEntry, path: str) ->
         raise RecordError(path, "comes after the end of the match")
     field = str(message.WhichOneof("entry"))
     kind = BY_FIELD[field]
-    at = _read_time(message.time, "time")
+    at = _read_time(message.time, f"{path}.time")
     try:
         entry = kind.read(state, at, getattr(message, field))
     except Refusal as refusal:
@@ -328,13 +339,15 @@ def after_entry(state: MatchState, message: match_pb2.RecordEntry, path: str) ->
 # Comparing
 
 
-def _compare(given: Sequence[Any], expected: Sequence[Any], path: str) -> None:
-    for number, (one, other) in enumerate(zip(given, expected, strict=False)):
+def _compare(given: Sequence[Any], expected: Sequence[Any], path: str, first: int = 0) -> None:
+    # `first` is the number of the first of both.
+    for number, (one, other) in enumerate(zip(given, expected, strict=False), first):
         _compare_value(one, other, f"{path}[{number}]")
-    if len(given) > len(expected):
-        raise RecordError(f"{path}[{len(expected)}]", "is one too many")
-    if len(given) < len(expected):
-        raise RecordError(f"{path}[{len(given)}]", f"is missing: {_show(expected[len(given)])}")
+    both = min(len(given), len(expected))
+    if len(given) > both:
+        raise RecordError(f"{path}[{first + both}]", "is one too many")
+    if len(expected) > both:
+        raise RecordError(f"{path}[{first + both}]", f"is missing: {_show(expected[both])}")
 
 
 def _compare_value(given: Any, expected: Any, path: str) -> None:

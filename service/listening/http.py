@@ -90,6 +90,9 @@ _readers.chunk_header_re = re.compile(
 )
 
 
+_FRAMINGS = {b"content-length", b"transfer-encoding"}
+
+
 class Parser(h11.Connection):
     """Reads the requests of one connection, one after the other."""
 
@@ -105,6 +108,9 @@ class Parser(h11.Connection):
                 if not _BLANK_LINE.search(begin):
                     raise h11.RemoteProtocolError("the headers are too large", 431)
         event = super().next_event()
+        if isinstance(event, h11.Request) and {name for name, _ in event.headers} >= _FRAMINGS:
+            # What stands before this server may have taken the other one, and see other requests.
+            raise h11.RemoteProtocolError("a body has one of Content-Length and Transfer-Encoding")
         if isinstance(event, h11.Data) and event.chunk_start:
             self._chunks += 1
             if self._chunks > MAX_CHUNKS:

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 import grpc
 
-from service.common.files import read_again
+from croupier.files import read_again
 
 _log = logging.getLogger(__name__)
 

@@ -56,9 +56,12 @@ def start() -> None:
             response.close()
             return response
 
-    resource = Resource.create(attributes)
-    _provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=Unread())))
+    try:
+        resource = Resource.create(attributes)
+        _provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=Unread())))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"--tracing: OpenTelemetry refuses a variable OTEL_*: {error}") from None
     _tracer = _provider.get_tracer("croupier", version)
 
 

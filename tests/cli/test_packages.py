@@ -1,6 +1,8 @@
 """A package of a game that cannot be used is told in one line, or left out."""
 
 import os
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,6 +48,17 @@ def test_a_package_that_cannot_be_imported_is_refused(tmp_path):
     plant(tmp_path, rules="import acme_missing")
     said = refusal(run(tmp_path, "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path)))
     assert said == ("it cannot be imported: ModuleNotFoundError: No module named 'acme_missing'")
+
+
+def test_a_package_whose_import_takes_long_is_said_with_its_line(tmp_path):
+    plant(tmp_path, rules="while True:\n    x = 1")
+    program = "from engine import packages; packages.SLOW_SECONDS = 0.1; packages.games()"
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment_of(tmp_path)
+    ) as loading:
+        assert any("acme_planted/rules/rules.py" in line for line in loading.stderr)
+        loading.kill()
 
 
 def test_a_package_without_the_game_that_it_names_is_refused(tmp_path):

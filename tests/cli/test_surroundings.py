@@ -40,14 +40,41 @@ def at(server):
         (["games", "--server", NOWHERE], f"{NOWHERE}: UNAVAILABLE"),
         (["load", "--server", NOWHERE, "--api-key", "sch\u00f6n"], "the API key has characters"),
         (["mcp", "--server", NOWHERE, "--api-key", "a\nb"], "the API key has characters"),
+        (["export", "--all", "--output", "{file}", "--operator-token-file", "{file}"], "no folder"),
+        (["verify", "x" * 5000], f" '{'x' * 199}...\n"),
+        (["health", "--tls-ca", "/dev/zero"], "/dev/zero has more than 4096 KiB"),
+        (["puzzles", "--check", "/dev/zero"], "/dev/zero has more than 65536 KiB"),
     ],
 )
-def test_what_is_missing_is_said_in_a_line(words, said):
-    done = run(*words, stdout=subprocess.PIPE)
+def test_what_is_missing_is_said_in_a_line(tmp_path, words, said):
+    file = tmp_path / "file"
+    file.write_text("A" * 43)
+    done = run(*(each.format(file=file) for each in words), stdout=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr.startswith("croupier: ")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--listen", "{word}"],
+        ["play", "skystones", "--server", "{word}"],
+        ["load", "--matches", "{word}"],
+        ["{word}"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("word", "repeated"),
+    [("x" * 5000, "x" * 150), ("postgresql://me:hidden@there/matches", "there/matches")],
+)
+def test_a_wrong_argument_is_repeated_in_short_and_without_its_password(words, word, repeated):
+    done = run(*(each.format(word=word) for each in words), stdout=subprocess.PIPE)
+    assert done.returncode
+    assert repeated in done.stderr
+    assert "hidden" not in done.stderr
+    assert len(done.stderr.splitlines()[-1]) < 500
 
 
 @pytest.mark.parametrize("name", ["games", "play", "verify"])
@@ -171,6 +198,20 @@ def test_what_a_server_says_tells_a_terminal_nothing():
 def test_a_device_is_no_secret(option):
     done = run("serve", "--store", "memory", "--listen", "127.0.0.1:0", option, "/dev/zero")
     assert (done.returncode, done.stderr) == (1, "croupier: /dev/zero has more than 64 KiB\n")
+
+
+def test_a_record_and_a_file_of_options_have_an_end():
+    done = run("verify", "/dev/zero", stdout=subprocess.PIPE)
+    assert done.returncode == 1 and "/dev/zero has more than 262144 KiB" in done.stderr
+    done = run("config", "--config", "/dev/zero", stdout=subprocess.PIPE)
+    assert done.returncode == 2 and "too long for a file of options" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["health", "--server=--"], ["serve", "--data=--"]])
+def test_dashes_are_no_value(words):
+    done = run(*words, stdout=subprocess.PIPE)
+    assert done.returncode == 2
+    assert f"argument {words[1].partition('=')[0]}: -- is no value" in done.stderr
 
 
 def test_a_file_of_options_that_is_nested_too_deeply_is_refused(tmp_path):

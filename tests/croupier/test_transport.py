@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grpc
 import pytest
 
 from croupier.client import Client, CroupierError, Operator
@@ -58,6 +59,13 @@ def test_a_local_address_is_recognized_by_its_text(address: str, local: bool) ->
 def test_a_port_that_there_is_not_is_refused_by_its_number(address: str) -> None:
     with pytest.raises(CroupierError, match=r"^\S* ?(-1|\d{5,7}) is not a port: 0 to 65535"):
         Client(address)
+
+
+@pytest.mark.parametrize("address", ["", " ", "http://a:1", "HTTPS://a", "\ud800:1", "a\n:1"])
+def test_what_is_no_address_is_refused_at_once(address: str) -> None:
+    with pytest.raises(CroupierError, match=r"is no address of gRPC: give HOST:PORT") as refused:
+        Client(address)
+    assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 @pytest.fixture

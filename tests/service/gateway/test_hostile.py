@@ -89,6 +89,13 @@ def test_two_hosts_are_no_request(start, second):
     assert status_of(say(start().web_url, said)) == 400
 
 
+def test_a_body_with_two_framings_is_no_request(start):
+    heads = b"content-length: 4\r\n", b"transfer-encoding: chunked\r\n"
+    for first, second in (heads, reversed(heads)):
+        said = b"POST / HTTP/1.1\r\nhost: localhost\r\n" + first + second + b"\r\n0\r\n\r\n"
+        assert status_of(say(start().web_url, said)) == 400
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 @pytest.mark.parametrize("hosts", [(), ("play.example.org",)])
 def test_the_check_of_a_proxy_names_no_host(start, address, hosts):

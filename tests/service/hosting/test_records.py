@@ -9,7 +9,15 @@ import pytest
 
 import wire
 from croupier.v1 import match_pb2
-from service.hosting.records import MAX_TIME, RecordError, digest, verify, write_record
+from service.common.event_loop import finish_now
+from service.hosting.records import (
+    MAX_TIME,
+    RecordError,
+    digest,
+    replaying_record,
+    verify,
+    write_record,
+)
 from tests.support.changes import changed_by, changes
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import SKILLED, random_match
@@ -232,3 +240,26 @@ def test_a_time_is_rejected_of_which_no_deadline_could_follow():
     last = max(n for n, each in enumerate(record.entries) if each.HasField("time"))
     record.entries[last].time.FromMilliseconds(MAX_TIME + 1)
     assert "too late" in str(rejected(with_new_digest(record)))
+    assert rejected(record).field == f"entries[{last}].time"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_record_that_is_sent_tells_what_happened_or_is_refused(seed):
+    record = record_of(seed)
+    assert finish_now(replaying_record(record)).over
+    chance = seeded("told otherwise", seed)
+    events = [number for number, each in enumerate(record.entries) if each.HasField("event")]
+    for change in ("drop", "again", "other", "version"):
+        number = chance.choice(events)
+        changed = copy.deepcopy(record)
+        if change == "drop":
+            del changed.entries[number]
+        elif change == "again":
+            changed.entries.append(record.entries[number])
+        elif change == "version":
+            changed.entries[number].version += 1
+        else:
+            others = [n for n in events if record.entries[n].event != record.entries[number].event]
+            changed.entries[number].event.CopyFrom(record.entries[chance.choice(others)].event)
+        with pytest.raises(RecordError, match=r"^entries\["):
+            finish_now(replaying_record(with_new_digest(changed)))

@@ -175,6 +175,19 @@ def test_tracing_needs_a_collector():
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in line
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OTEL_BSP_SCHEDULE_DELAY", "9" * 400),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "-1"),
+    ],
+)
+def test_a_variable_that_the_library_cannot_use_is_said(name, value):
+    environment = os.environ | {tracing.ENDPOINTS[0]: "http://127.0.0.1:9", name: value}
+    line = refused_start("--store", "memory", "--tracing", environment=environment)
+    assert "OpenTelemetry refuses a variable OTEL_*" in line
+
+
 def test_a_server_without_traces_imports_nothing_for_them():
     program = (
         "import sys, service.running.process; print([m for m in sys.modules if 'telemetry' in m])"

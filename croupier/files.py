@@ -1,8 +1,8 @@
-"""Files that an operator names: read once, or again when they have changed."""
+"""Files that somebody names: read once, or again when they have changed."""
 
 from pathlib import Path
 
-MAX_SECRET_BYTES = 64 << 10
+MAX_SECRET_BYTES = 64 << 10  # Also of certificates.
 
 
 def read_again(path: Path) -> bytes:
@@ -15,12 +15,12 @@ def read_again(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def read_once(path: Path) -> bytes:
-    """The content of a file with a secret, or of a pipe; raises OSError, and ValueError if it is
-    too long, as what a device has is without an end.
+def read_once(path: Path, most: int = MAX_SECRET_BYTES) -> bytes:
+    """The content of a file, or of a pipe; raises OSError, and ValueError if it has more than
+    `most` bytes, as what a device has is without an end.
     """
     with path.open("rb") as file:
-        data = file.read(MAX_SECRET_BYTES + 1)
-    if len(data) > MAX_SECRET_BYTES:
-        raise ValueError(f"{path} has more than {MAX_SECRET_BYTES >> 10} KiB")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{path} has more than {most >> 10} KiB")
     return data
