@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import socket
+import struct
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import grpc
@@ -16,6 +19,7 @@ from lab.overload.places import Metadata, Place
 
 Outcomes = Counter[str]
 T = TypeVar("T")
+_RESET = struct.pack("ii", 1, 0)
 
 
 class Attacker:
@@ -72,6 +76,23 @@ class Attacker:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self.end - time.monotonic())):
                 await asyncio.gather(*(again() for _ in range(streams)))
+
+    @asynccontextmanager
+    async def connection(
+        self, address: str
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """A connection to the server that is reset in the end."""
+        host, _, port = address.rpartition(":")
+        reader, writer = await asyncio.open_connection(
+            host, int(port), local_addr=(self.place.host, 0)
+        )
+        try:
+            yield reader, writer
+        finally:
+            connected: socket.socket = writer.get_extra_info("socket")
+            if connected.fileno() >= 0:
+                connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
 
     async def keep_connections(self, most: int, outcome: str, said: bytes = b"") -> None:
         """Opens connections to the server, says something on each, and reads nothing."""

@@ -20,6 +20,7 @@ CONNECTIONS = 60
 STREAMS = 15  # On each of them.
 UNREAD = 300
 AT_ONCE = 32
+PART_BYTES, PART_CONNECTIONS = 8_000, 4
 MATCH_SERVICE = "croupier.v1.MatchService"
 SUGGEST = "/croupier.v1.HintService/SuggestAction"
 WATCH = "/grpc.health.v1.Health/Watch"
@@ -79,6 +80,34 @@ async def unsent_requests(attacker: Attacker) -> None:
         for each in _ODD
     )
     await attacker.keep_connections(CONNECTIONS, "connections", UNREADING + b"".join(calls))
+
+
+async def partial_requests(attacker: Attacker) -> None:
+    """Sends most of a request on as many streams as it can, faster than they can be ended."""
+    part = bytes(PART_BYTES)
+
+    async def send() -> None:
+        async with attacker.connection(attacker.address) as (reader, writer):
+            writer.write(READING)
+            ignoring = asyncio.create_task(_ignore(reader))
+            try:
+                for stream in range(1, 1 << 30, 2):
+                    writer.write(
+                        request_on(
+                            stream, LIST, attacker.address, part, attacker.metadata, unsent=1
+                        )
+                    )
+                    await writer.drain()
+                    attacker.outcomes["parts"] += 1
+            finally:
+                ignoring.cancel()
+
+    await attacker.until_end(send, PART_CONNECTIONS)
+
+
+async def _ignore(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1 << 20):
+        pass
 
 
 async def unread_reviews(attacker: Attacker) -> None:
@@ -173,7 +202,9 @@ def text(text: str) -> bytes:
     return bytes([min(len(data), 127)]) + length + data
 
 
-# What opens a connection of HTTP/2 whose streams have no room for a response.
+# What opens a connection of HTTP/2.
+READING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
+# The same, where the streams have no room for a response.
 UNREADING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
 
 
@@ -199,6 +230,7 @@ STREAM_ATTACKS = (
     unread_streams,
     unread_responses,
     unsent_requests,
+    partial_requests,
     unread_reviews,
     unknown_methods,
     feeds,

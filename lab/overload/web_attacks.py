@@ -5,9 +5,6 @@ import contextlib
 import gzip
 import json
 import random
-import socket
-import struct
-from collections.abc import AsyncIterator
 from functools import cache
 
 from lab.overload.attacker import Attacker
@@ -22,7 +19,6 @@ UPLOADS_A_SECOND = 250  # A gigabit.
 CALL = (
     "/croupier.v1.MatchService/GetView"  # It is refused, which costs little more than to read it.
 )
-_RESET = struct.pack("ii", 1, 0)
 
 
 async def bad_hosts(attacker: Attacker) -> None:
@@ -35,7 +31,7 @@ async def pipelined_requests(attacker: Attacker) -> None:
     many = _request(attacker, "POST", CALL, b"{}") * PIPELINED
 
     async def write() -> None:
-        async with _connection(attacker) as (_, writer):
+        async with attacker.connection(attacker.web) as (_, writer):
             while True:
                 writer.write(many)
                 await writer.drain()
@@ -55,7 +51,7 @@ async def aborted_uploads(attacker: Attacker) -> None:
     said = _request(attacker, "POST", CALL, UPLOAD + b"x")[:-1]
 
     async def upload() -> None:
-        async with _connection(attacker) as (_, writer):
+        async with attacker.connection(attacker.web) as (_, writer):
             writer.write(said)
             await writer.drain()
             attacker.outcomes["aborted"] += 1
@@ -79,7 +75,8 @@ async def held_back(attacker: Attacker) -> None:
     async def at_once() -> None:
         async with contextlib.AsyncExitStack() as stack:
             opened = [
-                await stack.enter_async_context(_connection(attacker)) for _ in range(HELD_BACK)
+                await stack.enter_async_context(attacker.connection(attacker.web))
+                for _ in range(HELD_BACK)
             ]
             for end in (slice(-1), slice(-1, None)):
                 for _, writer in opened:
@@ -128,28 +125,10 @@ def _request(
     return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
-@contextlib.asynccontextmanager
-async def _connection(
-    attacker: Attacker,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    # A connection that is reset in the end.
-    host, _, port = attacker.web.rpartition(":")
-    reader, writer = await asyncio.open_connection(
-        host, int(port), local_addr=(attacker.place.host, 0)
-    )
-    try:
-        yield reader, writer
-    finally:
-        connected: socket.socket = writer.get_extra_info("socket")
-        if connected.fileno() >= 0:
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        writer.transport.abort()
-
-
 async def _ask_on(attacker: Attacker, said: bytes, at_once: int = AT_ONCE) -> None:
     # Sends a request on each of some connections as soon as the one before it is answered.
     async def ask() -> None:
-        async with _connection(attacker) as (reader, writer):
+        async with attacker.connection(attacker.web) as (reader, writer):
             while True:
                 writer.write(said)
                 head = await reader.readuntil(b"\r\n\r\n")

@@ -50,6 +50,7 @@ REFUSED = {
     "unread_streams": set(),
     "unread_responses": set(),
     "unsent_requests": set(),
+    "partial_requests": set(),
     "unread_reviews": set(),
     "unknown_methods": {"calls_per_second"},
     "feeds": {"calls_per_second"},
