@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ai import reasons
 from ai.results import ActionResult, Reason, Standing
 from ai.worker import Rounds
+from engine.calibration import NONE, Calibration
 
 SHARE = 0.25  # Of the iterations and of the time of a search.
 STAGES = 3
@@ -139,9 +140,15 @@ class LastLook:
         if better:
             self.answer = {min(better, key=lambda action: (better[action], action)): 1.0}
 
-    def judge(self, actions: Iterable[ActionResult]) -> tuple[list[ActionResult], float, float]:
-        """The actions as they were seen, the expected score of the answer, and its draws."""
+    def judge(
+        self, actions: Iterable[ActionResult], calibration: Calibration = NONE
+    ) -> tuple[list[ActionResult], float, float]:
+        """The actions as they were seen, the expected score of the answer, and its draws.
+
+        All scores are as `calibration` makes them, and so is what they differ by.
+        """
         seen = self._seen()
+        answer, _ = self._mean(self.answer)
         judged = []
         score = draw = 0.0
         for each in actions:
@@ -149,10 +156,16 @@ class LastLook:
             each = each._replace(probability=share)
             if each.action in seen:
                 mean, deviation = self._mean({each.action: 1.0})
-                score += share * mean
+                told = calibration.of(mean)
+                score += share * told
                 draw += share * self._draw(each.action)
-                each = each._replace(expected_score=mean, deviation=deviation)
-                each = _standing(each, *self.loss(each.action))
+                deviation *= calibration.slope(mean)
+                each = each._replace(expected_score=told, deviation=deviation)
+                loss, deviation = self.loss(each.action)
+                # By the delta method: a difference of two scores moves as those between them do.
+                deviation *= calibration.slope(answer - loss / 2)
+                loss = calibration.of(answer) - calibration.of(answer - loss)
+                each = _standing(each, loss, deviation)
                 found = reasons.estimates(self._stages, self.aspects, each.action)
                 each = each._replace(aspects=found)
             judged.append(each)

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Self
 
 from engine.game import Game
+from engine.model import Model
 from engine.position import Position
 
 class Luck:
     piles: bool
     deviation: float
-    def __new__(cls, game: Game, samples: int, playouts: int) -> Self: ...
+    def __new__(
+        cls, game: Game, samples: int, playouts: int, model: Model | None = None
+    ) -> Self: ...
     def correction(
         self,
         before: Position,

@@ -48,7 +48,7 @@ cdef class Luck:
     """Measures what luck was worth in the steps of matches of one game.
 
     `samples` are the other draws of a step where not all outcomes are enumerated, and `playouts`
-    are those of each position.
+    are those of each position, by a model, or by what was learned of the game.
     """
 
     cdef Game game
@@ -62,12 +62,12 @@ cdef class Luck:
     cdef double* scores        # Of playouts: a row for each position.
     cdef double* column_means
 
-    def __cinit__(self, Game game not None, int samples, int playouts):
+    def __cinit__(self, Game game not None, int samples, int playouts, model=None):
         cdef size_t count = max(samples, <int> MAX_OUTCOMES)
         if samples < 1 or playouts < 1:
             raise ValueError("samples and playouts must be 1 or more")
         self.game = game
-        self.policy = PlayoutPolicy.of(game)
+        self.policy = PlayoutPolicy.of(game, model)
         self.piles = game.unseen_order
         self.samples = samples
         self.playouts = playouts

@@ -128,6 +128,9 @@ class Parameters(NamedTuple):
     # The share of the iterations and of the time that is kept for a last look (ai/last_look.py); 0:
     # the actions are not compared.
     last_look: float = 0.0
+    # Whether scores are as they come out in matches (engine/calibration.py), if the game has the
+    # numbers for that; else as they were seen.
+    calibrated: bool = True
     # Whether the last look watches the aspects of the game. They change nothing else.
     aspects: bool = True
     # Whether to search from the deal (ai/cfr.pyx) if all states of the game fit in `memory`.

@@ -21,6 +21,7 @@ from ai.results import ActionResult, Parameters, Result, Standing, StopReason
 from ai.softness import soften
 from ai.worker import RootAction, Stop, Summary
 from engine.aspects import Aspects
+from engine.calibration import NONE, Calibration
 from engine.game import SEATS, SeatView
 from engine.model import Model
 from engine.sampler import Sampler
@@ -71,6 +72,9 @@ class Search:
         position = sampler.sample(seed)
         self.legal = position.legal(view.seat)
         self._alone = len(position.deciders) == 1
+        self._calibration = NONE
+        if sampler.model is not None and parameters.last_look and parameters.calibrated:
+            self._calibration = sampler.model.calibrated(position, view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
         if root_actions is not None:
@@ -329,7 +333,13 @@ class Search:
             for root in worker.root_actions():
                 merged[root.action] = merged[root.action].merge(root)
         probabilities = self._probabilities(merged)
-        actions = [_action_result(root, probabilities[root.action]) for root in merged.values()]
+        compared = self._look is not None and self._look.tells
+        # Those of a report before the last look are calibrated, too, so that no score jumps.
+        plain = compared or self.proof is not None or self.from_deal is not None
+        told = NONE if plain else self._calibration
+        actions = [
+            _action_result(root, probabilities[root.action], told) for root in merged.values()
+        ]
         actions.sort(key=lambda each: (-each.probability, -each.visits, each.action))
         expected = _expected(actions)
         if expected is None:
@@ -339,8 +349,8 @@ class Search:
             actions, expected, draw = self.proof.replace(actions)
         if self.proof or self.from_deal:
             actions = compare(actions, expected)
-        elif self._look and self._look.tells:
-            actions, expected, draw = self._look.judge(actions)
+        elif self._look and compared:
+            actions, expected, draw = self._look.judge(actions, self._calibration)
         else:
             actions = [
                 each._replace(standing=Standing.BEST) if each.probability else each
@@ -393,7 +403,7 @@ class Search:
         return {action: float(action == best) for action in roots}
 
 
-def _action_result(root: RootAction, probability: float) -> ActionResult:
+def _action_result(root: RootAction, probability: float, told: Calibration = NONE) -> ActionResult:
     # The first scores of an action come from a tree that hardly knew how to go on, so they are left
     # out. How far the others differ from them, beyond the noise of both, tells how far the score
     # may still be from where it goes. `lab/search_bench/scores.py` measures whether it does.
@@ -407,7 +417,8 @@ def _action_result(root: RootAction, probability: float) -> ActionResult:
         drift = mean - root.early_total / root.early_samples
         noise = variance / late + variance / root.early_samples
         squared_deviation += DRIFT * DRIFT * max(0.0, drift * drift - noise)
-    deviation = math.sqrt(squared_deviation)
+    deviation = math.sqrt(squared_deviation) * told.slope(mean)
+    mean = told.of(mean)
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
 
 

@@ -38,6 +38,8 @@ cdef class Features:
     cdef readonly Net net        # Or None.
     # Which of `decisions` a seat that must decide has before it; -1: none that is described.
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil
+    # Which of `moments` it is for a seat that must decide; -1: none. It knows which.
+    cdef int moment(self, const State* state, int seat) noexcept nogil
     # Writes the features of a legal action of such a decision. They depend on nothing that the seat
     # does not know.
     cdef void describe_action(self, const State* state, int seat, Action action,

@@ -59,8 +59,21 @@ cdef class Features:
         """The names of the inputs of the net, in order."""
         return ()
 
+    @property
+    def moments(self):
+        """The names of the moments of a match at which scores are off by different amounts."""
+        return tuple(self.decisions)
+
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return -1
+
+    cdef int moment(self, const State* state, int seat) noexcept nogil:
+        return self.decision_kind(state, seat)
+
+    def moment_of(self, Position position not None, int seat):
+        """The name of the moment at which a seat decides; None if it has none."""
+        cdef int moment = self.moment(&position.state, seat)
+        return None if moment < 0 else self.moments[moment]
 
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil:

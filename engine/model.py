@@ -19,9 +19,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from engine.features import Features
+from engine.calibration import LIMIT, NONE, Calibration
+from engine.features import SCALE, Features
 from engine.game import Game
 from engine.parts import package_of
+from engine.position import Position
 
 FORMAT = "croupier-model/2"
 FILE = "weights.json"
@@ -32,6 +34,7 @@ RULESETS = 64  # Other than the default one, whose models are kept.
 BELIEFS = "beliefs"  # The use for which samplers foresee choices.
 PLAYOUTS = "playouts"  # The use by which playout policies choose.
 VALUE = "value"  # The use that needs a net.
+STRETCH = "stretch"  # Of a calibration; its other numbers are the shifts at the game's moments.
 
 
 class ModelError(ValueError):
@@ -48,10 +51,13 @@ class Model:
         uses: Collection[str],
         provenance: Mapping[str, Any] | None = None,
         net: Mapping[str, Sequence[int]] | None = None,
+        calibration: Mapping[str, int] | None = None,
     ) -> None:
         """`weights` are by kind of decision, then by feature; `net` has the layers of a net.
 
-        A model that is used for values alone needs no weights, any other no net. Raises ValueError.
+        `calibration` has the stretch of its scores, by the name STRETCH, and the shift at each of
+        the game's moments (engine/calibration.py), in units of 1 / SCALE; None: none was fitted. A
+        model that is used for values alone needs no weights, any other no net. Raises ValueError.
         """
         self.weights = {kind: dict(named) for kind, named in weights.items()}
         described = Features.of(game)
@@ -69,6 +75,15 @@ class Model:
         if net is None and VALUE in uses:
             raise ValueError(f"the use {VALUE} needs a net")
         self.net = None if net is None else {name: list(layer) for name, layer in net.items()}
+        self.calibration = None if calibration is None else dict(calibration)
+        if self.calibration is not None:
+            if self.calibration.keys() != {STRETCH, *described.moments}:
+                raise ValueError("the calibration is not that of the game's moments")
+            stretch, *shifts = map(self.calibration.__getitem__, (STRETCH, *described.moments))
+            if any(type(each) is not int for each in (stretch, *shifts)):
+                raise ValueError("the calibration has a number that is not whole")
+            if abs(stretch) + max(map(abs, shifts), default=0) >= LIMIT * SCALE:
+                raise ValueError("the calibration is so large that it turns scores around")
         self.uses = tuple(use for use in described.uses if use in uses)
         self.game = game
         self.game_id = game.id
@@ -106,6 +121,14 @@ class Model:
             self._against[sharpness] = model
         return self._against[sharpness]
 
+    def calibrated(self, position: Position, seat: int) -> Calibration:
+        """What to make of the scores that a search foretells for a decision."""
+        if self.calibration is None or self.features is None:
+            return NONE
+        moment = self.features.moment_of(position, seat)
+        shift = 0 if moment is None else self.calibration[moment]
+        return Calibration(shift / SCALE, self.calibration[STRETCH] / SCALE)
+
     def under(self, game: Game) -> "Model | None":
         """The model with its uses that hold under the ruleset of a game; None if none does."""
         if game.ruleset == self.game.ruleset:
@@ -121,6 +144,7 @@ class Model:
             "uses": list(self.uses),
             "weights": self.weights,
             "net": None if self.net is None else _packed(self.net),
+            **({} if self.calibration is None else {"calibration": self.calibration}),
         }
 
     def write(self) -> str:
@@ -155,6 +179,7 @@ class Model:
                 document["uses"] if uses is None else uses,
                 document["provenance"],
                 None if document["net"] is None else _unpacked(document["net"]),
+                document.get("calibration") if uses is None else None,
             ).under(game)
             if model is None:
                 raise ValueError("has no use under another ruleset")

@@ -40,6 +40,7 @@ from engine.errors import RulesetError
 from engine.events import Event
 from engine.game import Game
 from engine.match import Match
+from engine.model import VALUE, Model, learned
 from engine.position import Position
 from lab import elo
 from lab.player import ConfigurationError, Player, Share
@@ -82,6 +83,8 @@ class Task(NamedTuple):
     playouts: int = 0
     # Options that differ from the default, as JSON, and the version of the rules among them.
     ruleset: str = "{}"
+    # Whether a net estimates what a position is worth, as far as one was learned.
+    by_net: bool = True
 
 
 class Pair(NamedTuple):
@@ -226,12 +229,16 @@ def game_of(game_id: str, ruleset: str = "{}") -> Game:
 
 def luck_of(task: Task, samples: int) -> Luck:
     """What measures luck in the matches of a task, with so many other draws of a chance."""
-    return _luck(task.game_id, task.ruleset, samples, task.playouts)
+    return _luck(task.game_id, task.ruleset, samples, task.playouts, task.by_net)
 
 
 @cache
-def _luck(game_id: str, ruleset: str, samples: int, playouts: int) -> Luck:
-    return Luck(game_of(game_id, ruleset), samples, playouts)
+def _luck(game_id: str, ruleset: str, samples: int, playouts: int, by_net: bool) -> Luck:
+    game = game_of(game_id, ruleset)
+    model = None if by_net else learned(game)
+    if model is not None:
+        model = Model(game, model.weights, set(model.uses) - {VALUE})
+    return Luck(game, samples, playouts, model)
 
 
 @cache

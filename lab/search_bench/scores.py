@@ -16,6 +16,12 @@ tenths once, and in matches that turn both seats pass through them often.
 `aspects` compares what hints foretell of the aspects of the game, for the actions that they play in
 such matches, with what happens up to the horizon.
 
+`fit` lets hints play each other, too, and writes into the model of each game by how much what they
+foretell is off (engine/calibration.py): a shift at each moment, and a stretch, by which the mean of
+what they foretell is that of what happens at each moment, and so is its product with the lead. Two
+seats of a match score 1 together whatever happens, so a shift needs few matches. The equations are
+those of instrumental variables; each number is drawn to 0 as by PRIOR decisions.
+
 Intervals have a probability of 95 %.
 """
 
@@ -26,14 +32,17 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ai.last_look import SHARE
-from ai.results import Parameters, Result, Standing
+from ai.results import Parameters, Result, Standing, StopReason
 from ai.search import Search
 from croupier.terminal.arguments import whole
 from engine import games
 from engine.aspects import Aspects
-from engine.game import SeatView
-from engine.model import learned
+from engine.features import SCALE, Features
+from engine.game import Game, SeatView
+from engine.model import STRETCH, Model, file_of, learned
 from engine.position import Position
 from lab.workers import add_options, counting, in_order
 
@@ -41,6 +50,7 @@ LOST = 0.03  # An action that loses more was not as good.
 SURE = 2.0  # Deviations.
 WIDTH = 1.96  # Deviations of a mean, on both sides.
 BINS = 10
+PRIOR = 20.0  # Decisions by which each number of a calibration is drawn to 0.
 POINTS = 11  # Decisions of each seat whose scores are added up.
 ROW = "{:18}{:38}{:>8}  {}".format
 
@@ -54,6 +64,7 @@ class Task(NamedTuple):
     iterations: int
     times: int
     with_policy: bool
+    calibrated: bool = True
 
     def chance(self) -> random.Random:
         """Its own chance."""
@@ -66,7 +77,9 @@ class Task(NamedTuple):
         running = Search(
             view,
             seed=chance.getrandbits(64),
-            parameters=Parameters(last_look=SHARE, playout_policy=self.with_policy),
+            parameters=Parameters(
+                last_look=SHARE, playout_policy=self.with_policy, calibrated=self.calibrated
+            ),
             root_actions=actions,
             model=learned(view.game) if self.with_policy else None,
         )
@@ -91,6 +104,8 @@ class Foretold(NamedTuple):
     number: int
     foretold: float
     happened: float
+    moment: str | None = None
+    is_proven: bool = False
 
 
 class OfAspect(NamedTuple):
@@ -183,12 +198,41 @@ def match(task: Task) -> list[Foretold]:
     positions, decisions = play(task)
     outcome = positions[-1].scores
     assert outcome is not None  # It is over.
+    features = Features.of(positions[0].game)
     told = []
     decided = [0, 0]
-    for _, seat, hint in decisions:
-        told.append(Foretold(seat, decided[seat], hint.expected_score, outcome[seat]))
+    for at, seat, hint in decisions:
+        moment = features.moment_of(positions[at], seat) if features else None
+        proven = hint.stop_reason == StopReason.PROVEN
+        told.append(
+            Foretold(seat, decided[seat], hint.expected_score, outcome[seat], moment, proven)
+        )
         decided[seat] += 1
     return told
+
+
+def fit(moments: Sequence[str], matches: Iterable[Iterable[Foretold]]) -> dict[str, int]:
+    """The calibration of a game, by what was foretold without one."""
+    told = [each for match in matches for each in match if not each.is_proven]
+    foretold = np.array([each.foretold for each in told])
+    happened = np.array([each.happened for each in told])
+    lead = 2 * foretold - 1
+    factors = np.array([[each.moment == name for name in moments] for each in told], float)
+    factors = np.column_stack([factors, lead])
+    moves = factors * (1 - lead**2)[:, None]
+    left = factors.T @ moves + PRIOR * np.eye(len(moments) + 1)
+    numbers = np.linalg.solve(left, factors.T @ (happened - foretold))
+    *shifts, stretch = (round(SCALE * each) for each in numbers)
+    return {STRETCH: stretch, **dict(zip(moments, shifts, strict=True))}
+
+
+def keep(game: Game, calibration: dict[str, int], made: dict[str, int]) -> None:
+    """Writes a calibration into the model of a game, and how it was made."""
+    model, path = learned(game), file_of(type(game))
+    assert model is not None and path is not None
+    provenance = {**model.provenance, "calibration": made}
+    calibrated = Model(game, model.weights, model.uses, provenance, model.net, calibration)
+    path.write_text(calibrated.write())
 
 
 def aspects(task: Task) -> list[OfAspect]:
@@ -282,7 +326,7 @@ def main() -> None:
     )
     hosted = [game_id for game_id, game in games().items() if not game.reference]
     add = parser.add_argument
-    add("what", choices=("rows", "matches", "aspects"))
+    add("what", choices=("rows", "matches", "aspects", "fit"))
     add("--games", metavar="GAME,...", help="default: all that are hosted")
     add("--number", metavar="N", type=whole(1), default=200, help="of positions or matches a game")
     add("--iterations", metavar="N", type=whole(1), default=1_000, help="of a hint")
@@ -294,11 +338,21 @@ def main() -> None:
     game_ids = chosen.games.split(",") if chosen.games else hosted
     if unknown := set(game_ids) - set(games()):
         parser.error(f"there is no game {', '.join(sorted(unknown))}")
+    if chosen.what == "fit":
+        for game_id in game_ids:
+            if learned(games()[game_id]()) is None:
+                parser.error(f"nothing is learned of {game_id}")
     print(f"{chosen.number:,} of each game, {chosen.iterations:,} iterations, seed {chosen.seed}.")
     for game_id in game_ids:
         tasks = [
             Task(
-                game_id, chosen.seed, number, chosen.iterations, chosen.times, not chosen.no_policy
+                game_id,
+                chosen.seed,
+                number,
+                chosen.iterations,
+                chosen.times,
+                not chosen.no_policy,
+                chosen.what != "fit",
             )
             for number in range(chosen.number)
         ]
@@ -323,7 +377,16 @@ def main() -> None:
                 for one in results:
                     matches.append(one)
                     tell()
-            show_matches(game_id, matches)
+            if chosen.what == "matches":
+                show_matches(game_id, matches)
+            else:
+                game = games()[game_id]()
+                features = Features.of(game)
+                assert features is not None  # It has a model.
+                found = fit(features.moments, matches)
+                made = {name: getattr(chosen, name) for name in ("number", "iterations", "seed")}
+                keep(game, found, made)
+                print(ROW(game_id, "calibration", len(matches), found), flush=True)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Response(Training):
             **gain,
         }
         made["from"] = {"model": self._served.name, "provenance": self._served.provenance}
-        return Model(self._game, model.weights, model.uses, made, model.net)
+        return Model(self._game, model.weights, model.uses, made, model.net, model.calibration)
 
     def _improve(self, model: Model) -> Model:
         present = model

@@ -5,16 +5,18 @@ import math
 import pytest
 
 from ai.endings import prove
-from ai.last_look import ALIKE, MIN_SEEN, SHARE, LastLook
+from ai.last_look import ALIKE, MIN_LOOK, MIN_SEEN, SHARE, LastLook
 from ai.results import Parameters, Standing
 from ai.search import Search, search
 from ai.worker import Rounds
 from engine import games
+from engine.model import STRETCH, Model, learned
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.support.play import cases, decisions, game_of, note_on_failure, random_joint, seeded
 
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
+LEARNED = [game_id for game_id in GAMES if learned(games()[game_id]()) is not None]
 LOOK = Parameters(last_look=SHARE)
 EXAMINED = (Standing.AS_GOOD, Standing.WORSE)
 
@@ -44,6 +46,64 @@ def test_rows_are_in_the_order_of_their_standing_and_add_up(game_id):
             assert min(hint.win, hint.draw, hint.loss) >= 0
             seen |= {each.standing for each in hint.actions}
     assert {Standing.BEST, Standing.WORSE} <= seen
+
+
+def widely_calibrated(game):
+    """The model of a game, with a calibration that nobody overlooks."""
+    known = learned(game)
+    wide = dict.fromkeys(known.features.moments, 40) | {STRETCH: 160}
+    return Model(known.game, known.weights, known.uses, {}, known.net, wide)
+
+
+@pytest.mark.parametrize("game_id", LEARNED)
+def test_a_report_before_the_last_look_is_calibrated_like_the_hint(game_id):
+    limits = LOOK._replace(endings=False)
+    for number, (position, seat) in enumerate(decisions(game_id, 8, "reports")):
+        with note_on_failure(number=number):
+            view = position.view(seat)
+            model = widely_calibrated(view.game)
+            told, raw = (
+                search(view, iterations=MIN_LOOK, seed=number, parameters=each, model=model)
+                for each in (limits, limits._replace(calibrated=False))
+            )
+            calibration = model.calibrated(position, seat)
+            assert told.action == raw.action
+            assert told.win + told.draw / 2 == pytest.approx(told.expected_score, abs=1e-12)
+            for each, one in zip(told.actions, raw.actions, strict=True):
+                scored = calibration.of(one.expected_score) if one.visits else one.expected_score
+                assert each.expected_score == pytest.approx(scored)
+
+
+@pytest.mark.parametrize("game_id", LEARNED)
+def test_scores_are_calibrated_together_and_nothing_else_changes(game_id):
+    plain = LOOK._replace(calibrated=False, endings=False)
+    for number, (position, seat) in enumerate(decisions(game_id, 8, "calibrated")):
+        with note_on_failure(number=number):
+            view = position.view(seat)
+            model = widely_calibrated(view.game)
+            told, raw = (
+                search(view, iterations=1_000, seed=number, parameters=each, model=model)
+                for each in (LOOK._replace(endings=False), plain)
+            )
+            known = learned(view.game)
+            assert raw == search(view, iterations=1_000, seed=number, parameters=plain, model=known)
+            calibration = model.calibrated(position, seat)
+            assert told.action == raw.action and told.reasons == raw.reasons
+            assert told.win + told.draw / 2 == pytest.approx(told.expected_score, abs=1e-12)
+            before = {each.action: each for each in raw.actions}
+            for each in told.actions:
+                one = before[each.action]
+                assert (each.visits, each.probability) == (one.visits, one.probability)
+                if each.standing is Standing.UNEXAMINED:
+                    assert each == one
+                    continue
+                assert each.expected_score == pytest.approx(calibration.of(one.expected_score))
+                if each.loss and one.probability == 0 and len(told.actions) > 1:
+                    lost = calibration.of(raw.expected_score) - calibration.of(
+                        raw.expected_score - one.loss
+                    )
+                    assert each.loss == pytest.approx(lost)
+                    assert 0.1 * one.loss_deviation < each.loss_deviation < 2 * one.loss_deviation
 
 
 def proven(game_id, name, most):

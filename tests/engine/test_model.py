@@ -10,8 +10,9 @@ import pytest
 
 from ai.search import search
 from engine import games, model
+from engine.calibration import NONE
 from engine.errors import RulesetError
-from engine.features import Features
+from engine.features import SCALE, Features
 from engine.model import BELIEFS, Model, ModelError, learned, nothing
 from engine.net import LEAST_HALF_WIDTH, SCALES
 from engine.playout_policy import PlayoutPolicy
@@ -19,7 +20,14 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games import facts_of
 from tests.support.long_form import LONG_FORM
-from tests.support.models import has_features, likelihoods, positions, random_model, shared
+from tests.support.models import (
+    calibrated,
+    has_features,
+    likelihoods,
+    positions,
+    random_model,
+    shared,
+)
 from tests.support.play import game_of
 
 MATCHES = 5 if LONG_FORM else 3
@@ -55,7 +63,9 @@ def test_features_tell_nothing_that_the_seat_does_not_know(game_id):
                 rows = features.rows(position, seat)
                 sampler = Sampler.of(position.view(seat))
                 for world in range(WORLDS):
-                    assert features.rows(sampler.sample(world), seat) == rows, (seed, ply)
+                    sampled = sampler.sample(world)
+                    assert features.rows(sampled, seat) == rows, (seed, ply)
+                    assert features.moment_of(sampled, seat) == features.moment_of(position, seat)
                 described += rows is not None
     assert described > 20
 
@@ -284,6 +294,49 @@ def weights_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)
+def test_a_calibration_is_written_and_read_and_holds_for_one_ruleset_and_all_uses(
+    tmp_path, game_id
+):
+    game = games()[game_id]()
+    bare = random_model(game, 1)
+    written = calibrated(bare)
+    path = tmp_path / "weights.json"
+    path.write_text(written.write())
+    read = Model.read(path, game)
+    assert bare.calibration is None and bare.name != written.name == read.name
+    assert read.calibration == written.calibration == read.against(0.5).calibration
+    assert Model.read(path, game, uses=read.uses[:1]).calibration is None
+    for name in facts_of(game_id).rulesets:
+        other, _ = game_of(game_id, name)
+        under = read.under(other)
+        if other.ruleset != game.ruleset and under is not None:
+            assert under.calibration is None
+    told = set()
+    for position in positions(game, 2):
+        for seat in position.deciders:
+            shift, stretch = read.calibrated(position, seat)
+            assert stretch == 5 / SCALE
+            assert bare.calibrated(position, seat) == NONE
+            told.add(round(shift * SCALE))
+    assert told <= {0, *read.calibration.values()}
+    assert len(told) > 1 or not read.features.moments
+
+
+def test_scores_of_skystones_have_a_shift_for_each_pick_and_placement():
+    game = games()["skystones"]()
+    features = Features.of(game)
+    found = [
+        {features.moment_of(position, seat) for seat in position.deciders}
+        for position in positions(game, 2)
+        if not position.over
+    ]
+    for number in range(4):
+        when, first = ("early", "late")[number // 2], 14 * number
+        assert found[first : first + 5] == [{f"{when} pick {n}"} for n in range(1, 6)]
+        assert found[first + 5 : first + 14] == [{f"placement {n}"} for n in range(1, 10)]
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
 def test_a_model_is_written_and_read(tmp_path, game_id):
     game = games()[game_id]()
     written = random_model(game, 1)
@@ -334,12 +387,17 @@ def test_a_model_for_values_alone_needs_no_weights(tmp_path):
         (lambda document: document["net"].update(second="AAA="), "second must have 512 weights"),
         (lambda document: document["net"].update(second="%"), "base64|padding"),
         (lambda document: document["net"].update(second=7), "bytes-like|ASCII"),
+        (lambda document: document["calibration"].pop("stretch"), "not that of the game's moments"),
+        (lambda document: document["calibration"].update(pick=1), "not that of the game's moments"),
+        (lambda document: document["calibration"].update(stretch=0.5), "is not whole"),
+        (lambda document: document["calibration"].update(stretch=-252), "turns scores around"),
+        (lambda document: document.update(calibration=7), "not iterable"),
         (lambda document: document.update(more="x" * model.MAX_BYTES), "more than 400,000 bytes"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_name(weights_file, change, said):
     game = games()["skystones"]()
-    document = json.loads(random_model(game, 1).write())
+    document = json.loads(calibrated(random_model(game, 1)).write())
     change(document)
     weights_file.write_text(json.dumps(document))
     with pytest.raises(ModelError, match=said) as raised:

@@ -9,6 +9,9 @@ import pytest
 from ai.results import Standing
 from engine import games
 from engine.aspects import Aspects
+from engine.calibration import Calibration
+from engine.features import SCALE, Features
+from engine.model import Model, learned
 from engine.position import Position
 from lab.search_bench import scores
 from lab.search_bench.scores import (
@@ -17,6 +20,7 @@ from lab.search_bench.scores import (
     Row,
     Task,
     aspects,
+    fit,
     match,
     random_decision,
     rows,
@@ -137,6 +141,48 @@ def test_who_foretells_the_true_probability_is_right(capsys):
         assert abs(float(off)) <= 1.5 * float(width) + 1e-4, line
 
 
+# The calibration
+
+
+def test_a_fit_finds_by_how_much_scores_are_off():
+    chance = random.Random(3)
+    planted = Calibration(-0.05, 0.1), Calibration(0.02, 0.1)
+    matches = []
+    for number in range(40_000):
+        foretold, moment = chance.uniform(0.05, 0.95), number % 2
+        happened = float(chance.random() < planted[moment].of(foretold))
+        told = Foretold(0, 0, foretold, happened, ("early", "late")[moment])
+        proven = Foretold(0, 1, 0.9, 0.0, "late", True)
+        matches.append([told, proven])
+    found = fit(("early", "late"), matches)
+    assert found["early"] / SCALE == pytest.approx(-0.05, abs=0.015)
+    assert found["late"] / SCALE == pytest.approx(0.02, abs=0.015)
+    assert found["stretch"] / SCALE == pytest.approx(0.1, abs=0.02)
+    assert all(type(each) is int for each in found.values())
+    few = fit(("early", "late"), matches[:4])
+    assert all(abs(each) < SCALE / 8 for each in few.values())
+
+
+def test_the_command_writes_a_calibration_into_the_model(monkeypatch, capsys, tmp_path):
+    game = games()["skystones"]()
+    path = tmp_path / "weights.json"
+    monkeypatch.setattr(scores, "file_of", lambda game: path)
+    arguments = ("--games", "skystones", "--number", "2", "--iterations", "200", "--seed", "4")
+    run(monkeypatch, capsys, "fit", *arguments)
+    written, before = Model.read(path, game), learned(game)
+    assert (written.weights, written.net, written.uses) == (before.weights, before.net, before.uses)
+    assert written.calibration.keys() == {"stretch", *Features.of(game).moments}
+    assert written.provenance["calibration"] == {"number": 2, "iterations": 200, "seed": 4}
+    # The calibration that a game has is not in what another one is fitted to.
+    first = path.read_bytes()
+    scores.keep(game, dict.fromkeys(written.calibration, 100), {})
+    other = Model.read(path, game)
+    assert set(other.calibration.values()) == {100}
+    monkeypatch.setattr(scores, "learned", lambda game: other)
+    run(monkeypatch, capsys, "fit", *arguments)
+    assert path.read_bytes() == first
+
+
 # The command
 
 
@@ -158,3 +204,6 @@ def test_the_command_names_the_fault_of_its_arguments(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run(monkeypatch, capsys, "rows", "--games", "bridge")
     assert "there is no game bridge" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run(monkeypatch, capsys, "fit", "--games", "kuhn_poker")
+    assert "nothing is learned of kuhn_poker" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import random
 import struct
 
 from engine.features import SCALE, Features
-from engine.model import Model
+from engine.model import STRETCH, Model
 from engine.net import shapes
 from engine.position import Position
 
@@ -26,6 +26,13 @@ def random_model(game, seed, uses=None, most=500):
     uses = features.uses if uses is None else uses
     net = random_net(len(features.inputs), seed) if features.inputs else None
     return Model(game, weights, uses, net=net)
+
+
+def calibrated(model):
+    """The same model with a calibration: another shift at each moment."""
+    shifts = {name: 10 + n for n, name in enumerate(model.features.moments)}
+    numbers = {STRETCH: 5, **shifts}
+    return Model(model.game, model.weights, model.uses, model.provenance, model.net, numbers)
 
 
 def random_net(inputs, seed, most=100):

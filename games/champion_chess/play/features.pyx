@@ -88,6 +88,13 @@ cdef class ChampionChessFeatures(Features):
     def decisions(self):
         return {"champion": CHAMPION_NAMES, "aid": AID_PLAYED, "discards": DISCARD_NAMES}
 
+    @property
+    def moments(self):
+        return ()                    # No scores are too high, but all are too near one half.
+
+    cdef int moment(self, const State* state, int seat) noexcept nogil:
+        return -1
+
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return (<const ChessState*> state).phase - CHAMPION
 

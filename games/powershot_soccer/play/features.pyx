@@ -104,6 +104,15 @@ cdef class PowerShotSoccerFeatures(Features):
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return kind_of(context_of(self, &(<const SoccerState*> state).common))
 
+    @property
+    def moments(self):
+        return tuple(f"{kind}, half {half}" for half in (1, 2) for kind in KINDS)
+
+    cdef int moment(self, const State* state, int seat) noexcept nogil:
+        # What is left of a match is worth less in its second half, what the opponent keeps is not.
+        return (DECISION_KINDS * ((<const SoccerState*> state).common.half > 1)
+                + self.decision_kind(state, seat))
+
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil:
         self.describe(context_of(self, &(<const SoccerState*> state).common),

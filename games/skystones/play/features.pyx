@@ -75,6 +75,20 @@ cdef class SkystonesFeatures(Features):
         cdef int phase = (<const SkystonesState*> state).common.phase
         return 0 if phase == PICK else 1 if phase == PLACE else -1
 
+    @property
+    def moments(self):
+        return (*(f"{when} pick {n + 1}" for when in ("early", "late") for n in range(MAX_HAND)),
+                *(f"placement {n + 1}" for n in range(MAX_SQUARES)))
+
+    cdef int moment(self, const State* state, int seat) noexcept nogil:
+        # Scores are off by more with each good card that the opponent has picked, too, and with
+        # each that it has kept. Late in a match there is little to pick from.
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        if stones.common.phase == PICK:
+            return (MAX_HAND * (stones.common.round > ROUNDS // 2)
+                    + <int> self.rules.hand_size - stones.picks[seat].missing)
+        return 2 * MAX_HAND + MAX_SQUARES - count_lanes(stones.board.empty)
+
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil:
         cdef const Common* common = &(<const SkystonesState*> state).common
