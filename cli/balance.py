@@ -128,6 +128,6 @@ def _settings(args: argparse.Namespace) -> "Settings":
         # Choices are foreseen under the default ruleset alone, which would make one arm stronger.
         searches = [each.startswith("search") and "sharpness=" not in each for each in players]
         players = [each + ",sharpness=0" * of for each, of in zip(players, searches, strict=True)]
-    for each in filter(None, players):
-        Configuration.read(each)
-    return Settings(game_id, players[0], players[1], args.seed, rulesets)
+    list(map(Configuration.read, filter(None, players)))  # It refuses what is none.
+    of = players[0], players[1], args.seed, rulesets
+    return Settings(game_id, *of, by_net=rulesets == ("{}",) and not args.propose)

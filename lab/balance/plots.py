@@ -43,8 +43,8 @@ def course(arms: Sequence[Sequence[Line]]) -> str:
             axes.plot(x, bounds[2], color=colour, linewidth=2)
     axes.axhline(POINTS / 2, color=FAINT, linewidth=1)
     axes.set(xlim=(0, 100), ylim=(0, POINTS), xlabel="part of the match, in percent")
-    axes.set(ylabel="expected score of the winner")
-    return _svg(canvas, "What the winner of a match expected in its course")
+    axes.set(ylabel="expected score", title="what winners expected: median, half, eight tenths")
+    return _svg(canvas, axes.get_title())
 
 
 def lengths(arms: Sequence[Sequence[Line]]) -> Iterator[str]:

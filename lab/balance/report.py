@@ -75,10 +75,10 @@ class Report:
         self.figures = [study.figures(arm) for arm in range(len(study.games))]
         changes = study.changes(looked) if len(study.games) > 1 else []
         self.changes = {each.key: each for each in changes}
-        # What has surely changed, and by how much surely. Each group has an equal part of the risk.
+        # What has surely changed, not by 0.0, and how much. Groups have equal parts of the risk.
         groups = Counter(each.group for each in changes)
         sure = {each.key: each.sure(len(groups) * groups[each.group]) for each in changes}
-        self.sure = {key: by for key, by in sure.items() if by > 0}
+        self.sure = {k: n for k, n in sure.items() if n > 0 and round(self.changes[k].estimate, 1)}
 
     # Sentences
 
@@ -114,22 +114,22 @@ class Report:
         for figure, target in found:
             named = ", ".join(filter(None, [figure.title, COLUMNS.get(figure.group)]))
             text = f"{_spread(figure)} {figure.unit}, outside of {target.low:g} to {target.high:g}"
-            yield f"Stands out: {named}: {text}."
+            yield f"Stands out: {named}: {text}.".replace(" -", " −")
         if not found:
             texts = ", ".join(f"{each.key} {each.low:g} to {each.high:g}" for each in self.targets)
-            yield f"Nothing is surely outside of its target ({texts})."
+            yield f"Nothing is surely outside of its target ({texts}).".replace(" -", " −")
+        told = {each.key for each, _ in found}
         for group, text in BEST.items():
             cards = [each for each in self.figures[-1] if each.group == group]
             usual = sum(each.estimate for each in cards) / max(len(cards), 1)
             for best in sorted(cards, key=lambda each: each.estimate)[-1:]:
-                if best.estimate - best.half(ALARM / len(cards)) > usual:
+                if best.key not in told and best.estimate - best.half(ALARM / len(cards)) > usual:
                     yield text.format(best.title, _spread(best))
         if self.proposal is not None:
             _, left, tried, study = self.proposal
             texts = ", ".join(differences(study.games[0], study.games[-1])) or "no change"
-            hold = f"{'Not all' if left else 'All'} targets hold then"
-            told = f"as far as so many matches tell; {tried} rulesets were played"
-            yield f"Proposed: {texts}. {hold}, {told}."
+            hold = f"{'Not all' if left else 'All'} targets hold then, as far as these matches tell"
+            yield f"Proposed: {texts}. {hold}; rulesets played: {tried}."
 
     # Tables and plots
 
@@ -172,7 +172,7 @@ class Report:
         default = arena.game_of(self.study.settings.game_id)
         rulesets = [", ".join(differences(default, each)) or "default" for each in self.study.games]
         said = self.study.provenance | {"rulesets": "; ".join(rulesets)}
-        yield "\n".join(f"- {name}: {value}" for name, value in said.items())
+        yield "\n".join(f"- {name}: {value}" for name, value in said.items() if value != "")
 
     def _row(self, figure: Figure) -> Sequence[str]:
         before = {each.key: _spread(each) for each in self.figures[0]}.get(figure.key, "-")
@@ -193,6 +193,7 @@ class Report:
     def write(self, folder: Path, plots: bool) -> list[Path]:
         """Writes figures.jsonl, report.md and report.html; returns the paths."""
         body = MarkdownIt("commonmark").enable("table").render(self.markdown(plots))
+        body = body.replace(" ± ", "&nbsp;±&nbsp;").replace(" %", "&nbsp;%")
         files = {
             "figures.jsonl": "".join(json.dumps(each) + "\n" for each in self.documents()),
             "report.md": self.markdown(),

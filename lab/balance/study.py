@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     seed: int
     rulesets: tuple[str, ...]  # One, or two that are compared; see lab/rulesets.py.
     playouts: int = PLAYOUTS
+    by_net: bool = True  # Not for other rulesets: the nets of some games do not see numbers.
 
     def orders(self, count: int) -> Iterator[Order]:
         """What to play, in order; that of a longer study begins with that of a shorter one."""
@@ -39,7 +40,7 @@ class Settings(NamedTuple):
             if self.stronger and number % STRONGER_EVERY == 0:
                 kinds.append(("pair", self.stronger, 0))
             for kind, first, arm in kinds:
-                chance = self.seed, number, self.playouts, self.rulesets[arm]
+                chance = self.seed, number, self.playouts, self.rulesets[arm], self.by_net
                 yield kind, arm, Task(self.game_id, first, self.player, *chance)
 
     def document(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def test_a_report_of_each_game_needs_nothing_else(game_id, tmp_path):
     assert "{body}" not in page
     head, *figures = map(json.loads, (tmp_path / "figures.jsonl").read_text().splitlines())
     assert head["format"] == "croupier-balance/1" and head["player"] == "random"
+    assert head["by_net"] is True
     assert {"revision", "model", "seed", "rulesets", "rules_version"} <= head.keys()
     assert all(each["low"] <= each["estimate"] <= each["high"] for each in figures)
     for sentence in head["said"]:
@@ -75,7 +76,8 @@ def test_two_rulesets_are_compared(tmp_path):
     )
     assert "Skystones: 64 matches" in printed, "it stops once it is known"
     assert re.search(r"Changed: turns.* \+\d", printed)
-    assert "hand_size 5 → 3" in (tmp_path / "report.md").read_text()
+    told = (tmp_path / "report.md").read_text()
+    assert "hand_size 5 → 3" in told and "- by_net: False\n" in told
     assert "policy scores" in printed
 
 

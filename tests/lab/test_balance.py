@@ -95,6 +95,23 @@ def test_a_card_that_is_given_up_is_not_played():
     assert not {roles[card] for card in given_up} & {1, 2, 3, 4}
 
 
+@pytest.mark.parametrize(
+    ("game_id", "varied"),
+    [
+        ("castle_rampage", "cards.*.castle*=2"),
+        ("champion_chess", "cards.*.defend*=2"),
+        ("powershot_soccer", "cards.Save 8.power=15"),
+        ("skystones", "cards.*.north=0"),
+    ],
+)
+def test_what_a_deal_is_worth_follows_from_the_numbers_of_the_cards(game_id, varied):
+    both = "{}", rulesets.changed(game_id, [varied])
+    made = Study(settings(game_id, *both)._replace(by_net=False), None, 1)
+    made.play(9)
+    before, after = ([line["values"][0] for line in made.of(arm)] for arm in (0, 1))
+    assert before != after
+
+
 # Intervals
 
 
@@ -181,6 +198,9 @@ def test_the_best_card_is_named_where_it_is_sure(planted):
                     line["cards"][group][seat]["2"] = int(seat == better)
     said = [each for each in Report(made, []).sentences() if " most: " in each or "readily" in each]
     assert [each.split(" is ")[0] for each in said] == ["Bishop", "Rook"] * planted
+    # Once is enough.
+    said = [each for each in Report(made, [read("cards=-1..1")]).sentences() if "Bishop" in each]
+    assert [each.split(":")[0] for each in said] == ["Stands out"] * planted
 
 
 def test_the_luck_of_a_deal_tells_a_strong_card():
@@ -242,6 +262,15 @@ def test_a_card_is_named_before_what_follows_from_it():
     assert re.match(r"Changed: Rook: played when it could be \+\d", said[1])
     assert re.match(r"Changed: Bishop: played when it could be −\d", said[2])
     assert re.match(r"Changed: turns.*: \+9.0 ± 0.0 turns", said[3])
+
+
+@pytest.mark.parametrize("more", [0.04, 0.06])
+def test_what_is_told_as_nothing_has_not_changed(more):
+    made = study("champion_chess", 12, "{}", "{}")
+    for line in made.of(1):
+        line["minutes"] += more
+    said = [each for each in Report(made, []).sentences() if each.startswith("Changed: ")]
+    assert [each.endswith(": +0.1 ± 0.0 minutes.") for each in said] == [True] * (more > 0.05)
 
 
 def test_nothing_is_said_to_have_changed_where_nothing_has():
