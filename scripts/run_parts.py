@@ -36,7 +36,8 @@ ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build/parts"
 # What make would hand on from the make above it, and what the part shall not take for its own.
 NOT_HANDED_ON = {"MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL", "ARGS", "SHORT"}
-RETRIED = re.compile(r"^.*\(retry x\d+\).*$", re.MULTILINE)  # As vitest says it.
+# As vitest says it, and the tests of the page.
+RETRIED = re.compile(r"^.*(?:\(retry x\d+\)|A try has failed, ).*$", re.MULTILINE)
 TO_ITS_END = re.compile(rb"^make: \*\*\* \[.*\] Error 1$", re.MULTILINE)
 SECONDS_TO_END = 2
 

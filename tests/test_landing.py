@@ -19,6 +19,7 @@ good:
 test:
 	test -e tried || { touch tried; exit $(STATUS); }
 unstable:
+	@echo 'A try has failed, a test: why'
 	@echo ' ✓ a test 35ms (retry x1)'
 long:
 	echo $$$$ >pid; exec sleep 100000
@@ -58,6 +59,7 @@ def test_a_part_whose_tests_failed_runs_once_more_and_both_results_are_said(part
 def test_a_test_of_the_page_that_passed_at_the_second_try_is_named(parts):
     said, _ = parts("unstable").communicate()
     assert "make unstable: passed" in said and "a test 35ms (retry x1)" in said
+    assert "A try has failed, a test: why" in said
 
 
 # 2 is what pytest ends with where it was interrupted, or could not collect.

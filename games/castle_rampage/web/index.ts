@@ -71,11 +71,12 @@ export const game: GameModule = {
 		const game = gameOf(context.view);
 		if (game.phase === CastleRampagePhase.SET_UP) return undefined;
 		if (clicks.length > 0) return say().notForThat;
-		const others = game.hand.length - 1;
+		// The card that is asked about may have left the hand meanwhile.
+		const others = Math.max(0, game.hand.length - 1);
 		const { cost } = numbersOf(card, context.catalog.cards.get(card)?.numbers ?? []);
 		const reason =
-			(cost?.value ?? 0) > others
-				? say().tooDear(cost!.value, others)
+			cost && cost.value > others
+				? say().tooDear(cost.value, others)
 				: SCHEMES.includes(card)
 					? say().unitsMissing
 					: card === "SABOTEUR"

@@ -39,8 +39,12 @@ export function openSite(): { url: string; browser: Browser } {
 	});
 	afterEach(async ({ task }) => {
 		for (const context of site.browser.contexts()) {
-			if (task.result?.state === "fail")
-				task.result.errors![0]!.message += (await Promise.all(context.pages().map(shown))).join("");
+			if (task.result?.state === "fail") {
+				const [error] = task.result.errors!;
+				error!.message += (await Promise.all(context.pages().map(shown))).join("");
+				// Of a try that is followed by another one nothing else is told.
+				console.error(`A try has failed, ${task.name}: ${error!.message.replaceAll("\n", " | ")}`);
+			}
 			await context.close();
 		}
 		expect(complaints.splice(0)).toEqual([]);
