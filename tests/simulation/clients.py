@@ -32,8 +32,8 @@ RESPONSES = {
 class Client:
     """A program with connections of its own, which go to one of the servers each."""
 
-    def __init__(self, inhabitants, rng, *, key="", web=""):
-        """`key` is the name of its API key, if it has one.
+    def __init__(self, inhabitants, rng, *, key="", web="", home=None):
+        """`key` is the name of its API key, if it has one, and `home` the only machine it calls.
 
         `web` is the form of its messages if it calls the web gateway, "proto" or "json".
         """
@@ -44,6 +44,7 @@ class Client:
         self.number = inhabitants.clients
         self.key = key
         self.player = f"player-{self.number}"  # Whom it names, with a key.
+        self.home = home
         self.newer = False  # Whether it calls for a match of rules that only a newer server has.
         self._connection = None
         self.address = f"192.0.2.{self.number % 250}"
@@ -68,7 +69,7 @@ class Client:
         return self._connection
 
     def _machines(self):
-        return self.world.machines_with(self.newer)
+        return [self.home] if self.home else self.world.machines_with(self.newer)
 
     def need_newer(self):
         """From now on calls newer servers alone."""

@@ -66,8 +66,8 @@ class Inhabitants:
 
     async def come_from_the_future(self, number):
         """Leaves some matches of a release to come in the log; returns their ids."""
-        machine, client = self.world.machines[0], Client(self, self.rng)
-        client.connect(machine.address)
+        machine = self.world.machines[0]
+        client = Client(self, self.rng, home=machine)
         machine.owner.to_come = True
         for _ in range(number):
             request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("champion_chess"))
@@ -221,7 +221,6 @@ class Table:
     def lose(self):
         """The log has lost actions: those at the table leave it to others."""
         self.lost = True
-        self.world.lost.add(self.name)
         for task in self.seated:
             task.cancel()
 

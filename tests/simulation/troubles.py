@@ -265,8 +265,10 @@ class Troubles:
             if lost:
                 self.world.counts["losses"] += 1
                 self.world.tell(f"the standby lacks actions of {', '.join(sorted(lost))}")
+                names = {f"matches/{each}" for each in lost}
+                self.world.lost |= names  # Also those at which nobody sits any more.
                 for table in self.world.running:
-                    if table.name.removeprefix("matches/") in lost:
+                    if table.name in names:
                         table.lose()
                 return standby
         return None
