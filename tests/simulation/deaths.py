@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from service.common import tasks
 from tests.simulation import STORES
+from tests.simulation.network import LOST
 
 WAYS = ("fails", "ends")
 # That no world has; tests of real servers let it die.
@@ -21,6 +22,7 @@ NAMES = (*(name for name in tasks.NAMES if name not in ELSEWHERE), *THREADS)
 IN_POSTGRESQL = ("commit", "notices", "notify", "read", "watched match")  # And in no other log.
 IN_SQLITE = ("retention", "store-reader")
 WAITED_FOR = "reports"  # By one call, which fails with it.
+ADMITTING = "admitting"  # Of one connection, which is closed.
 # Without which it does not begin.
 FAULTS = {"lease": ["stops"], "search": ["searches"], "search-bot": ["searches"]}
 WORLDS = 6  # That are tried until it begins.
@@ -104,7 +106,7 @@ class Death:
         return planted
 
     def _fail(self):
-        if self._way == "fails" or self.name in (*THREADS, "admitting"):  # Which end so alone.
+        if self._way == "fails" or self.name in (*THREADS, ADMITTING):  # Which end so alone.
             raise PlantedDeath("on purpose")
 
     def _is_due(self, loop):
@@ -164,7 +166,8 @@ class Death:
 
     def tells(self, error):
         """Whether who waits for it has this error."""
-        return self.died_at is not None and self.name == WAITED_FOR and error.code == "INTERNAL"
+        told = {WAITED_FOR: error.code == "INTERNAL", ADMITTING: error.details == LOST}
+        return self.died_at is not None and told.get(self.name, False)
 
     def missed(self, story):
         """What is missing, now that the world has ended."""

@@ -113,7 +113,9 @@ class Watcher:
         if "closed its port" in error.details and calm:
             self.world.fail(f"{self.table}: a stream ends with its server, and says nothing")
         # Who reads slowly is disconnected after a minute.
-        if error.details == LOST and self.world.troubles.is_well(60.0) and not self.slow:
+        dead = self.world.death is not None and self.world.death.tells(error)
+        well = self.world.troubles.is_well(60.0) and not dead
+        if error.details == LOST and well and not self.slow:
             self.world.fail(f"{self.table}: a stream is cut off while all is well")
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self.table}: a stream ends with {error}")
