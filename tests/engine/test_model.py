@@ -4,11 +4,14 @@ import json
 import math
 import struct
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import chain
 
 import pytest
 
+import wire
 from ai.search import search
+from croupier.v1.game_pb2 import View
 from engine import games, model
 from engine.calibration import NONE
 from engine.errors import RulesetError
@@ -331,9 +334,22 @@ def test_scores_of_skystones_have_a_shift_for_each_pick_and_placement():
         if not position.over
     ]
     for number in range(4):
-        when, first = ("early", "late")[number // 2], 14 * number
-        assert found[first : first + 5] == [{f"{when} pick {n}"} for n in range(1, 6)]
-        assert found[first + 5 : first + 14] == [{f"placement {n}"} for n in range(1, 10)]
+        kinds = [f"pick {n}" for n in range(1, 6)] + [f"placement {n}" for n in range(1, 10)]
+        expected = [{f"round {number + 1}, {kind}"} for kind in kinds]
+        assert found[len(kinds) * number : len(kinds) * (number + 1)] == expected
+
+
+def test_scores_of_castle_rampage_have_a_shift_for_each_set_up_and_for_early_turns():
+    game = games()["castle_rampage"]()
+    features = Features.of(game)
+    told = defaultdict(set)
+    for position in chain.from_iterable(positions(game, seed) for seed in range(MATCHES)):
+        for seat in position.deciders:
+            now = View.FromString(wire.write_view(game, position.view(seat)))
+            told[features.moment_of(position, seat)].add(now.castle_rampage.turn)
+    assert told["turns 1 to 4"] == {1, 2, 3, 4} and told["turns 5 to 8"] == {5, 6, 7, 8}
+    assert min(told["turns from 9 on"]) == 9
+    assert told["set-up 1"] == told["set-up 2"] == {0}
 
 
 @pytest.mark.parametrize("game_id", LEARNABLE)

@@ -98,6 +98,17 @@ cdef class CastleRampageFeatures(Features):
             names += [f"{side} {what}" for what in ("catapults", "granaries", "hand size")]
         return tuple(names)
 
+    @property
+    def moments(self):
+        return (*(f"set-up {n + 1}" for n in range(MAX_SET_UPS)),
+                "turns 1 to 4", "turns 5 to 8", "turns from 9 on")
+
+    cdef int moment(self, const State* state, int seat) noexcept nogil:
+        cdef const Common* common = &(<const CastleState*> state).common
+        if common.phase == SET_UP:
+            return common.set_ups
+        return MAX_SET_UPS + min((common.turn - 1) // 4, 2)
+
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return 0 if (<const CastleState*> state).common.phase == SET_UP else 1
 

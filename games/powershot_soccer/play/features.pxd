@@ -35,6 +35,10 @@ cdef enum:
     GOAL_UNSURE                  # or that can.
     PLAY_INPUTS
 
+    # Moments: 0 or more cards that both seats have to draw, 20 or more, ..., 80 or more.
+    DRAWS_STEP = 20
+    DRAWS_TOLD = 5
+
     # Contexts: all of what both seats see that describes a decision.
     MOST_TO_SHOOT = NEEDED_TO_SHOOT + MAX_SAVE // BONUS    # With more, every shot is a PowerShot.
     MOST_STANDING = 2            # Standing cards that answers tell apart.

@@ -106,12 +106,15 @@ cdef class PowerShotSoccerFeatures(Features):
 
     @property
     def moments(self):
-        return tuple(f"{kind}, half {half}" for half in (1, 2) for kind in KINDS)
+        return tuple(f"{what}, half {half}, {n * DRAWS_STEP} or more cards to draw"
+                     for half in (1, 2) for n in range(DRAWS_TOLD) for what in ("attack", "answer"))
 
     cdef int moment(self, const State* state, int seat) noexcept nogil:
         # What is left of a match is worth less in its second half, what the opponent keeps is not.
-        return (DECISION_KINDS * ((<const SoccerState*> state).common.half > 1)
-                + self.decision_kind(state, seat))
+        cdef const Common* common = &(<const SoccerState*> state).common
+        cdef int draws = common.draw_sizes[0] + common.draw_sizes[1]
+        cdef int at = DRAWS_TOLD * (common.half > 1) + min(draws // DRAWS_STEP, DRAWS_TOLD - 1)
+        return 2 * at + (self.decision_kind(state, seat) >= ANSWER)
 
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil:

@@ -77,17 +77,18 @@ cdef class SkystonesFeatures(Features):
 
     @property
     def moments(self):
-        return (*(f"{when} pick {n + 1}" for when in ("early", "late") for n in range(MAX_HAND)),
-                *(f"placement {n + 1}" for n in range(MAX_SQUARES)))
+        return tuple(f"round {n + 1}, {what} {i + 1}" for n in range(ROUNDS)
+                     for what, count in (("pick", MAX_HAND), ("placement", MAX_SQUARES))
+                     for i in range(count))
 
     cdef int moment(self, const State* state, int seat) noexcept nogil:
-        # Scores are off by more with each good card that the opponent has picked, too, and with
-        # each that it has kept. Late in a match there is little to pick from.
+        # Scores are off by more with each good card that the opponent has picked, and with each
+        # that it has kept. Which cards those are changes from round to round.
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        if stones.common.phase == PICK:
-            return (MAX_HAND * (stones.common.round > ROUNDS // 2)
-                    + <int> self.rules.hand_size - stones.picks[seat].missing)
-        return 2 * MAX_HAND + MAX_SQUARES - count_lanes(stones.board.empty)
+        cdef int decided = <int> self.rules.hand_size - stones.picks[seat].missing
+        if stones.common.phase == PLACE:
+            decided = MAX_HAND + MAX_SQUARES - count_lanes(stones.board.empty)
+        return ((min(<int> stones.common.round, ROUNDS) - 1) * (MAX_HAND + MAX_SQUARES) + decided)
 
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil:
