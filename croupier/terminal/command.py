@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from rich.console import Console, ConsoleDimensions
 
 from croupier.client import STRENGTHS
+from croupier.errors import CroupierError
 from croupier.terminal import arguments, program, resuming, texts
 from croupier.terminal.arguments import CommandError, UsageError
 from croupier.terminal.drawing import printable
@@ -21,6 +22,7 @@ MAX_SECONDS = 60
 MAX_CLOCK_SECONDS = 86400
 MAX_NAME = 32  # Characters.
 REVIEW_ITERATIONS = 100, 1_000_000  # The fewest and the most.
+EXPECTED = CommandError | CroupierError | OSError  # What is said in a line.
 HINT_CHOICES = {"allow": "allowed", "after-end": "after_end"}
 
 DESCRIPTION = (
@@ -83,7 +85,7 @@ def main() -> None:
     add_arguments(parser)
     program.run(
         lambda: run(parser.parse_args(), ALONE),
-        lambda error: f"{ALONE}: {error}" if isinstance(error, CommandError | OSError) else None,
+        lambda error: f"{ALONE}: {error}" if isinstance(error, EXPECTED) else None,
     )
 
 

@@ -56,6 +56,18 @@ def test_what_is_missing_is_said_in_a_line(tmp_path, words, said):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [[*COMMAND, "play"], PLAY], ids=len)
+def test_an_address_or_a_key_that_is_none_is_said_in_a_line(command):
+    for words, said in (
+        (["--server", "http://localhost:8080"], "give HOST:PORT, without http://"),
+        (["--server", "localhost:99999"], "99999 is not a port"),
+        (["--server", NOWHERE, "--api-key", "sch\u00f6n"], "the API key has characters"),
+    ):
+        done = run("skystones", *words, command=command, stdout=subprocess.PIPE)
+        assert said in done.stderr
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
 @pytest.mark.parametrize(
     "words",
     [
