@@ -123,16 +123,21 @@ def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:
     Raises OSError for a file that cannot be read, and ValueError for settings that contradict each
     other.
     """
+    if not uses_tls(security):
+        return None
+    return grpc.ssl_channel_credentials(
+        _read(security.ca), _read(security.key), _read(security.cert)
+    )
+
+
+def uses_tls(security: Security) -> bool:
+    """Whether there is TLS; raises ValueError for settings that contradict each other."""
     tls = security.tls or bool(security.ca or security.cert or security.key)
     if tls and security.insecure:
         raise ValueError("TLS and insecure exclude each other")
     if bool(security.cert) != bool(security.key):
         raise ValueError("the certificate of a client needs its key, and the key its certificate")
-    if not tls:
-        return None
-    return grpc.ssl_channel_credentials(
-        _read(security.ca), _read(security.key), _read(security.cert)
-    )
+    return tls
 
 
 def explained(error: CroupierError, address: str, security: Security) -> CroupierError:

@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 
+from croupier.files import read_again
+from croupier.transport import Security, uses_tls
+
 _FOLDER = Path("croupier", "seats")
 MATCH = re.compile(r"matches/[a-z0-9]{1,40}")
 
@@ -79,12 +82,18 @@ class SavedSeats:
 
 
 def _read(path: Path) -> SavedSeat | None:
+    # None also for what another version has written, if this one would not know what to do with it.
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_again(path))
         known = {each.name for each in fields(SavedSeat)}
         seat = SavedSeat(**{name: value for name, value in found.items() if name in known})
         datetime.fromisoformat(seat.created)
-        sound = MATCH.fullmatch(seat.match) and isinstance(seat.seat, int)
-    except (OSError, ValueError, TypeError, AttributeError):
+        security = Security(**seat.security)  # type: ignore[arg-type]
+        uses_tls(security)
+        files = [file or "" for file in (security.ca, security.cert, security.key)]
+        texts = {**asdict(seat), "seat": "", "security": ""}.values()
+        sound = all(isinstance(text, str) for text in (*texts, *files))
+        sound &= isinstance(seat.seat, int) and bool(MATCH.fullmatch(seat.match))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     return seat if sound else None

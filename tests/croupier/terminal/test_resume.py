@@ -1,5 +1,7 @@
 """A match that was left is resumed from the file in which its seat was saved."""
 
+import json
+import os
 import re
 import stat
 from pathlib import Path
@@ -9,6 +11,8 @@ import pytest
 from croupier.client import Client, Seat
 from croupier.terminal.saved import SavedSeat, SavedSeats
 from tests.croupier.terminal.terminals import Terminal, terminal
+
+NOWHERE = "127.0.0.1:1"
 
 
 @pytest.fixture
@@ -97,9 +101,7 @@ def test_what_cannot_be_resumed_is_said_and_forgotten_only_if_it_is_gone(
         assert session.process.returncode == 1
     assert said == "croupier: somebody has taken over your seat with a new token"
     assert not SavedSeats().read()
-    silent = SavedSeat(
-        "matches/a1", "127.0.0.1:1", 0, "token", "skystones", "friend", saved.created
-    )
+    silent = SavedSeat("matches/a1", NOWHERE, 0, "token", "skystones", "friend", saved.created)
     SavedSeats().keep(silent)
     with terminal("", "--resume", state=state) as session:
         assert "no server answers at 127.0.0.1:1" in " ".join(session.read())
@@ -111,3 +113,21 @@ def test_no_name_of_a_match_leads_out_of_the_folder(state: Path) -> None:
     with pytest.raises(OSError, match="no name of a match"):
         SavedSeats().keep(seat)
     assert not list(state.rglob("*.json"))
+
+
+def test_a_file_that_is_no_saved_seat_is_left_out(state: Path) -> None:
+    sound = SavedSeat(
+        "matches/a1", NOWHERE, 0, "token", "skystones", "friend", "2026-01-01T00:00:00+00:00"
+    )
+    store = SavedSeats()
+    store.keep(sound)
+    [kept] = state.glob("croupier/seats/*.json")
+    written = json.loads(kept.read_text())
+    files = ["[" * 100_000, "{}", "[]"]
+    files += [json.dumps({**written, name: 5}) for name in written if name != "seat"]
+    for security in ({"shield": True}, {"cert": "x"}, {"tls": True, "insecure": True}, {"ca": 5}):
+        files.append(json.dumps({**written, "security": security}))
+    for number, text in enumerate(files):
+        kept.with_name(f"b{number}.json").write_text(text)
+    os.mkfifo(kept.with_name("pipe.json"))  # Nobody writes to it.
+    assert store.read() == [sound]
