@@ -1,11 +1,16 @@
 """How a program begins and ends: its standard streams, interrupts, and errors in a line."""
 
+import io
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 # Statuses. The last two are those of a program that a signal has ended.
 UNUSABLE, INTERRUPTED, UNREAD = 1, 130, 141
@@ -18,6 +23,15 @@ _SECRET = re.compile(
 )
 
 
+class _Heedless(io.FileIO):
+    # Standard error: what its disk or its reader does not take is lost, and ends nothing. Most of
+    # it tells how far a work of hours is.
+    def write(self, data: "ReadableBuffer") -> int:
+        with suppress(OSError):
+            return super().write(data)
+        return memoryview(data).nbytes
+
+
 def begin() -> None:
     """Lets standard streams that are closed lead nowhere, and Ctrl-C end what is imported next."""
     # Else the next files that are opened would be taken for them, and get what libraries print.
@@ -28,6 +42,9 @@ def begin() -> None:
         if getattr(sys, name) is None:
             stream = os.fdopen(number, "w" if number else "r", closefd=False)
             setattr(sys, name, stream)
+    error = io.BufferedWriter(_Heedless(2, "w", closefd=False))
+    encoding = sys.stderr.encoding
+    sys.stderr = io.TextIOWrapper(error, encoding, "backslashreplace", line_buffering=True)
     # A name of a file or of a card may have letters that the output lacks.
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

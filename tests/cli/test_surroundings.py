@@ -140,6 +140,14 @@ def test_an_interrupt_ends_a_command_in_silence(tmp_path):
     assert (command.wait(), command.stderr.read()) == (0, "")
 
 
+def test_a_disk_that_takes_no_progress_ends_no_work():
+    command = [*COMMAND, "exploit", "kuhn_poker", "--iterations", "10", "--workers", "1"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stderr=full, stdout=subprocess.PIPE)
+    assert done.stdout
+    assert done.returncode == 0
+
+
 def test_a_server_without_standard_streams_serves_and_ends(tmp_path):
     metrics = free_port()
     options = f"--listen 127.0.0.1:0 --web off --data {tmp_path} --metrics-port {metrics}"
