@@ -61,7 +61,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("players", metavar="PLAYER", nargs="*", help="a configuration")
     types = {"N": arguments.even, "--seed": int, "--sprt": arguments.ascending}
-    types["--aivat-playouts"] = arguments.whole(1)
+    types |= {"--aivat-playouts": arguments.whole(1), "--json": arguments.new_file}
     arguments.declare(parser, OPTIONS, types, {"--game": {"required": True}})
     workers.add_options(parser)
     arguments.add_no_color(parser)
@@ -78,7 +78,6 @@ def run(args: argparse.Namespace) -> int:
         configurations = _configurations(args)
         pairings = arena.pairings(_game_ids(args.game), configurations, args.ladder)
         played_by = arena.workers_for(configurations, args.workers)
-        _check_files(args)
         for configuration in configurations:
             if configuration.revision:
                 _build(configuration.revision, console)
@@ -119,11 +118,6 @@ def _game_ids(text: str) -> list[str]:
         if name not in known:
             raise UsageError(f"there is no game {name!r}: known are {', '.join(known)}")
     return names
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    if args.json and not args.json.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder for {args.json}")
 
 
 def _build(revision: str, console: Console) -> None:

@@ -7,6 +7,7 @@ with the status of the error.
 import argparse
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -88,6 +89,22 @@ def directory(text: str) -> Path:
     # An empty HOME would name the root, and a relative one whatever directory the process is in.
     homeless = not os.path.isabs(os.environ.get("HOME", "/"))
     return Path(text if homeless and text.startswith("~") else expanded)
+
+
+def new_file(text: str) -> Path:
+    """Reads the path of a file to write: what cannot be written is told before the work for it."""
+    named = path(text)
+    folder = named.resolve().parent
+    if named.is_dir() or not folder.is_dir():
+        what = "is a folder" if named.is_dir() else "is in no folder that there is"
+        raise argparse.ArgumentTypeError(f"{text!r} {what}: name a file")
+    if not named.exists() or named.is_file():  # A device is written itself; a file is made anew.
+        try:
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            what = f"{str(folder)!r} cannot be written: {error.strerror}"
+            raise argparse.ArgumentTypeError(what) from None
+    return named
 
 
 def even(text: str) -> int:

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import wire
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from cli.verify import add_records, verify_all
-from croupier.files import read_once
+from croupier.files import read_once, write_whole
 from croupier.v1 import puzzle_pb2
 from lab import puzzles, workers
 from lab.puzzles import CONFIRMING, Options, Task
@@ -65,7 +66,8 @@ def add_parser(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_records(parser, "*")
-    more = {"--self-play": {"choices": sorted(wire.hosted_games())}}
+    more: dict[str, dict[str, Any]] = {"--self-play": {"choices": sorted(wire.hosted_games())}}
+    more["--output"] = {"type": arguments.new_file}
     whole = {
         "N": arguments.whole(1),
         "--iterations": arguments.whole(MIN_ITERATIONS, arguments.MAX_ITERATIONS),
@@ -98,7 +100,7 @@ def run(chosen: argparse.Namespace) -> int:
                 break
     pack.puzzles.sort(key=lambda each: each.puzzle.name)
     data = write_pack(pack)
-    chosen.output.write_bytes(data)
+    write_whole(chosen.output, data)
     print(f"{chosen.output}: {len(pack.puzzles)} puzzles, {len(data):,} bytes")
     return int(len(pack.puzzles) < chosen.puzzles)
 

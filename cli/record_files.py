@@ -1,13 +1,12 @@
 """Reads and writes records as files: JSON, or croupier.v1.MatchRecord serialized."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from croupier.files import read_once
+from croupier.files import read_once, write_whole
 from croupier.terminal.saved import MATCH
 from croupier.v1.match_pb2 import MatchRecord
 
@@ -63,8 +62,5 @@ def write(record: MatchRecord, directory: Path, form: str) -> Path:
         data = (json_format.MessageToJson(record, indent=1) + "\n").encode()
     else:
         data = record.SerializeToString(deterministic=True)
-    # Other processes see the whole file or none.
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(data)
-    unfinished.replace(path)
+    write_whole(path, data)
     return path

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import wire
 from cli.arguments import CommandError, Commands, declare
+from croupier.files import write_whole
 from wire.games import PACKAGED, Messages
 
 OPTIONS = """
@@ -49,11 +50,11 @@ def run(chosen: argparse.Namespace) -> int:
             added = 0 if chosen.plain else copy_packaged(chosen.output)
             print(f"{len(paths) + added} schemas in {chosen.output}")
         if chosen.descriptor_set is not None:
-            copy(shipped / f"{form}.binpb", chosen.descriptor_set)
             # Sets of descriptors that follow one another are one set.
-            with chosen.descriptor_set.open("ab") as file:
-                for messages in packaged():
-                    file.write(messages.own_schema)
+            sets = [(shipped / f"{form}.binpb").read_bytes()]
+            sets += [messages.own_schema for messages in packaged()]
+            chosen.descriptor_set.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(chosen.descriptor_set, b"".join(sets))
             print(f"their descriptors in {chosen.descriptor_set}")
     return 0
 
@@ -78,4 +79,4 @@ def copy_packaged(output: Path) -> int:
 def copy(source: Path, target: Path) -> None:
     """Copies the content of a file, to a folder that may not be there yet."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(source.read_bytes())
+    write_whole(target, source.read_bytes())

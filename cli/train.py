@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli import arguments
 from cli.arguments import Commands, UsageError
+from croupier.files import write_whole
 from engine import games
 from engine.features import Features
 from engine.model import FILE, Model, ModelError
@@ -147,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
         print("no use has passed, so there is no model")
         return 1
     path = folder / FILE
-    path.write_text(model.write())
+    write_whole(path, model.write().encode())
     print(f"{model.name} for {', '.join(model.uses)}: {path}")
     if args.against:
         _print_gain(settings, model)

@@ -16,7 +16,6 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from croupier.client import UPDATE_FILTERS, Client
 from croupier.errors import CroupierError
-from croupier.files import read_once
+from croupier.files import read_again, read_once, write_whole
 from croupier.retry import Retry
 from croupier.v1 import feed_pb2
 
@@ -128,9 +127,8 @@ class _Follower(Client):
 
 
 def say(text: str) -> None:
-    """Says something on standard error, which may be on a disk that is full."""
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+    """Says something on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 _failing: set[str] = set()
@@ -170,8 +168,11 @@ class Folder:
         self._place, self._dead = path / "cursor", path / "dead.jsonl"
         self.cursor = ""
         if self._place.exists():
-            # Rubbish is a cursor that the server refuses.
-            self.cursor = self._place.read_bytes().decode("ascii", "replace")
+            try:
+                # Rubbish is a cursor that the server refuses.
+                self.cursor = read_again(self._place).decode("ascii", "replace")
+            except ValueError as error:
+                raise OSError(str(error)) from None
             say(f"{path}: it goes on from {self.since}; what was deleted since is not told")
         self._write(self.cursor)
         if self._dead.exists():
@@ -194,13 +195,7 @@ class Folder:
             note(str(self._place), str(error))
 
     def _write(self, cursor: str) -> None:
-        # So that a crash leaves the old or the new one.
-        beside = self._place.with_suffix(".new")
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(cursor)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self._place)
+        write_whole(self._place, cursor.encode(), sync=True)
 
     def bury(self, letter: dict[str, Any]) -> bool:
         """Appends a line to dead.jsonl; returns whether the disk has taken it."""

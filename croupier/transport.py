@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import grpc
 
 from croupier.errors import CroupierError
-from croupier.files import read_once
+from croupier.files import MAX_BYTES, read_once
 
 _SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
 KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
@@ -20,7 +20,6 @@ _PORT = re.compile(r":\d+$")
 _WEB = re.compile("https?://", re.IGNORECASE)
 _PORTS = re.compile(r":(-?\d+)(?=,|$)")  # Of a list of addresses.
 MAX_PORT = 65535
-MAX_CA_BYTES = 4 << 20  # Of all authorities that a system trusts, several times.
 PROBE_SECONDS = 2.0
 
 
@@ -222,7 +221,7 @@ def _host(target: str) -> str:
 
 def _read(path: str | Path | None) -> bytes | None:
     try:
-        return None if path is None else read_once(Path(path), MAX_CA_BYTES)
+        return None if path is None else read_once(Path(path), MAX_BYTES)
     except ValueError as error:
         raise OSError(str(error)) from None
 

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ai.luck import Luck
+from croupier.files import write_whole
 from engine import games
 from engine.errors import RulesetError
 from engine.events import Event
@@ -443,7 +444,7 @@ def document(results: Sequence[Result]) -> dict[str, Any]:
 def write_json(results: Sequence[Result], path: Path) -> None:
     """Writes the results to a file as one JSON document."""
     text = json.dumps(document(results), indent=1, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_whole(path, (text + "\n").encode())
 
 
 def versions() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from croupier.files import write_whole
 from lab import arena
 from lab.balance.figures import ALARM, EFFECTS, Figure
 from lab.balance.matches import THINKING
@@ -200,7 +201,7 @@ class Report:
             "report.html": PAGE.replace("{title}", escape(self.title)).replace("{body}", body),
         }
         for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            write_whole(folder / name, text.encode())
         return [folder / name for name in files]
 
     def documents(self) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from croupier.files import naming, write_whole
+
 
 class StateError(Exception):
     """The folder cannot be used."""
@@ -57,10 +59,7 @@ class State:
 
     def write(self, name: str, document: object) -> None:
         """Writes a document to a file, all of it or nothing."""
-        path = self.folder / name
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(document, allow_nan=False) + "\n")
-        unfinished.replace(path)
+        write_whole(self.folder / name, (json.dumps(document, allow_nan=False) + "\n").encode())
 
     def lines(self, name: str, keys: tuple[str, ...] = ()) -> Iterator[Any]:
         """The documents in the lines of a file, but for one that was cut off, which is removed.
@@ -89,5 +88,6 @@ class State:
     def add_line(self, name: str, document: object) -> None:
         """Adds a line to a file."""
         text = json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
-        with (self.folder / name).open("a") as file:
+        path = self.folder / name
+        with naming(path), path.open("a") as file:
             file.write(text)

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from croupier.files import write_whole
 from engine import games
 from engine.features import Features
 from engine.game import Game
@@ -152,7 +153,7 @@ class Training:
 
     def _write(self, name: str, model: Model) -> Path:
         path = self._state.folder / name
-        path.write_text(model.write())
+        write_whole(path, model.write().encode())
         return path
 
     def _matches_so_far(self, model: Path) -> list[dict[str, Any]]:

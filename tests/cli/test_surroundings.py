@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -102,6 +103,61 @@ def test_a_full_disk_is_said_in_a_line(shared_server, tmp_path, name):
         assert re.fullmatch(r"croupier.*: \[Errno 28\] No space left on device\n", done.stderr)
         assert done.returncode == 1
         assert run(command=[*words, "--help"], stdout=full, env=environment).returncode == 1
+
+
+BRIEF_ARENA = "arena --game kuhn_poker --games 2 --workers 1 random random --json"
+BRIEF_PUZZLES = "puzzles --self-play skystones --matches 1 --iterations 100 --workers 1 --output"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "schema --descriptor-set {}/file",
+        "schema --output {}",
+        f"{BRIEF_ARENA} {{}}/file",
+        f"{BRIEF_PUZZLES} {{}}/file",
+        "balance kuhn_poker --matches 1 --player random --workers 1 --folder {}",
+        "new-game german_whist --output {}/new",
+    ],
+)
+def test_a_file_that_the_disk_does_not_take_is_named_and_not_there_in_part(tmp_path, words):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
+
+    before = tmp_path / "file"
+    before.write_text("before")
+    # Python and git would write files of their own in part.
+    apart = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_DIR": os.devnull}
+    options = {"preexec_fn": limit, "env": {**os.environ, **apart}}
+    done = run(*words.format(tmp_path).split(), stdout=subprocess.PIPE, **options)
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(rf"croupier: \[Errno 27\] File too large: '{tmp_path}.+'", last)
+    assert done.returncode == 1
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "lock"]
+    assert files == [before]
+    assert before.read_text() == "before"
+
+
+@pytest.mark.parametrize("words", [BRIEF_ARENA, BRIEF_PUZZLES])
+def test_a_file_that_cannot_be_written_is_said_before_the_work(tmp_path, words):
+    for path, said in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "file", "is in no folder"),
+        ("/proc/file", "'/proc' cannot be written"),
+    ):
+        done = run(*words.split(), str(path), stdout=subprocess.PIPE)
+        assert said in done.stderr
+        assert done.returncode == 2
+
+
+def test_a_result_goes_to_a_pipe_or_behind_a_link(tmp_path):
+    link, file = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(file)
+    for path in (link, "/dev/stdout"):
+        done = run(*BRIEF_ARENA.split(), str(path), stdout=subprocess.PIPE)
+        assert done.returncode == 0
+    assert file.read_text().partition("\n")[2].splitlines()[0] in done.stdout
+    assert link.is_symlink()
 
 
 @pytest.mark.parametrize("command", [[*COMMAND, "play"], PLAY], ids=len)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import http.server
 import json
+import os
 import queue
 import re
 import resource
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from standardwebhooks import Webhook
@@ -266,13 +268,22 @@ def test_two_processes_do_not_share_a_folder(served, receiver, hooks):
     assert "in use by another process" in second.stderr.read()
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_posted(
-    served, receiver, command, tmp_path
+def make_large(path):
+    path.write_bytes(b"")
+    os.truncate(path, 5 << 20)
+
+
+@pytest.mark.parametrize("damage", [Path.mkdir, os.mkfifo, make_large])
+def test_a_cursor_that_cannot_be_kept_is_told_before_anything_is_posted(
+    served, receiver, command, tmp_path, damage
 ):
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "cursor.new").mkdir()
+    cursor = tmp_path / "state" / "cursor"
+    cursor.parent.mkdir()
+    damage(cursor)
     served.create_match("skystones", (OPEN, OPEN))
-    assert "cursor.new" in croupier(*command).err
+    ended = croupier(*command)
+    assert f"{cursor} " in ended.err
+    assert ended.status == 1
     assert receiver.asked.empty()
 
 

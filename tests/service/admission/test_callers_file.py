@@ -91,6 +91,7 @@ def test_an_empty_file_limits_callers_of_this_machine_too(read):
             "jwt.algorithms: 'HS256' is not one of",
         ),
         ("budgets = [", "callers.toml: "),
+        pytest.param("#" * (5 << 20), "has more than 4096 KiB", id="a large file"),
         pytest.param("a = " + "[" * 5000, "nested too deeply", id="a nested file"),
         pytest.param(" " * 10**6 + "x", "callers.toml: ", id="an indented line"),
     ],
