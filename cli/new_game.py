@@ -1,13 +1,17 @@
 """`croupier new-game`: writes the package of a game, to begin with."""
 
 import argparse
+import keyword
 import re
+import shutil
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 from cli import arguments
 from cli.arguments import CommandError, Commands
+from croupier.files import write_whole
 from engine import games
 
 # By the file in the package, with the id of the game as $name: its template.
@@ -23,7 +27,7 @@ FILES = {
     "$name/api/translation.py": "translation.py.txt",
     "tests/test_rules.py": "test_rules.py.txt",
 }
-LONGEST = 40  # Characters of an id.
+LONGEST = 40  # Characters of an id, or of a title.
 
 
 def add_parser(commands: Commands) -> None:
@@ -36,7 +40,7 @@ def add_parser(commands: Commands) -> None:
         "docs/adding-a-game.md says how to make it yours.",
     )
     parser.add_argument("name", metavar="NAME", help="the id of the game, such as german_whist")
-    parser.add_argument("--title", help="its title (default: the id in words)")
+    parser.add_argument("--title", type=_title, help="its title (default: the id in words)")
     parser.add_argument(
         "--output",
         metavar="DIR",
@@ -54,6 +58,8 @@ def run(chosen: argparse.Namespace) -> int:
             f"{name!r} is no id of a game: small letters, digits and _, such as german_whist; at "
             f"most {LONGEST} characters"
         )
+    if keyword.iskeyword(name) or (name not in games() and find_spec(name)):
+        raise CommandError(f"{name} means something else in Python: choose another id")
     if name in games():
         raise CommandError(f"there is a game {name} already")
     folder: Path = chosen.output or Path(name)
@@ -67,13 +73,27 @@ def run(chosen: argparse.Namespace) -> int:
         "distribution": "croupier-" + name.replace("_", "-"),
     }
     templates = resources.files("cli") / "game_template"
-    for file, template in FILES.items():
-        path = folder / Template(file).substitute(values)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = (templates / template).read_text(encoding="utf-8")
-        path.write_text(Template(text).substitute(values), encoding="utf-8")
+    try:
+        for file, template in FILES.items():
+            path = folder / Template(file).substitute(values)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = (templates / template).read_text(encoding="utf-8")
+            write_whole(path, Template(text).substitute(values).encode())
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)  # It would be there already the next time.
+        raise
     print(f"{len(FILES)} files in {folder}. Next:")
     print(f"  pip install grpcio-tools==1.85.1 && pip install --no-build-isolation -e {folder}")
     print(f"  croupier check-game {name} --small ranks=5 --small cards_per_hand=2")
     print("  croupier serve")
     return 0
+
+
+def _title(text: str) -> str:
+    # It stands in a literal of Python and of TOML, and in a comment.
+    if not text.strip() or not text.isprintable() or {'"', "\\"} & {*text} or len(text) > LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no title: 1 to {LONGEST} characters that can be printed, none of them "
+            'a " or a \\'
+        )
+    return text

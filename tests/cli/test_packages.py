@@ -216,3 +216,24 @@ def test_a_server_goes_without_a_game_whose_texts_or_files_cannot_be_read(tmp_pa
             server.stop()
             assert "left out: the game planted of acme-planted 1.2 cannot be used" in server.log
         path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["class"], "class means something else in Python"),
+        (["json"], "json means something else in Python"),
+        (["engine"], "engine means something else in Python"),
+        (["skystones"], "there is a game skystones already"),
+        (["whist", "--title", 'The "best"'], "is no title"),
+        (["whist", "--title", "a\\"], "is no title"),
+        (["whist", "--title", "a\nb"], "is no title"),
+        (["whist", "--title", " "], "is no title"),
+    ],
+)
+def test_a_name_or_a_title_with_which_no_package_works_is_refused(tmp_path, words, said):
+    folder = tmp_path / "new"
+    done = run(tmp_path, "new-game", *words, "--output", str(folder))
+    assert said in done.stderr
+    assert done.returncode in (1, 2)
+    assert not folder.exists()
