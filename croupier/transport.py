@@ -1,6 +1,7 @@
 """Channels to a server: TLS, and no secret in the clear to another host."""
 
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -140,7 +141,7 @@ def uses_tls(security: Security) -> bool:
 
 
 def explained(error: CroupierError, address: str, security: Security) -> CroupierError:
-    """Returns the error of a call; if TLS is why it could not connect, the message says so."""
+    """Returns the error of a call; where TLS or a proxy may be why, the message says so."""
     tls = any(security._replace(insecure=False))
     # A server that wants a certificate closes the connection; so does one that stops.
     refused = "connect" in error.message or (
@@ -157,7 +158,21 @@ def explained(error: CroupierError, address: str, security: Security) -> Croupie
                 "the server speaks TLS with clients that have a certificate: use --tls-cert and "
                 "--tls-key, in Python cert and key"
             )
+        elif proxy := proxy_of(address):
+            error.message += f"; the way is by the proxy of {proxy}, which no_proxy leads past"
     return error
+
+
+def proxy_of(address: str) -> str:
+    """The variable of the environment that names the proxy on the way to an address, if any."""
+    # In the order in which gRPC asks: the first that is set holds, empty or not.
+    ways = [name for name in ("grpc_proxy", "https_proxy", "http_proxy") if name in os.environ]
+    past = [name for name in ("no_grpc_proxy", "no_proxy") if name in os.environ]
+    suffixes = os.environ[past[0]].replace(" ", "").split(",") if past else []
+    host = _host(_SCHEME.sub("", address))
+    if is_local(address) or host.endswith(tuple(filter(None, suffixes))):
+        return ""
+    return ways[0] if ways and os.environ[ways[0]] else ""
 
 
 CLEAR, TLS, MUTUAL = "in the clear", "TLS", "mutual TLS"

@@ -27,6 +27,7 @@ from croupier.terminal.saved import SavedSeat, SavedSeats
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.session import Session
 from croupier.terminal.settings import Settings
+from croupier.transport import proxy_of
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, match_pb2
 
 # The refusals of a seat whose match is gone, or whose token is void.
@@ -223,7 +224,7 @@ def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:
     try:
         return {game.name.removeprefix("games/"): game for game in client.games()}
     except CroupierError as error:
-        if is_lasting(error):
+        if is_lasting(error) or (may_pass(error) and proxy_of(settings.server)):
             told = "no connection to {}: {}"
             raise PlayError(told, settings.server, error.message) from error
         if may_pass(error):

@@ -236,6 +236,18 @@ def test_no_proxy_of_the_environment_leads_to_this_machine(shared_server):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("command", [[*COMMAND, "health"], [*PLAY, "skystones"]], ids=len)
+def test_a_proxy_on_the_way_is_named(command):
+    proxy = {"http_proxy": "http://u:secret@127.0.0.1:9", "no_proxy": "x.example, y.example"}
+    unset = ("https_proxy", "grpc_proxy", "no_grpc_proxy")
+    environment = {name: each for name, each in os.environ.items() if name not in unset} | proxy
+    for host, said in (("a.example", True), ("a.x.example", False), ("127.0.0.2", False)):
+        done = run("--server", f"{host}:9", command=command, env=environment)
+        assert ("by the proxy of http_proxy" in done.stderr) == said
+        assert "secret" not in done.stderr
+        assert done.returncode == 1
+
+
 def test_what_the_output_or_utf_8_lacks_ends_no_command(shared_server, tmp_path):
     record = write_record(random_match("champion_chess", "default", seeded("letters")))
     path = record_files.write(record, tmp_path, "json").rename(tmp_path / os.fsdecode(b"\xe9.json"))
