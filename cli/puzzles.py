@@ -12,6 +12,7 @@ from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from cli.verify import add_records, verify_all
 from croupier.files import read_once, write_whole
+from croupier.terminal import program
 from croupier.v1 import puzzle_pb2
 from lab import puzzles, workers
 from lab.puzzles import CONFIRMING, Options, Task
@@ -92,17 +93,24 @@ def run(chosen: argparse.Namespace) -> int:
     pack = puzzle_pb2.PuzzlePack(
         game=f"games/{game_id}", rules_version=wire.hosted_games()[game_id].rules_version
     )
-    with workers.in_order(puzzles.find, tasks, chosen.workers) as results:
-        for number, puzzle in _distinct(results):
-            pack.puzzles.append(puzzle)
-            print(f"match {number}: {len(pack.puzzles)} of {chosen.puzzles}", file=sys.stderr)
-            if len(pack.puzzles) == chosen.puzzles:
-                break
+    ended = 0
+    try:
+        with workers.in_order(puzzles.find, tasks, chosen.workers) as results:
+            for number, puzzle in _distinct(results):
+                pack.puzzles.append(puzzle)
+                print(f"match {number}: {len(pack.puzzles)} of {chosen.puzzles}", file=sys.stderr)
+                if len(pack.puzzles) == chosen.puzzles:
+                    break
+    except KeyboardInterrupt:
+        ended = program.INTERRUPTED
+    if not pack.puzzles:
+        print(f"no puzzle was found, and so {chosen.output} is not written", file=sys.stderr)
+        return ended or 1
     pack.puzzles.sort(key=lambda each: each.puzzle.name)
     data = write_pack(pack)
     write_whole(chosen.output, data)
     print(f"{chosen.output}: {len(pack.puzzles)} puzzles, {len(data):,} bytes")
-    return int(len(pack.puzzles) < chosen.puzzles)
+    return ended or int(len(pack.puzzles) < chosen.puzzles)
 
 
 def _distinct(results: Iterator[list[bytes]]) -> Iterator[tuple[int, puzzle_pb2.PackedPuzzle]]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from croupier.files import naming, write_whole
 
+_BROKEN = (ValueError, RecursionError)  # What is no JSON, or nested too deeply.
+
 
 class StateError(Exception):
     """The folder cannot be used."""
@@ -54,7 +56,7 @@ class State:
         path = self.folder / name
         try:
             return json.loads(path.read_bytes()) if path.exists() else None
-        except ValueError as error:
+        except _BROKEN as error:
             raise StateError(f"{path}: {error}: name another folder") from error
 
     def write(self, name: str, document: object) -> None:
@@ -77,7 +79,7 @@ class State:
                 try:
                     document = json.loads(line)
                     _ = [document[key] for key in keys]
-                except (LookupError, TypeError, ValueError) as error:
+                except (LookupError, TypeError, *_BROKEN) as error:
                     text = f"{path}, line {n}: {error!r}: remove it and all lines after it"
                     raise StateError(text) from error
                 yield document

@@ -1,9 +1,14 @@
 """`croupier puzzles` finds puzzles in matches, the same ones however often, and checks a pack."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 import wire
 from cli import record_files
+from croupier.terminal.program import INTERRUPTED
 from croupier.v1 import puzzle_pb2
 from lab.puzzles import play
 from service.puzzles.packs import read_pack, write_pack
@@ -11,6 +16,7 @@ from tests.support.commands import croupier
 
 QUICK = ("--iterations", "400", "--workers", "1")
 GAME = "skystones"
+MATCHES = ("--matches", "1", "--output")
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +55,28 @@ def test_puzzles_are_found_in_records(tmp_path):
     assert ended.status == 0
     [puzzle] = read_pack(path.read_bytes()).puzzles
     assert puzzle.record.name in {f"matches/m{match}" for match in range(12)}
+
+
+def test_where_none_is_found_the_pack_of_before_stays(tmp_path):
+    path = tmp_path / "before.gz"
+    path.write_bytes(b"before")
+    ended = croupier("puzzles", "--self-play", GAME, *QUICK, "--gap", "0.99", *MATCHES, path)
+    assert ended.status == 1
+    assert f"no puzzle was found, and so {path} is not written" in ended.err
+    assert path.read_bytes() == b"before"
+
+
+def test_what_was_found_before_ctrl_c_is_written(tmp_path):
+    path = tmp_path / "found.gz"
+    words = ("puzzles", "--self-play", GAME, *QUICK, "--seed", "1", "--output", str(path))
+    command = [sys.executable, "-m", "cli", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert b": 1 of 100" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate()
+    assert process.returncode == INTERRUPTED
+    assert f"{path}: ".encode() in said
+    assert read_pack(path.read_bytes()).puzzles
 
 
 def pick(position, seat, number):

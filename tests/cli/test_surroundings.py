@@ -106,7 +106,8 @@ def test_a_full_disk_is_said_in_a_line(shared_server, tmp_path, name):
 
 
 BRIEF_ARENA = "arena --game kuhn_poker --games 2 --workers 1 random random --json"
-BRIEF_PUZZLES = "puzzles --self-play skystones --matches 1 --iterations 100 --workers 1 --output"
+FIND = "puzzles --self-play skystones --puzzles 1 --iterations 400 --seed 1 --workers 1"
+BRIEF_PUZZLES = f"{FIND} --output"
 
 
 @pytest.mark.parametrize(

@@ -328,16 +328,17 @@ def test_a_folder_serves_one_run_at_a_time(tmp_path):
     assert study("skystones", 3, folder=tmp_path).lines == lines
 
 
-@pytest.mark.parametrize("text", ['{"a":1}', "[]", "5", "rubbish", "\\xff"])
+@pytest.mark.parametrize("text", ['{"a":1}', "[]", "5", "rubbish", "\\xff", "[" * 100_000], ids=len)
 def test_a_line_that_is_no_match_is_named(text, tmp_path):
     study("skystones", 1, folder=tmp_path)
     with (tmp_path / LINES).open("a") as file:
         file.write(f"{text}\n")
     with pytest.raises(StateError, match=rf"{LINES}, line 2: .*remove it and all lines after it"):
         study("skystones", 1, folder=tmp_path)
-    (tmp_path / "settings.json").write_text("[]")
-    with pytest.raises(StateError, match="has no settings: name another folder"):
-        study("skystones", 1, folder=tmp_path)
+    for settings in ("[]", "[" * 100_000):
+        (tmp_path / "settings.json").write_text(settings)
+        with pytest.raises(StateError, match=r"settings.json.*: name another folder"):
+            study("skystones", 1, folder=tmp_path)
 
 
 # Rulesets in words
