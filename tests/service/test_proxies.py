@@ -176,3 +176,33 @@ def test_an_address_cannot_lock_out_others_by_its_connections(name, start, tmp_p
             stub.ListGames(catalog_pb2.ListGamesRequest())
         for each in filter(None, taken):
             each.close()
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_an_address_cannot_begin_many_calls_at_once(name, start, tmp_path):
+    how = missing(name)
+    if how:
+        pytest.skip(f"{name} is not installed: {how}")
+    authority = Authority(tmp_path, "authority")
+    _, client = start()
+    with (
+        TlsProxy(name, tmp_path, [client.address] * 2, *authority.issue(), LIMIT) as proxy,
+        open_channel(proxy.address, Security(ca=authority.cert)) as channel,
+    ):
+        watch_health = health_pb2_grpc.HealthStub(channel).Watch
+        # Calls that run until they are cancelled.
+        calls = [watch_health(health_pb2.HealthCheckRequest()) for _ in range(20 * LIMIT)]
+        refused = [call for call in calls if refusal(call) is not None]
+        assert refused
+        assert {refusal(call) for call in refused} == {grpc.StatusCode.UNAVAILABLE}
+        for call in calls:
+            call.cancel()
+
+
+def refusal(call):
+    """Returns the status of a stream that has no response, None if it has one."""
+    if not call.done():
+        with contextlib.suppress(grpc.RpcError):
+            next(call)
+            return None
+    return call.code()

@@ -45,7 +45,8 @@ class TlsProxy:
     """A running proxy in front of two servers."""
 
     def __init__(self, name, directory, servers, cert, key, limit=600, web=("-:1", "-:1")):
-        # `limit` is how many connections, or calls, an address may have where that is counted.
+        # `limit` is how many connections, or calls, an address may have where that is counted,
+        # and half of the calls that it may begin in a second.
         # `web` has the addresses of the servers for browsers.
         self._web = web
         self._directory = directory
@@ -93,6 +94,7 @@ class TlsProxy:
                 "10.0.0.1:50051": servers[0],
                 "10.0.0.2:50051": servers[1],
                 "conn_cur gt 100": f"conn_cur gt {self._limit}",
+                "http_req_rate gt 1000": f"http_req_rate gt {2 * self._limit}",
                 "/etc/croupier/tls.pem": str(pem),
             },
             "envoy": {
