@@ -33,13 +33,16 @@ def find(match: str, server: str | None, console: Console, language: str = "") -
         for seat in saved:
             if seat.id == wanted:
                 return seat
-        known = ", ".join(seat.id for seat in saved) or "none"
+        known = ", ".join([*(seat.id for seat in saved), *store.unreadable]) or "none"
         raise SettingsError("no seat of the match {!r} is saved here. Saved: {}", wanted, known)
     states = {seat: _state(seat) for seat in saved}
     for seat, state in states.items():
         if state is None:
             store.drop(seat)
     there = [seat for seat, state in states.items() if state is not None]
+    if not there and store.unreadable:
+        left_out = ", ".join(store.unreadable)
+        raise SettingsError("there is no match to come back to; no saved seat: {}", left_out)
     if not there:
         raise SettingsError("there is no match to come back to")
     chosen = [seat for seat in there if states[seat] == RUNS] or there

@@ -51,10 +51,13 @@ class SavedSeats:
         if not state.is_absolute():
             raise OSError("there is no home directory")
         self._folder = state / _FOLDER
+        self.unreadable: list[str] = []  # The files that the last reading has left out.
 
     def read(self) -> list[SavedSeat]:
         """Returns the saved seats, the newest first; a file that cannot be read is left out."""
-        seats = filter(None, map(_read, self._folder.glob("*.json")))
+        read = {path: _read(path) for path in self._folder.glob("*.json")}
+        self.unreadable = sorted(str(path) for path, seat in read.items() if seat is None)
+        seats = filter(None, read.values())
         return sorted(seats, key=lambda seat: seat.created, reverse=True)
 
     def keep(self, seat: SavedSeat) -> None:

@@ -256,6 +256,9 @@ GERMAN = {
         "kein Platz der Partie {!r} ist hier gespeichert. Gespeichert: {}"
     ),
     "there is no match to come back to": "es gibt keine Partie, zu der man zurückkann",
+    "there is no match to come back to; no saved seat: {}": (
+        "es gibt keine Partie, zu der man zurückkann; kein gespeicherter Platz: {}"
+    ),
     "game": "Spiel",
     "against": "gegen",
     "since": "seit",

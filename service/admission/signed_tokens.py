@@ -105,11 +105,15 @@ class SignedTokens:
 
     async def _refresh(self) -> None:
         where = self._configured.jwks
-        data = await _fetch(where, self._trust) if _is_url(where) else read_again(Path(where))
+        try:
+            data = await _fetch(where, self._trust) if _is_url(where) else read_again(Path(where))
+        except (OSError, ValueError) as error:
+            kind = OSError if isinstance(error, OSError) else ValueError
+            raise kind(f"jwt.jwks: {error}") from None
         try:
             self._keys = await asyncio.to_thread(_read_keys, data)
         except Exception as error:  # An issuer may answer anything.
-            raise ValueError(f"{bare(where)}: no JSON Web Key Set: {error}") from None
+            raise ValueError(f"jwt.jwks: {bare(where)}: no JSON Web Key Set: {error}") from None
         self._check.cache_clear()  # A key may have been withdrawn.
 
 

@@ -270,8 +270,10 @@ def _enum_reader(enum: EnumDescriptor, named: list[str]) -> Reader:
 
 def _read_duration(value: Any) -> dict[str, int]:
     found = _DURATION.fullmatch(value) if type(value) is str else None
-    if found is None or int(found[2]) > _MAX_SECONDS:
+    if found is None:
         raise _Wrong('must be a string of seconds, such as "1.5s"')
+    if int(found[2]) > _MAX_SECONDS:
+        raise _Wrong(f"must be {_MAX_SECONDS} seconds at most")
     sign = -1 if found[1] else 1
     nanos = (found[3] or ".")[1:].ljust(9, "0")
     return {"seconds": sign * int(found[2]), "nanos": sign * int(nanos)}

@@ -332,6 +332,7 @@ class Scheduler:
             # It is due at once for a server of another release, which may be there.
             if refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED:
                 match.left_to_others = True
+                _log.info("match %s is left to other servers: %s", match.match_id, refusal)
                 return self._clock.now()
             self._failed(state, refusal)
         # A match whose bot fails must not take the others along.

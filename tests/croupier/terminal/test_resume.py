@@ -131,3 +131,8 @@ def test_a_file_that_is_no_saved_seat_is_left_out(state: Path) -> None:
         kept.with_name(f"b{number}.json").write_text(text)
     os.mkfifo(kept.with_name("pipe.json"))  # Nobody writes to it.
     assert store.read() == [sound]
+    kept.unlink()
+    for asked in ((), ("a1",)):
+        with terminal("", "--resume", *asked, state=state) as session:
+            # It may be the seat that is looked for.
+            assert "/seats/b0.json" in "".join(rest(session).split())

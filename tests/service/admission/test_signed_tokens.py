@@ -209,7 +209,7 @@ async def test_whatever_an_issuer_answers_the_server_starts(caplog, monkeypatch,
         gone.set()
         server.shutdown()
     [line] = caplog.messages
-    assert line.startswith("cannot read the keys of signed tokens: http://127.0.0.1:")
+    assert line.startswith("cannot read the keys of signed tokens: jwt.jwks: http://127.0.0.1:")
     assert "qz" not in line
 
 
@@ -217,9 +217,9 @@ def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):
     path = tmp_path / "keys.json"
     for text in ("", "{}", "[]", '{"keys": 1}'):
         path.write_text(text)
-        with pytest.raises(ValueError, match=r"keys\.json"):
+        with pytest.raises(ValueError, match=r"jwt\.jwks: .*keys\.json"):
             asyncio.run(configured(path).open())
-    with pytest.raises(OSError, match="missing"):
+    with pytest.raises(OSError, match=r"jwt\.jwks: .*missing"):
         asyncio.run(configured(tmp_path / "missing").open())
 
 

@@ -118,6 +118,8 @@ def test_the_field_with_what_is_no_protojson_is_named(url, method, path):
             failure,
         )
         assert failure.message.startswith(f"{path}: must ")
+        if "315576000001s" in text:
+            assert failure.message.endswith("must be 315576000000 seconds at most")
 
 
 @pytest.mark.parametrize("text", [*NO_OBJECT, *NO_JSON], ids=itertools.count())
