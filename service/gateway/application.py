@@ -1,6 +1,7 @@
 """The web gateway as one ASGI application: who may come in, and where a request goes."""
 
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection
 from email.utils import formatdate
@@ -53,6 +54,8 @@ KINDS = (
     "application/json or application/proto, of a stream application/connect+json or"
     " application/connect+proto, of gRPC-Web application/grpc-web+proto"
 )
+# As a client may write it, which writes to a proxy so. Its host counts (RFC 9112, 3.2.2).
+_WHOLE_TARGET = re.compile(r"(?i:https?)://([^/?#]*)(.*)", re.DOTALL)
 MAX_PATH = 100  # Characters of a path in the log.
 MAX_QUERY_BYTES = 2 << 10  # Of a call by GET: the library reads all parameters first.
 
@@ -128,6 +131,8 @@ class WebApplication:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
+        if whole := _WHOLE_TARGET.fullmatch(scope["path"]):
+            headers[b"host"], scope["path"] = whole[1].encode(), whole[2] or "/"
         if UNREADABLE in scope["state"]:
             await respond_text(send, scope["state"][UNREADABLE], "this is no request of HTTP/1.1")
         elif not self._origins.knows_host(headers.get(b"host")):

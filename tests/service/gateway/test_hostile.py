@@ -96,6 +96,14 @@ def test_a_body_with_two_framings_is_no_request(start):
         assert status_of(say(start().web_url, said)) == 400
 
 
+@pytest.mark.parametrize("path", ["", "/", "/?x=1"])
+def test_the_host_of_a_target_counts(start, path):
+    url = start().web_url
+    for host, status in (("localhost", 200), ("stranger.example.org", 421)):
+        said = f"GET http://{host}{path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
+        assert status_of(say(url, said)) == status
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 @pytest.mark.parametrize("hosts", [(), ("play.example.org",)])
 def test_the_check_of_a_proxy_names_no_host(start, address, hosts):
