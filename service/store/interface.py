@@ -237,8 +237,7 @@ class Header(NamedTuple):
         )
 
     def _names(self) -> bytes:
-        names = (*self.key_names, *self.display_names)
-        return "\0".join(names).encode() if any(names) else b""
+        return _write_names((*self.key_names, *self.display_names))
 
     @property
     def seeded(self) -> bool:

@@ -15,29 +15,20 @@ from typing import Any, TypeVar
 
 from service.common.tasks import told
 from service.observability.metrics import Metrics
-from service.store import postgresql_feed
-from service.store import postgresql_lists as lists
+from service.store import postgresql_checking, postgresql_feed, queries
 from service.store import postgresql_tables as tables
-from service.store.chain import Damaged, Entry
-from service.store.faults import Faults
+from service.store.base import BaseStore
+from service.store.chain import Damaged
 from service.store.interface import (
     ANOTHER_LOG,
-    Changes,
     DueMatch,
     Head,
     Header,
-    HeldSeats,
-    IdleMatch,
     Later,
-    ListedMatch,
-    Listener,
     MatchStatus,
     Position,
-    Query,
-    Seated,
     Snapshot,
     StoredMatch,
-    Update,
     Updates,
 )
 from service.store.jobs import Append, JobGatherer
@@ -51,7 +42,7 @@ from service.store.postgresql_connections import (
 )
 from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
 from service.store.postgresql_reads import ReadGatherer
-from service.store.presence import Place, Presence
+from service.store.presence import Place
 from wire.errors import Refusal
 
 MAX_BATCH = 256  # Entries, or reads of what is new.
@@ -61,14 +52,12 @@ NOTIFY_SECONDS = 0.005  # Between notifications, each of which wakes every serve
 _T = TypeVar("_T")
 
 
-class PostgresStore:
+class PostgresStore(BaseStore):
     """A log in a database, by its URL. Servers that share it host the same matches."""
 
     def __init__(self, url: str, metrics: Metrics | None = None) -> None:
-        self._metrics = metrics or Metrics()
-        self._faults = Faults(self._metrics)
+        super().__init__(metrics)
         self._tasks = self._metrics.tasks
-        self._changes = Changes(self._tasks)
         self._connections = pool = Connections(url)
         self._metrics.add_database(
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
@@ -76,7 +65,6 @@ class PostgresStore:
         # Reads do not wait for a commit, which syncs the disk.
         self._writer, self._reader = pool.keep_one(), pool.keep_one()
         self._notifier = notifier = pool.keep_one()
-        self.presence = Presence()
         self.presence.listen(self._tell_arrival)
         self._listener = NotificationListener(
             url, self._changes, self.presence, self._metrics, lambda: notifier.process
@@ -123,18 +111,11 @@ class PostgresStore:
         return await self._use("write", "other", lambda file: tables.keep_first(file, offered))
 
     async def check(self) -> list[str]:
-        return await self._use("read", "other", lists.check)
+        return await self._use("read", "other", postgresql_checking.check)
 
     async def list_ids(self, table: str, after: str, limit: int) -> list[str]:
-        return await self._use(
-            "read", "other", lambda file: lists.read_ids(file, table, after, limit)
-        )
-
-    async def list_told(self, match_id: str) -> list[Update]:
-        return await self._use("read", "other", lambda file: lists.read_told(file, match_id))
-
-    async def create(self, header: Header, status: MatchStatus) -> None:
-        await self.create_all([(header, status)])
+        sql = queries.list_ids(table)
+        return await self._list("other", lambda rows: [row[0] for row in rows], sql, after, limit)
 
     async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
         began = time.perf_counter()
@@ -156,22 +137,8 @@ class PostgresStore:
             self._tell(match_id, ANOTHER_LOG)
         return replaced
 
-    async def list_due(self, until: int, limit: int) -> list[DueMatch]:
-        return await self._use("read", "due", lambda file: lists.read_due(file, until, limit))
-
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         return await self._use("write", "due", lambda file: tables.reschedule(file, due, at))
-
-    async def count_live(self, creator: str) -> int:
-        return await self._use("read", "other", lambda file: lists.count_live(file, creator))
-
-    async def list_players(self, match_id: str) -> list[Seated]:
-        return await self._use("read", "other", lambda file: lists.read_players(file, match_id))
-
-    async def list_seats(self, player: str, after: tuple[int, str], limit: int) -> list[HeldSeats]:
-        return await self._use(
-            "read", "other", lambda file: lists.read_seats(file, player, after, limit)
-        )
 
     async def erase_names(self, match_id: str, seats: int) -> bool:
         erased = await self._use(
@@ -181,32 +148,23 @@ class PostgresStore:
             self._tell(match_id, ANOTHER_LOG)
         return erased
 
-    async def list_idle(
-        self, before: int, after: IdleMatch | None, limit: int
-    ) -> Sequence[IdleMatch]:
-        return await self._use(
-            "read", "other", lambda file: lists.read_idle(file, before, after, limit)
-        )
-
-    async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
-        return await self._use("read", "other", lambda file: lists.read_listed(file, query, limit))
-
     async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         return await self._use(
             "read", "feed", lambda file: postgresql_feed.read_updates(file, after, limit)
-        )
-
-    async def list_running(
-        self, owner: str | None, after: tuple[int, str], limit: int
-    ) -> list[Update]:
-        return await self._use(
-            "read", "feed", lambda file: postgresql_feed.read_running(file, owner, after, limit)
         )
 
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         return await self._use(
             "write", "other", lambda file: tables.delete_ended(file, before, limit)
         )
+
+    async def _list(
+        self, purpose: str, read: Callable[[list[Any]], _T], sql: str, *values: object
+    ) -> _T:
+        async def read_rows(connection: Any) -> _T:
+            return read(await connection.fetch(sql, *values))
+
+        return await self._use("read", purpose, read_rows)
 
     async def _use(
         self,
@@ -252,17 +210,6 @@ class PostgresStore:
         )
 
     # Adding entries
-
-    def append(
-        self,
-        match_id: str,
-        head: Head,
-        entry: Entry,
-        status: MatchStatus,
-        on_added: Callable[[], None] | None = None,
-    ) -> "asyncio.Future[bool]":
-        future = asyncio.get_running_loop().create_future()
-        return self._jobs.add(Append(future, match_id, head, entry, status, on_added))
 
     def _hand_over(self, appends: list[Append]) -> None:
         self._appends.extend(appends)
@@ -345,9 +292,6 @@ class PostgresStore:
         if self._listener.others and place in self.presence.attended():
             self._arrived.add(place)
             self._notify_later()
-
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        return self._changes.listen(listener)
 
     # Notifications and snapshots: nobody waits for them
 

@@ -4,7 +4,7 @@ import secrets
 from typing import Any
 
 from service.store import queries
-from service.store.interface import Position, Update, Updates
+from service.store.interface import Position, Updates
 
 # A position of another database means nothing, nor does one from before a standby took over.
 _DATABASE = """
@@ -75,11 +75,3 @@ async def read_updates(connection: Any, after: Position | None, limit: int) -> U
     rows = await connection.fetch(_READ_UPDATES, after.number, end, limit)
     more = len(rows) >= limit
     return Updates(epoch, rows[-1][0] if more else end, queries.read_updates(rows), more)
-
-
-async def read_running(
-    connection: Any, owner: str | None, after: tuple[int, str], limit: int
-) -> list[Update]:
-    """At most `limit` of the matches of an owner that are not over, the oldest first."""
-    sql, values = queries.list_running(owner, after, limit)
-    return queries.read_updates(await connection.fetch(sql, *values), running=True)

@@ -532,10 +532,8 @@ def _appended(append: Append) -> tuple[Any, ...]:
     held = queries.sealed_ahead(match_id, before)
     row = (*row, *chained, feed, before.digest, status.over, head[-1], status.due, held, ahead)
     [seated] = status.players or [Seated("", 0)]  # One at most.
-    seals = (queries.player_seal(match_id, each) for each in (seated, seated._replace(seats=3)))
-    seal, both = seals
     erased = queries.sealed_erased(match_id, before.erased)
-    return (*row, erased, seated.player, seal, seated.seats, both)
+    return (*row, erased, *queries.seat_row(match_id, seated))
 
 
 async def replace_ahead(

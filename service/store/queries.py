@@ -11,7 +11,6 @@ from service.store.interface import (
     Head,
     Header,
     HeldSeats,
-    IdleMatch,
     Later,
     ListedMatch,
     Position,
@@ -135,11 +134,6 @@ def due_matches(rows: Iterable[Sequence[Any]]) -> list[DueMatch]:
     return [DueMatch(_as_text(match_id), due) for match_id, due in rows]
 
 
-def idle_after(before: int, after: IdleMatch | None, limit: int) -> tuple[Any, ...]:
-    """The parameters of READ_IDLE."""
-    return (before, *(after or (0, "")), limit)
-
-
 def list_matches(query: Query, limit: int) -> tuple[str, list[Any]]:
     """The statement that lists matches, and its parameters.
 
@@ -194,6 +188,12 @@ def player_seal(match_id: str, seated: Seated) -> bytes:
     # That of a row from before seats were known has none.
     seats = f" {seated.seats}" if seated.seats else ""
     return chain.seal(f"{match_id} player", (seated.player + seats).encode())
+
+
+def seat_row(match_id: str, seated: Seated) -> tuple[Any, ...]:
+    """A player, a seal and the seats; and the seal where the player then has both seats."""
+    seal, both = (player_seal(match_id, each) for each in (seated, seated._replace(seats=3)))
+    return seated.player, seal, seated.seats, both
 
 
 def held_seats(player: str, rows: Iterable[Sequence[Any]]) -> list[HeldSeats]:

@@ -20,31 +20,21 @@ from service.common.tasks import Threads
 from service.observability.metrics import Metrics
 from service.store import chain, faults, sqlite_recovery
 from service.store import sqlite_tables as tables
-from service.store.chain import Entry
-from service.store.faults import Faults
+from service.store.base import BaseStore
 from service.store.interface import (
     ANOTHER_LOG,
-    Changes,
     DueMatch,
     Head,
     Header,
-    HeldSeats,
-    IdleMatch,
     Later,
-    ListedMatch,
-    Listener,
     MatchStatus,
     Position,
-    Query,
-    Seated,
     Snapshot,
     StoredMatch,
-    Update,
     Updates,
     read_key,
 )
 from service.store.jobs import Append, JobGatherer
-from service.store.presence import Presence
 from service.store.sqlite_writer import (
     MAX_BATCH,
     Create,
@@ -63,16 +53,13 @@ BUSY_SECONDS = 2.0
 _T = TypeVar("_T")
 
 
-class SqliteStore:
+class SqliteStore(BaseStore):
     """A log in a directory of its own, which no other server may use at the same time."""
 
     def __init__(self, directory: Path, metrics: Metrics | None = None) -> None:
+        super().__init__(metrics)
         self._directory = directory
         self._path = directory / FILE
-        self._metrics = metrics or Metrics()
-        self._faults = Faults(self._metrics)
-        self._changes = Changes(self._metrics.tasks)
-        self.presence = Presence()
         self._files = files = sqlite_recovery.Files()
         self._writer = SqliteWriter(
             self._connect, files.check, self._answer_later, self._metrics, self._faults
@@ -208,22 +195,9 @@ class SqliteStore:
 
         return read_key(await self._run_in_writer(keep_first))
 
-    async def create(self, header: Header, status: MatchStatus) -> None:
-        await self.create_all([(header, status)])
-
     async def create_all(self, matches: Sequence[tuple[Header, MatchStatus]]) -> None:
         if not await self._jobs.add(Create(_future(), matches)):
             raise ValueError("there is a match of this id already")
-
-    def append(
-        self,
-        match_id: str,
-        head: Head,
-        entry: Entry,
-        status: MatchStatus,
-        on_added: Callable[[], None] | None = None,
-    ) -> "asyncio.Future[bool]":
-        return self._jobs.add(Append(_future(), match_id, head, entry, status, on_added))
 
     async def replace_ahead(self, match_id: str, head: Head, ahead: bytes, due: int | None) -> bool:
         return bool(await self._jobs.add(Replace(_future(), match_id, head, ahead, due)))
@@ -293,9 +267,6 @@ class SqliteStore:
     async def list_ids(self, table: str, after: str, limit: int) -> list[str]:
         return await self._read(tables.read_ids, table, after, limit)
 
-    async def list_told(self, match_id: str) -> list[Update]:
-        return await self._read(tables.read_told, match_id)
-
     async def load(self, match_id: str) -> StoredMatch | None:
         return await self._read(tables.read_match, match_id)
 
@@ -304,36 +275,13 @@ class SqliteStore:
             return Later(head, [])
         return await self._read(tables.read_later, match_id, head)
 
-    async def list_due(self, until: int, limit: int) -> list[DueMatch]:
-        return await self._read(tables.read_due, until, limit)
-
-    async def count_live(self, creator: str) -> int:
-        return await self._read(tables.count_live, creator)
-
-    async def list_players(self, match_id: str) -> list[Seated]:
-        return await self._read(tables.read_players, match_id)
-
-    async def list_seats(self, player: str, after: tuple[int, str], limit: int) -> list[HeldSeats]:
-        return await self._read(tables.read_seats, player, after, limit)
-
-    async def list_idle(
-        self, before: int, after: IdleMatch | None, limit: int
-    ) -> Sequence[IdleMatch]:
-        return await self._read(tables.read_idle, before, after, limit)
-
-    async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
-        return await self._read(tables.read_listed, query, limit)
-
     async def list_updates(self, after: Position | None, limit: int) -> Updates | None:
         return await self._read(tables.read_updates, after, limit)
 
-    async def list_running(
-        self, owner: str | None, after: tuple[int, str], limit: int
-    ) -> list[Update]:
-        return await self._read(tables.read_running, owner, after, limit)
-
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        return self._changes.listen(listener)
+    async def _list(
+        self, purpose: str, read: Callable[[list[Any]], _T], sql: str, *values: object
+    ) -> _T:
+        return await self._read(lambda file: read(tables.fetch(file, sql, *values)))
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
         async with self._lines.own():

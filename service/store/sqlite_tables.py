@@ -15,16 +15,10 @@ from service.store.interface import (
     OLDEST,
     DueMatch,
     Head,
-    HeldSeats,
-    IdleMatch,
     Later,
-    ListedMatch,
     Position,
-    Query,
-    Seated,
     Snapshot,
     StoredMatch,
-    Update,
     Updates,
     check_newest,
     check_schema,
@@ -194,7 +188,7 @@ def _chain(connection: sqlite3.Connection) -> None:
 
 
 def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
-    [(ended, due, *columns)] = _fetch(
+    [(ended, due, *columns)] = fetch(
         connection,
         f"SELECT ended, agenda.at, {chaining.earlier(HEADER)} FROM matches "
         "LEFT JOIN agenda USING (match_id) "
@@ -202,11 +196,11 @@ def _chain_match(connection: sqlite3.Connection, match_id: str) -> None:
         match_id,
     )
     entries = read_entries(connection, match_id, 0)
-    told = _fetch(connection, chaining.TOLD, match_id)
+    told = fetch(connection, chaining.TOLD, match_id)
     rows = chaining.chained(read_columns(columns), entries, told, ended, due)
-    _fetch(connection, chaining.MATCH, *rows.match)
+    fetch(connection, chaining.MATCH, *rows.match)
     connection.executemany(_numbered(chaining.ENTRY), rows.entries)
-    _fetch(connection, chaining.HEAD, *rows.head)
+    fetch(connection, chaining.HEAD, *rows.head)
 
 
 # From schema 10: what seats have decided ahead.
@@ -310,8 +304,8 @@ def check(connection: sqlite3.Connection) -> list[str]:
     try:
         for (said,) in connection.execute("PRAGMA integrity_check"):
             found += [said] if said != "ok" else []
-        begins = [begin for (begin,) in _fetch(connection, queries.READ_EPOCHS)]
-        settings = _fetch(connection, queries.READ_SETTINGS)
+        begins = [begin for (begin,) in fetch(connection, queries.READ_EPOCHS)]
+        settings = fetch(connection, queries.READ_SETTINGS)
         return found + check_settings(settings, begins, read_feed_end(connection))
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):
@@ -323,14 +317,9 @@ def read_ids(connection: sqlite3.Connection, table: str, after: str, limit: int)
     """At most `limit` ids after one, in order, of matches of which a table has something."""
     # An id that has changed may be no text.
     told = after.encode(errors="surrogateescape")
-    rows = _fetch(connection, queries.list_ids(table, "CAST($1 AS TEXT)"), told, limit)
+    rows = fetch(connection, queries.list_ids(table, "CAST($1 AS TEXT)"), told, limit)
     # What is of another type comes last, and `check` tells of it.
     return [match_id for (match_id,) in rows if isinstance(match_id, str)]
-
-
-def read_told(connection: sqlite3.Connection, match_id: str) -> list[Update]:
-    """What the feed has told of a match, by version."""
-    return [queries.read_update(*row) for row in _fetch(connection, queries.READ_TOLD, match_id)]
 
 
 def begin_epoch(connection: sqlite3.Connection) -> None:
@@ -346,14 +335,14 @@ def begin_epoch(connection: sqlite3.Connection) -> None:
 
 def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | None:
     """All that is stored of a match, if there is such a match; raises Damaged."""
-    rows = _fetch(
+    rows = fetch(
         connection,
         f"SELECT {HEADER}, ended, {queries.HEAD}, due, ahead, erased FROM matches "
         "LEFT JOIN heads USING (match_id) WHERE match_id = $1",
         match_id,
     )
     # Before the entries, as is the head, so that they are never ahead of them.
-    snapshots = _fetch(
+    snapshots = fetch(
         connection, "SELECT version, data FROM snapshots WHERE match_id = $1", match_id
     )
     if not rows:
@@ -365,7 +354,7 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | N
 
 def read_entries(connection: sqlite3.Connection, match_id: str, version: int) -> list[Entry]:
     """The entries after the first `version` ones."""
-    return [Entry(*row) for row in _fetch(connection, queries.READ_ENTRIES, match_id, version)]
+    return [Entry(*row) for row in fetch(connection, queries.READ_ENTRIES, match_id, version)]
 
 
 def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> Later | None:
@@ -378,7 +367,7 @@ def read_later(connection: sqlite3.Connection, match_id: str, head: Head) -> Lat
 
 def read_head(connection: sqlite3.Connection, match_id: str) -> Head | None:
     """The newest version of a match, if there is such a match."""
-    rows = _fetch(
+    rows = fetch(
         connection, "SELECT version, digest, ahead, erased FROM heads WHERE match_id = $1", match_id
     )
     return queries.read_head(match_id, *rows[0]) if rows else None
@@ -388,11 +377,11 @@ def replace_ahead(
     connection: sqlite3.Connection, match_id: str, head: Head, ahead: bytes, due: int | None
 ) -> None:
     """Replaces what seats have decided ahead, where a match has this head."""
-    _fetch(connection, queries.REPLACE_AHEAD, *queries.replaced_ahead(match_id, head, ahead, due))
+    fetch(connection, queries.REPLACE_AHEAD, *queries.replaced_ahead(match_id, head, ahead, due))
 
 
-def _fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:
-    # A statement with the parameters of PostgreSQL.
+def fetch(connection: sqlite3.Connection, sql: str, *values: object) -> list[Any]:
+    """The rows of a statement with the parameters of PostgreSQL."""
     return connection.execute(_numbered(sql), values).fetchall()
 
 
@@ -401,32 +390,9 @@ def _numbered(sql: str) -> str:
     return sql.replace("$", "?")
 
 
-def read_due(connection: sqlite3.Connection, until: int, limit: int) -> list[DueMatch]:
-    """At most `limit` of the matches that are due by a time, the most overdue first."""
-    return queries.due_matches(_fetch(connection, queries.READ_DUE, until, limit))
-
-
 def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
     """Makes a match due at another time unless that has changed; returns whether it did."""
-    return bool(_fetch(connection, f"{queries.RESCHEDULE} RETURNING at", at, *due))
-
-
-def count_live(connection: sqlite3.Connection, creator: str) -> int:
-    """How many matches of a creator are not over."""
-    [(count,)] = _fetch(connection, queries.COUNT_LIVE, creator)
-    return int(count)
-
-
-def read_players(connection: sqlite3.Connection, match_id: str) -> list[Seated]:
-    """Who has a seat of a match."""
-    return [Seated(*row) for row in _fetch(connection, queries.LIST_PLAYERS, match_id)]
-
-
-def read_seats(
-    connection: sqlite3.Connection, player: str, after: tuple[int, str], limit: int
-) -> list[HeldSeats]:
-    """At most `limit` of the matches in which a player has a seat, the oldest first."""
-    return queries.held_seats(player, _fetch(connection, queries.LIST_SEATS, player, *after, limit))
+    return bool(fetch(connection, f"{queries.RESCHEDULE} RETURNING at", at, *due))
 
 
 def erase_names(connection: sqlite3.Connection, match_id: str, seats: int) -> bytes:
@@ -437,21 +403,7 @@ def erase_names(connection: sqlite3.Connection, match_id: str, seats: int) -> by
             sql, *values = erasing.send(found)
         except StopIteration as done:
             return bytes(done.value)
-        found = _fetch(connection, sql, *values)
-
-
-def read_idle(
-    connection: sqlite3.Connection, before: int, after: IdleMatch | None, limit: int
-) -> list[IdleMatch]:
-    """At most `limit` matches that run, are not due and have no entry since a time."""
-    values = queries.idle_after(before, after, limit)
-    return [IdleMatch(*row) for row in _fetch(connection, queries.READ_IDLE, *values)]
-
-
-def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:
-    """At most `limit` of the matches that fit a query, the newest first."""
-    sql, values = queries.list_matches(query, limit)
-    return queries.listed(query, _fetch(connection, sql, *values))
+        found = fetch(connection, sql, *values)
 
 
 # When the epoch of a position ended, and which one is the newest.
@@ -486,13 +438,13 @@ def read_updates(
 ) -> Updates | None:
     """The feed after a position; without one its end alone; None if another log has told it."""
     epoch_asked = None if after is None else after.epoch
-    [(ended, epoch)] = _fetch(connection, _READ_EPOCHS, epoch_asked)
+    [(ended, epoch)] = fetch(connection, _READ_EPOCHS, epoch_asked)
     end = read_feed_end(connection)
     if after is None:
         return Updates(epoch, end, [])
     if not queries.is_told(after, ended, epoch, end):
         return None
-    rows = _fetch(connection, _READ_UPDATES, after.number, limit)
+    rows = fetch(connection, _READ_UPDATES, after.number, limit)
     end = rows[-1][0] if rows else after.number
     return Updates(epoch, end, queries.read_updates(rows), len(rows) == limit)
 
@@ -506,14 +458,6 @@ def read_feed_end(connection: sqlite3.Connection) -> int:
         "WHERE name = 'feed_end'), 0))"
     ).fetchone()
     return int(end)
-
-
-def read_running(
-    connection: sqlite3.Connection, owner: str | None, after: tuple[int, str], limit: int
-) -> list[Update]:
-    """At most `limit` of the matches of an owner that are not over, the oldest first."""
-    sql, values = queries.list_running(owner, after, limit)
-    return queries.read_updates(_fetch(connection, sql, *values), running=True)
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:

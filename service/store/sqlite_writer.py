@@ -278,11 +278,7 @@ class SqliteWriter:
 
     def _seat(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
         for seated in status.players:
-            seals = (
-                queries.player_seal(match_id, each) for each in (seated, seated._replace(seats=3))
-            )
-            seal, both = seals
-            connection.execute(_SEAT, (match_id, seated.player, seal, seated.seats, both))
+            connection.execute(_SEAT, (match_id, *queries.seat_row(match_id, seated)))
 
     def _newest(
         self, connection: sqlite3.Connection, match_id: str, heads: dict[str, Head]

@@ -81,7 +81,8 @@ async def _delete(world, machine):
     until = world.now + DELETED_SECONDS
     while True:
         log, before = world.disk.reading(), world.epoch + world.now - machine.retains
-        running = {each.match_id for each in sqlite_tables.read_running(log, None, (0, ""), 999)}
+        rows = log.execute("SELECT match_id FROM matches WHERE ended IS NULL")
+        running = {match_id for (match_id,) in rows}
         named = (sqlite_tables.read_ids(log, table, "", 999) for table in WITH_IDS)
         there, over = set().union(*named), ended.keys() - running
         young = {each for each in over if ended[each] > before - 2 * SWEPT_SECONDS}

@@ -14,6 +14,7 @@ from service.store import (
     MatchStatus,
     Snapshot,
     jobs,
+    queries,
     sqlite,
     sqlite_tables,
     sqlite_writer,
@@ -75,15 +76,11 @@ async def test_a_log_that_was_closed_has_nothing_to_recover(place, monkeypatch):
     async with opened(place, "one") as store:
         await add(store, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite_tables, "count_live", broken)
+            patch.setattr(queries, "COUNT_LIVE", "SELECT $1 FROM nowhere")
             with pytest.raises(Refusal):
                 await store.count_live("somebody")
         await asyncio.gather(*(store.load("one") for _ in range(100)))  # By several readers.
     assert {path.name for path in place.directory.iterdir()} == {sqlite.FILE, "lock"}
-
-
-def broken(connection, *_):
-    connection.execute("SELECT * FROM nowhere")
 
 
 async def test_commits_are_synced(store):
