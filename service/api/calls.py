@@ -35,7 +35,7 @@ from service.common.event_loop import LongWork, Work, metered, paying
 from service.common.memory import give_back_soon
 from service.observability import tracing
 from service.observability.metrics import METHODS, Metrics
-from wire.errors import Refusal, invalid_field, nearest, quoted
+from wire.errors import CODES, Refusal, invalid_field, nearest, quoted
 from wire.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
@@ -315,7 +315,7 @@ class Calls:
             error = as_refusal(call.method, error)
         reason = ""
         if isinstance(error, Refusal):
-            code = code_pb2.Code.Name(error.status.code)
+            code = code_pb2.Code.Name(CODES[error.reason])  # Its status may never be told.
             reason = ErrorReason.Name(error.reason).removeprefix("ERROR_REASON_")
             self._metrics.refusals.labels(reason).inc()
             level = logging.WARNING if error.reason in _SERVER_FAULTS else logging.INFO
