@@ -54,13 +54,16 @@ def compare(actions: Iterable[ActionResult], expected_score: float) -> list[Acti
     )
 
 
-def _standing(action: ActionResult, loss: float, deviation: float) -> ActionResult:
+def _standing(
+    action: ActionResult, loss: float, deviation: float, apart: float = 0.0
+) -> ActionResult:
     # An action of the answer is the best; what it loses tells how any other one stands.
     if action.probability:
         return action._replace(standing=Standing.BEST, loss=0.0, loss_deviation=0.0)
-    # One that seems better, but not surely, is not shown to be as good.
+    # One that seems better, but not surely, is not shown to be as good. Nor is one that loses up to
+    # `apart` without the calibration, which brings together what is almost won, or lost.
     loss = max(0.0, loss)
-    alike = loss + ONE_SIDED * deviation <= ALIKE
+    alike = max(loss + ONE_SIDED * deviation, apart) <= ALIKE
     return action._replace(
         standing=Standing.AS_GOOD if alike else Standing.WORSE,
         loss=loss,
@@ -162,10 +165,11 @@ class LastLook:
                 deviation *= calibration.slope(mean)
                 each = each._replace(expected_score=told, deviation=deviation)
                 loss, deviation = self.loss(each.action)
+                apart = loss + ONE_SIDED * deviation
                 # By the delta method: a difference of two scores moves as those between them do.
                 deviation *= calibration.slope(answer - loss / 2)
                 loss = calibration.of(answer) - calibration.of(answer - loss)
-                each = _standing(each, loss, deviation)
+                each = _standing(each, loss, deviation, apart)
                 found = reasons.estimates(self._stages, self.aspects, each.action)
                 each = each._replace(aspects=found)
             judged.append(each)

@@ -10,6 +10,7 @@ from ai.results import Parameters, Standing
 from ai.search import Search, search
 from ai.worker import Rounds
 from engine import games
+from engine.calibration import Calibration
 from engine.model import STRETCH, Model, learned
 from engine.position import Position
 from engine.sampler import Sampler
@@ -247,6 +248,17 @@ def test_a_few_rounds_that_are_alike_do_not_show_that_an_action_is_as_good():
         look.add([rounds((1, 2), *[(0.25, 0.25), (0.75, 0.75)] * count)])
         rows, _, _ = look.judge([row._replace(action=1), row._replace(action=2)])
         assert [each.standing for each in rows] == [Standing.BEST, standing]
+
+
+def test_a_calibration_makes_no_action_as_good():
+    position, seat = next(iter(decisions("skystones", 1, "rows")))
+    [row, *_] = search(position.view(seat), iterations=100, seed=1).actions
+    look = LastLook({1: 1.0}, [2], 0, 100)
+    look.add([rounds((1, 2), *[(0.98, 0.95)] * 2_000)])
+    two = [row._replace(action=1), row._replace(action=2)]
+    [_, other], _, _ = look.judge(two, Calibration(0.0, 0.24))
+    assert other.loss < ALIKE
+    assert other.standing is Standing.WORSE
 
 
 def test_a_dominated_action_is_never_named():
