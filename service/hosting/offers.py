@@ -179,6 +179,9 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
         """
         state.seats.check_token(caller)
         state.check_running()
+        since = range(offer_version, state.version + 1)
+        if etag and all(etag != state.etag(version) for version in since):
+            raise _not_open()
         offer = state.consent.offer
         if offer is None or offer.version != offer_version:
             made = state.entries[offer_version - 1 :] if offer_version else []
@@ -193,9 +196,6 @@ class AnswerOffer(_Offering, number=EntryKind.ANSWER):
                 answered = first.kind == EntryKind.ANSWER and first.seat == caller.seat
                 if answered and first.action[1] == agreed:
                     return Reply(state, state.version)
-            raise _not_open()
-        since = range(offer_version, state.version + 1)
-        if etag and all(etag != state.etag(version) for version in since):
             raise _not_open()
         if agreed and offer.seat == caller.seat:
             what = "only the other seat can agree to an offer"

@@ -269,7 +269,9 @@ class Answers:
             after = stored.entries[request.offer_version : version]
             answers = [made for made in after if made.kind in (EntryKind.OFFER, EntryKind.ANSWER)]
             offered = stored.entries[request.offer_version - 1].kind == EntryKind.OFFER
-            return offered and answers == [entry] and entry.action[1] == request.agree
+            etags = ["", *(etag_at(stored, n) for n in range(request.offer_version, version))]
+            right = request.etag in etags and entry.action[1] == request.agree
+            return offered and answers == [entry] and right
         return kind == _MADE[each.method]
 
 

@@ -25,8 +25,10 @@ class Offering:
             agree = offer.seat != self.seat and rng.random() < 0.7
             if not agree and rng.random() < 0.7:
                 return False
+            # Now and then by an etag of no version.
+            etag = view.etag if rng.random() < 0.9 else view.etag[::-1]
             request = match_pb2.AnswerOfferRequest(
-                name=name, offer_version=offer.version, agree=agree, etag=view.etag
+                name=name, offer_version=offer.version, agree=agree, etag=etag
             )
             what = "agreed" if agree else "declined"
             await self._consent("AnswerOffer", request, f"{offer.kind} {what}")
